@@ -1,0 +1,1 @@
+"""The pure core: no clock, files, network, Spark, Jinja or terminal."""

@@ -1,0 +1,109 @@
+"""How a value is written in the sink's files, and as what it is shown.
+
+An Avro type says two things: what bytes land in Parquet (an ``int``) and what they mean (days since 1970). The
+meaning is often only in ``connect.name``, so two versions of a column may share the Avro type and differ here.
+The files are converted once, when they are admitted; tables and views only ever see the shown type.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import assert_never
+
+from schemasync.core.types import Array, Decimal, Map, Primitive, Struct, StructField, Type
+
+
+class Meaning(Enum):
+    """What a leaf's written value stands for; the value is what plans and files print."""
+
+    PLAIN = "plain"
+    """Shown as it is written (after a cast between widths: int8 and int16 are written as int)."""
+    DAYS = "days"
+    """int, days since 1970-01-01 -> DATE."""
+    EPOCH_MILLIS = "epoch-millis"
+    """long, ms since the epoch, UTC -> TIMESTAMP."""
+    EPOCH_MICROS = "epoch-micros"
+    """long, us since the epoch, UTC -> TIMESTAMP."""
+    ZONED_TIMESTAMP = "zoned-timestamp"
+    """string, ISO 8601 with an offset -> TIMESTAMP."""
+    TIME_MILLIS = "time-millis"
+    """int, ms since midnight -> STRING ``HH:MM:SS.mmm``."""
+    TIME_MICROS = "time-micros"
+    """long, us since midnight -> STRING ``HH:MM:SS.uuuuuu``."""
+    TIME_NANOS = "time-nanos"
+    """long, ns since midnight -> STRING ``HH:MM:SS.nnnnnnnnn``."""
+    VARIABLE_DECIMAL = "variable-decimal"
+    """struct<scale: int, value: binary>, big endian two's complement -> STRING, plain decimal notation."""
+    UUID_BYTES = "uuid-bytes"
+    """fixed(16) -> STRING, lower-case with dashes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leaf:
+    """A value without members. ``type`` is the shown type.
+
+    ``name`` is the semantic name that the registry gave it (``connect.name`` or the Avro logical type), empty if
+    none: a change of it under the same Avro type is a change of meaning. ``symbols`` are an enum's.
+    """
+
+    type: Primitive | Decimal
+    meaning: Meaning = Meaning.PLAIN
+    name: str = ""
+    symbols: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListOf:
+    """An Avro array."""
+
+    element: Encoding
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MapOf:
+    """An Avro map (``entries=False``), or Connect's array of key/value records for maps with other keys."""
+
+    key: Encoding
+    value: Encoding
+    entries: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """One field of a record, or one branch of a union."""
+
+    name: str
+    encoding: Encoding
+    nullable: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """An Avro record, or (``union=True``) a union of several branches.
+
+    parquet-avro writes a union's members as ``member0``, ``member1``, ... in the order of the branches, null not
+    counted; exactly one of them is not null.
+    """
+
+    members: tuple[Member, ...]
+    name: str = ""
+    union: bool = False
+
+
+Encoding = Leaf | ListOf | MapOf | Record
+
+
+def shown_type(encoding: Encoding) -> Type:
+    """Return the type that tables and views have for values of this encoding."""
+    match encoding:
+        case Leaf(type=leaf):
+            return leaf
+        case ListOf(element=element):
+            return Array(element=shown_type(element))
+        case MapOf(key=key, value=value):
+            return Map(key=shown_type(key), value=shown_type(value))
+        case Record(members=members):
+            return Struct(fields=tuple(StructField(name=m.name, type=shown_type(m.encoding)) for m in members))
+        case _:  # pragma: no cover
+            assert_never(encoding)
