@@ -10,7 +10,8 @@ The tree::
     │   ├── DataError            a landed file that is missing, corrupt or fits no version
     │   ├── StorageError         no permission, no space, no such scheme
     │   ├── OwnershipError       a table that exists and is not ours
-    │   └── EngineError          Spark or the metastore refused a statement
+    │   ├── EngineError          Spark or the metastore refused a statement
+    │   └── NotificationError    an event that a receiver refused, or did not take after all retries
     └── TemporaryError           the same call may succeed later
         ├── RegistryUnavailableError  no answer, or 408, 429, 5xx after all retries
         ├── ConflictError             another writer published first; nothing was changed
@@ -89,6 +90,10 @@ class OwnershipError(PermanentError):
 
 class EngineError(PermanentError):
     """Spark or the metastore refused a statement."""
+
+
+class NotificationError(PermanentError):
+    """An event could not be delivered: refused, or not taken after all retries. The change itself is done."""
 
 
 class RegistryUnavailableError(TemporaryError):

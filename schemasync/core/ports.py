@@ -6,8 +6,12 @@ suites. They live in the core because they are only words.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
+
+from schemasync.core.admission import AdmissionRequest, Admitted, Footer, Unreadable
+from schemasync.core.events import SchemaEvent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,5 +57,214 @@ class Registry(Protocol):
         """Return the largest schema id that the registry knows of, None where it cannot tell cheaply.
 
         A cheap probe: while the number does not grow, no new content was registered.
+        """
+        ...
+
+
+class Notifier(Protocol):
+    """Someone who wants to know of schema changes. May be told the same event twice: its id says so."""
+
+    def send(self, event: SchemaEvent) -> None:
+        """Deliver one event, or fail within a bounded time.
+
+        Raises:
+            NotificationError: it was refused, or not taken after all retries.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileInfo:
+    """One file of the lake: path relative to the root that was asked for, bytes, time of change in ms UTC."""
+
+    path: str
+    bytes: int
+    modified_ms: int
+
+
+class Lake(Protocol):
+    """The storage under one table's location. Paths are relative to it, with ``/``."""
+
+    @property
+    def root(self) -> str:
+        """The location as engines write it (``file:/lake/student``, ``s3a://...``)."""
+        ...
+
+    def files(self, directory: str) -> tuple[FileInfo, ...]:
+        """Return all files below a directory, sorted by path; none where there is no such directory."""
+        ...
+
+    def read(self, path: str) -> bytes:
+        """Return a small file's content.
+
+        Raises:
+            StorageError: there is no such file, or it cannot be read.
+        """
+        ...
+
+    def create(self, path: str, content: bytes) -> bool:
+        """Write a file that must not exist yet, all or nothing; return False where it exists."""
+        ...
+
+    def delete(self, path: str) -> None:
+        """Delete one file; no error where it is gone already."""
+        ...
+
+    def delete_directory(self, directory: str) -> None:
+        """Delete a directory with all that is in it; no error where it is gone already."""
+        ...
+
+    def make_directory(self, directory: str) -> None:
+        """Make an (empty) directory where the storage has such a thing."""
+        ...
+
+    def move(self, source: str, target: str) -> None:
+        """Move one file; no error where only the target exists already."""
+        ...
+
+    def uri(self, path: str) -> str:
+        """Return the path as engines write it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HiveColumn:
+    """A column as the metastore holds it: lower-case name, Hive type string, comment."""
+
+    name: str
+    type: str
+    comment: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HiveTable:
+    """A table or view as the metastore holds it.
+
+    ``kind`` is Hive's (``EXTERNAL_TABLE``, ``MANAGED_TABLE``, ``VIRTUAL_VIEW``); ``spark_columns`` are those of
+    ``spark.sql.sources.schema``, None where that property is missing or partial.
+    """
+
+    database: str
+    name: str
+    kind: str
+    columns: tuple[HiveColumn, ...]
+    partition_keys: tuple[HiveColumn, ...]
+    location: str
+    properties: Mapping[str, str]
+    view_text: str = ""
+    spark_columns: tuple[str, ...] | None = None
+
+
+class Metastore(Protocol):
+    """A Hive metastore, as far as SQL does not reach: exact reads, guarded writes, partitions in one call."""
+
+    def table(self, database: str, name: str) -> HiveTable | None:
+        """Return a table or view as it is now, never from a cache; None where there is none."""
+        ...
+
+    def names(self, database: str, pattern: str) -> tuple[str, ...]:
+        """Return the names of tables and views that match a pattern (``*`` stands for any text), sorted."""
+        ...
+
+    def swap_properties(self, database: str, name: str, *, key: str, expected: str, changes: Mapping[str, str]) -> bool:
+        """Set table properties if ``key`` still has the ``expected`` value; return False where it has another.
+
+        ``changes`` must give ``key`` a new value. One compare-and-set in the metastore (HIVE-26882).
+        """
+        ...
+
+    def partitions(self, database: str, name: str) -> Mapping[str, str]:
+        """Return segment -> location of every registered partition."""
+        ...
+
+    def add_partitions(self, database: str, name: str, locations: Mapping[str, str]) -> None:
+        """Register partitions in one call; those that exist already are left as they are."""
+        ...
+
+    def move_partitions(self, database: str, name: str, locations: Mapping[str, str]) -> None:
+        """Give existing partitions new locations in ONE ``alter_partitions`` call: readers see all or none."""
+        ...
+
+    def drop_partitions(self, database: str, name: str, segments: Iterable[str]) -> None:
+        """Unregister partitions; their files stay. Those that are gone already are passed over."""
+        ...
+
+    def replace_columns(self, database: str, name: str, columns: Sequence[HiveColumn]) -> None:
+        """Set the data columns of a table and of all its partitions: what ADD COLUMNS cannot do.
+
+        Removes dead columns and repairs drift; data files are not touched.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rows:
+    """A query's result: column names, and rows of plain Python values."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+
+
+class SqlEngine(Protocol):
+    """Runs SQL against the tables."""
+
+    def execute(self, sql: str) -> None:
+        """Run one statement.
+
+        Raises:
+            EngineError: the engine refused it; the message is the engine's first line.
+        """
+        ...
+
+    def query(self, sql: str) -> Rows:
+        """Run one query and return all its rows.
+
+        Raises:
+            EngineError: the engine refused it or failed.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoldCounts:
+    """What a fold found and wrote: rows written (tombstones included), live rows, and what happened to keys."""
+
+    written: int
+    rows: int
+    keys: int
+    inserted: int
+    updated: int
+    deleted: int
+    purged: int
+
+
+class FoldJob(Protocol):
+    """Executes the SELECT of a fold."""
+
+    def run(self, select: str, *, into: str, sort_by: Sequence[str]) -> FoldCounts:
+        """Write what ``select`` yields, without its flags and purged rows, into an empty table.
+
+        ``into`` is quoted; ``sort_by`` are plain column names.
+
+        Raises:
+            EngineError: the job failed; what it wrote so far is of no consequence.
+            StorageError: there is no space left.
+        """
+        ...
+
+
+class LandedFiles(Protocol):
+    """Reads what the sink landed, and writes deltas of it."""
+
+    def footer(self, file: FileInfo, *, now_ms: int) -> Footer | Unreadable:
+        """Read one file's footer."""
+        ...
+
+    def admit(self, request: AdmissionRequest) -> Admitted:
+        """Write one delta.
+
+        Raises:
+            DataError: a file is missing or corrupt, or holds events that cannot be applied; names file and row.
+            StorageError: the delta cannot be written.
         """
         ...

@@ -8,8 +8,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from schemasync.core.encoding import Encoding, shown_type
+from schemasync.core.encoding import Encoding, Meaning, Record, shown_type
 from schemasync.core.types import Primitive, Type
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Life:
+    """The span of versions in which one column means one thing: the name it began with, and when it began.
+
+    Names are lower-case: the metastore does not tell ``State`` from ``state``.
+    """
+
+    since: int
+    name: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,7 +28,8 @@ class Column:
     """One column of the row.
 
     ``default`` is the Avro default as canonical JSON text (``"42"``, ``'"x"'``, ``"null"``), or None where the
-    field has none. ``since`` is the version in which the column's current life began.
+    field has none. ``since`` is the version in which the column's current life began and ``origin`` its name in
+    that version (empty: the name it has now); together they are the column's identity.
     """
 
     name: str
@@ -27,6 +39,12 @@ class Column:
     doc: str = ""
     aliases: tuple[str, ...] = ()
     since: int = 1
+    origin: str = ""
+
+    @property
+    def life(self) -> Life:
+        """The column's identity: which life of which name this is."""
+        return Life(name=(self.origin or self.name).lower(), since=self.since)
 
     @property
     def type(self) -> Type:
@@ -52,10 +70,12 @@ class OrderingField:
     """One element of the ordering key: where it stands in the event, and its type.
 
     ``path`` holds field names from the event's root (``("source", "lsn")``). Larger is newer; null is oldest.
+    ``type`` is the shown type, ``meaning`` how it is written.
     """
 
     path: tuple[str, ...]
     type: Primitive
+    meaning: Meaning = Meaning.PLAIN
 
     def __str__(self) -> str:
         return ".".join(self.path)
@@ -93,7 +113,18 @@ class SubjectVersion:
     columns: tuple[Column, ...]
     envelope: Envelope
     fingerprint: str
+    event: Record | None = None
+    """The whole event as the sink's files hold it, envelope included."""
 
     def column(self, name: str) -> Column | None:
         """Return the column of that name, None where the row has none."""
         return next((c for c in self.columns if c.name == name), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableSchema:
+    """The two sides of a diff: what a table's rows are. No version, no names of the outside."""
+
+    columns: tuple[Column, ...]
+    keys: tuple[str, ...]
+    envelope: Envelope

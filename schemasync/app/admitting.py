@@ -1,0 +1,144 @@
+"""Making landed files visible: one delta segment per run, published like every other state.
+
+Files that cannot be read hold the table: nothing of it is admitted until someone looked, and other tables go on.
+Files of a schema that the table does not have wait where the sink put them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from schemasync.app.inspecting import Landed, look_at, pending_files
+from schemasync.app.states import publish, read_manifest
+from schemasync.app.workspace import Storage, Workspace
+from schemasync.core import ddl
+from schemasync.core.admission import AdmissionRequest, Admitted, LandedFile
+from schemasync.core.diagnostics import Diagnostic, diagnose
+from schemasync.core.layout import ordering_columns
+from schemasync.core.manifest import AdmittedFile, Manifest, Segment, SegmentKind, after_admission
+from schemasync.core.mapping import TableTarget
+from schemasync.core.plan import Shape
+from schemasync.core.ports import LandedFiles
+from schemasync.core.properties import TableProperties
+from schemasync.errors import DataError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdmissionOutcome:
+    """What one admission did: files and events made visible, files that wait, and findings."""
+
+    properties: TableProperties
+    manifest: Manifest
+    files: int = 0
+    events: int = 0
+    waiting: int = 0
+    findings: tuple[Diagnostic, ...] = ()
+    blocked: bool = False
+
+
+def admit(workspace: Workspace, target: TableTarget, shape: Shape, properties: TableProperties) -> AdmissionOutcome:
+    """Admit everything that landed and can be read; ``shape`` and ``properties`` are the table's, in force.
+
+    Raises:
+        ConflictError: another writer published first.
+        StorageError: the delta cannot be written; nothing is visible, the next run tries again.
+    """
+    storage = workspace.storage(target.location)
+    manifest = read_manifest(storage.lake, target, properties)
+    files = pending_files(workspace, target, manifest)
+    landed = look_at(workspace, shape, target, files)
+    unchanged = AdmissionOutcome(
+        properties=properties, manifest=manifest, waiting=len(landed.waiting), findings=landed.findings
+    )
+    if landed.blocked:
+        return _blocked(unchanged, landed.findings)
+    if not landed.ready:
+        return unchanged
+    workspace.progress(target.table, f"admitting {len(landed.ready)} landed files")
+    try:
+        return _publish(workspace, target, shape, unchanged, landed)
+    except DataError as error:
+        return _blocked(unchanged, (*landed.findings, diagnose("SS303", str(error))))
+
+
+def _blocked(outcome: AdmissionOutcome, findings: tuple[Diagnostic, ...]) -> AdmissionOutcome:
+    return AdmissionOutcome(
+        properties=outcome.properties,
+        manifest=outcome.manifest,
+        waiting=outcome.waiting,
+        findings=findings,
+        blocked=True,
+    )
+
+
+def _publish(
+    workspace: Workspace, target: TableTarget, shape: Shape, before: AdmissionOutcome, landed: Landed
+) -> AdmissionOutcome:
+    storage = workspace.storage(target.location)
+    now = workspace.now_ms()
+    number = before.manifest.next_delta
+    request = _request(
+        shape, before.properties, landed, directory=f"delta/g={number:06}/{workspace.token()}", now_ms=now
+    )
+    written = reader_for(storage, target, landed.ready).admit(request)
+    segment = _segment(request, written, name=f"delta_{number:06}")
+    manifest = after_admission(
+        before.manifest,
+        segment=segment,
+        files=[_admitted(file, segment.name) for file in landed.ready],
+        schema_version=shape.version.version,
+        now_ms=now,
+    )
+    properties = publish(workspace, target, before.properties, manifest)
+    return AdmissionOutcome(
+        properties=properties,
+        manifest=manifest,
+        files=len(landed.ready),
+        events=written.events,
+        waiting=before.waiting,
+        findings=before.findings,
+    )
+
+
+def reader_for(storage: Storage, target: TableTarget, files: tuple[LandedFile, ...]) -> LandedFiles:
+    """Choose Arrow while the files fit the configured limit, Spark beyond it."""
+    small = sum(f.bytes for f in files) <= target.compaction.arrow_limit
+    return storage.small if small else storage.large
+
+
+def _request(
+    shape: Shape, properties: TableProperties, landed: Landed, *, directory: str, now_ms: int
+) -> AdmissionRequest:
+    columns = ddl.expected_columns(shape)
+    by_name = {c.name: c for c in shape.columns}
+    return AdmissionRequest(
+        files=landed.ready,
+        directory=directory,
+        columns=tuple((c.name, c.type) for c in columns),
+        keys=tuple(shape.layout.current(by_name[key]).name for key in properties.keys),
+        ordering=ordering_columns(shape.envelope),
+        ordering_fields=shape.envelope.ordering,
+        schema_version=shape.version.version,
+        admitted_ms=now_ms,
+    )
+
+
+def _segment(request: AdmissionRequest, written: Admitted, *, name: str) -> Segment:
+    return Segment(
+        name=name,
+        kind=SegmentKind.DELTA,
+        location=request.directory,
+        files=written.files,
+        rows=written.rows,
+        bytes=sum(f.bytes for f in written.files),
+        schema_version=request.schema_version,
+        columns=tuple(column for column, _ in request.columns),
+        events=written.events,
+        created_ms=request.admitted_ms,
+    )
+
+
+def _admitted(file: LandedFile, segment: str) -> AdmittedFile:
+    return AdmittedFile(
+        path=file.path, bytes=file.bytes, rows=file.rows, writer_version=file.projection.writer, segment=segment
+    )

@@ -1,0 +1,240 @@
+"""Looking at everything that a decision needs, and changing nothing: registry, metastore, manifest, landed files.
+
+One table's trouble is a finding about that table; it never stops the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from schemasync.app.states import kept_schemas, read_manifest
+from schemasync.app.workspace import Workspace
+from schemasync.core.admission import (
+    Footer,
+    LandedFile,
+    NoWriter,
+    Unreadable,
+    first_offset,
+    match_writer,
+)
+from schemasync.core.avro import read_key_schema, read_value_schema
+from schemasync.core.diagnostics import Diagnostic, Severity, diagnose
+from schemasync.core.history import History, read_history
+from schemasync.core.manifest import Manifest
+from schemasync.core.mapping import Mapping, TableTarget, map_subjects
+from schemasync.core.names import hour_directory_regex, parse_hour
+from schemasync.core.plan import Decision, Inspected, Shape, decide
+from schemasync.core.ports import FileInfo, RegisteredSchema
+from schemasync.core.projection import Unprojectable, project
+from schemasync.core.properties import is_ours, read_properties
+from schemasync.core.schema import SubjectVersion
+from schemasync.errors import RegistryError, SchemaError, SchemasyncError, UsageError
+
+
+def map_tables(workspace: Workspace) -> Mapping:
+    """Ask the registry for its subjects and map them to tables."""
+    return map_subjects(workspace.registry.subjects(), workspace.config)
+
+
+def select(mapping: Mapping, names: Sequence[str]) -> tuple[TableTarget, ...]:
+    """Return the targets of these tables (``table`` or ``database.table``), all where no name is given.
+
+    Raises:
+        UsageError: a name is no configured table.
+    """
+    known = (*mapping.targets, *mapping.missing)
+    if not names:
+        return known
+    chosen = []
+    for name in names:
+        found = [t for t in known if name in {t.table, f"{t.database}.{t.table}", t.subject}]
+        if not found:
+            tables = ", ".join(t.table for t in known) or "none"
+            raise UsageError(f"there is no table {name}", fix=f"The tables here: {tables}.")
+        chosen += found
+    return tuple(dict.fromkeys(chosen))
+
+
+def inspect(workspace: Workspace, target: TableTarget) -> Inspected:
+    """Look at one table: its subject's history, its key, and what the metastore has under its names.
+
+    Raises:
+        RegistryUnavailableError: the registry does not answer; nothing can be said about any table then.
+    """
+    table = workspace.metastore.table(target.database, target.table)
+    view = workspace.metastore.table(target.database, target.view)
+    kept = kept_schemas(workspace.storage(target.location).lake) if table and is_ours(table.properties) else ()
+    history, trouble = _history(workspace, target, kept)
+    key, key_trouble = _key(workspace, target)
+    return Inspected(target=target, history=history, key=key, table=table, view=view, trouble=(*trouble, *key_trouble))
+
+
+def _history(
+    workspace: Workspace, target: TableTarget, kept: Sequence[RegisteredSchema]
+) -> tuple[History | None, tuple[Diagnostic, ...]]:
+    trouble: list[Diagnostic] = []
+    found = {r.version: r for r in kept}
+    try:
+        live = workspace.registry.versions(target.subject)
+        found |= {number: workspace.registry.schema(target.subject, number) for number in live}
+    except RegistryError as error:
+        live = ()
+        trouble.append(diagnose("SS406", str(error)))
+    if not live and not trouble:
+        trouble.append(diagnose("SS405", f"the registry has no versions of {target.subject}"))
+    if live and max(found) > max(live):
+        message = f"{target.subject} was at version {max(found)}, and the registry's newest is {max(live)}"
+        trouble.append(diagnose("SS404", message))
+    versions, broken = _understood(target, [found[n] for n in sorted(found)])
+    history = read_history(versions, renames=dict(target.renames), aliases=target.policies.rename == "alias")
+    return (history if versions else None), (*trouble, *broken)
+
+
+def _understood(
+    target: TableTarget, registered: Sequence[RegisteredSchema]
+) -> tuple[list[SubjectVersion], list[Diagnostic]]:
+    versions: list[SubjectVersion] = []
+    broken: list[Diagnostic] = []
+    for one in registered:
+        try:
+            versions.append(read_value_schema(one, envelope=target.envelope, sequence_by=target.sequence_by))
+        except SchemaError as error:
+            broken.append(diagnose("SS406", str(error)))
+    # A broken version in the past is history; only the newest decides whether the table can follow.
+    newest_broken = bool(broken) and (not versions or versions[-1].version < registered[-1].version)
+    return versions, broken if newest_broken else []
+
+
+def _key(workspace: Workspace, target: TableTarget) -> tuple[tuple[str, ...] | None, tuple[Diagnostic, ...]]:
+    if target.key_subject is None:
+        return None, ()
+    try:
+        versions = workspace.registry.versions(target.key_subject)
+        if not versions:
+            return None, ()
+        return read_key_schema(workspace.registry.schema(target.key_subject, versions[-1])), ()
+    except (SchemaError, RegistryError) as error:
+        return None, (diagnose("SS406", str(error)),)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Landed:
+    """What lies in a table's increment directories and is not admitted yet.
+
+    ``ready`` files can be admitted now; ``waiting`` ones are of a schema that the table does not have (a hold), or
+    still being written; ``findings`` say what is wrong with the rest. While one of them is an error nothing of the
+    table is admitted.
+    """
+
+    ready: tuple[LandedFile, ...] = ()
+    waiting: tuple[FileInfo, ...] = ()
+    findings: tuple[Diagnostic, ...] = ()
+
+    @property
+    def blocked(self) -> bool:
+        """Tell whether a file's trouble holds the table."""
+        return any(d.severity is Severity.ERROR for d in self.findings)
+
+
+def pending_files(workspace: Workspace, target: TableTarget, manifest: Manifest | None) -> tuple[FileInfo, ...]:
+    """List the landed files that no manifest knows, oldest hour first; no footer is read."""
+    pattern = target.increments
+    hour_directory_regex(pattern)
+    top = pattern.split("{", 1)[0].rpartition("/")[0]
+    files = workspace.storage(target.location).lake.files(top)
+    landed = (f for f in files if _is_landed(pattern, f.path))
+    known = {(f.path, f.bytes) for f in manifest.admitted} if manifest else set()
+    return tuple(f for f in landed if (f.path, f.bytes) not in known)
+
+
+def _is_landed(pattern: str, path: str) -> bool:
+    directory, _, name = path.rpartition("/")
+    return name.endswith(".parquet") and not name.startswith(("_", ".")) and parse_hour(pattern, directory) is not None
+
+
+def look_at(workspace: Workspace, shape: Shape, target: TableTarget, files: Sequence[FileInfo]) -> Landed:
+    """Read the footers of new files and say how each is read into the table as ``shape`` has it."""
+    reader = workspace.storage(target.location).small
+    now = workspace.now_ms()
+    ready: list[LandedFile] = []
+    waiting: list[FileInfo] = []
+    findings: list[Diagnostic] = []
+    for file in files:
+        outcome = _look_at_one(shape, target, file, reader.footer(file, now_ms=now))
+        match outcome:
+            case LandedFile():
+                ready.append(outcome)
+            case Diagnostic(code="SS304" | "SS305"):
+                waiting.append(file)
+                findings.append(outcome)
+            case Diagnostic():
+                findings.append(outcome)
+    return Landed(ready=tuple(ready), waiting=tuple(waiting), findings=tuple(findings))
+
+
+def _look_at_one(
+    shape: Shape, target: TableTarget, file: FileInfo, footer: Footer | Unreadable
+) -> LandedFile | Diagnostic:
+    if isinstance(footer, Unreadable):
+        code = "SS305" if footer.incomplete else "SS301"
+        return diagnose(code, f"{target.location}/{footer.path}: {footer.reason}")
+    where = f"{target.location}/{file.path}"
+    writer = match_writer(footer, shape.history.versions, embedded=_embedded(footer, target))
+    if isinstance(writer, NoWriter):
+        return diagnose("SS302", f"{where}: {writer.reason}")
+    if writer.version > shape.version.version:
+        return diagnose("SS304", f"{where} was written under version {writer.version}")
+    found = project(
+        shape.history,
+        writer=writer,
+        layout=shape.layout,
+        columns=shape.columns,
+        keys=shape.keys,
+        fill_defaults=shape.fill_defaults,
+    )
+    if isinstance(found, Unprojectable):
+        return diagnose("SS302", f"{where}, written under version {found.writer}: {'; '.join(found.reasons)}")
+    return LandedFile(
+        path=file.path, bytes=file.bytes, rows=footer.rows, first_offset=first_offset(file.path), projection=found
+    )
+
+
+def _embedded(footer: Footer, target: TableTarget) -> SubjectVersion | None:
+    """Understand the schema in a file's footer; None where there is none, or it is none we could follow."""
+    if footer.avro is None:
+        return None
+    registered = RegisteredSchema(subject=target.subject, version=1, schema_id=0, text=footer.avro)
+    try:
+        return read_value_schema(registered, envelope=target.envelope, sequence_by=target.sequence_by)
+    except SchemaError:
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableView:
+    """One table, looked at and decided: what every command starts from."""
+
+    inspected: Inspected
+    decision: Decision
+    manifest: Manifest | None
+    pending: tuple[FileInfo, ...]
+
+
+def look(workspace: Workspace, target: TableTarget) -> TableView:
+    """Inspect and decide one table, and list what landed for it."""
+    inspected = inspect(workspace, target)
+    decision = decide(inspected)
+    findings: list[Diagnostic] = []
+    manifest: Manifest | None = None
+    pending: tuple[FileInfo, ...] = ()
+    try:
+        if inspected.table is not None and is_ours(inspected.table.properties) and decision.properties is not None:
+            properties = read_properties(inspected.table.properties)
+            manifest = read_manifest(workspace.storage(target.location).lake, target, properties)
+        pending = pending_files(workspace, target, manifest)
+    except SchemasyncError as error:
+        findings.append(diagnose("SS306", str(error)))
+    if findings:
+        decision = replace(decision, diagnostics=(*decision.diagnostics, *findings))
+    return TableView(inspected=inspected, decision=decision, manifest=manifest, pending=pending)

@@ -1,0 +1,151 @@
+"""Wiring: from a configuration to a workspace with real edges.
+
+Spark is started only by the commands that need it; importing this module costs nothing of it.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
+
+from schemasync.app.workspace import Progress, Storage, Workspace, silent
+from schemasync.core.config import Config, Notice
+from schemasync.core.ports import Notifier, Registry
+from schemasync.io.java import find_java
+from schemasync.io.notify import CommandNotifier, WebhookNotifier
+from schemasync.io.registry_file import FileRegistry
+from schemasync.io.registry_http import NO_AUTH, Auth, BasicAuth, BearerAuth, HttpRegistry
+from schemasync.io.templates import TemplateRenderer
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def now_ms() -> int:
+    """Return the time, ms since 1970 UTC."""
+    return time.time_ns() // 1_000_000
+
+
+def new_token() -> str:
+    """Return eight hexadecimal digits that name one run's directories."""
+    return uuid.uuid4().hex[:8]
+
+
+def open_registry(config: Config) -> Registry:
+    """Open the configured registry; nothing is asked yet.
+
+    Raises:
+        UsageError: a certificate or a header value cannot be used.
+    """
+    settings = config.registry
+    if settings.url.startswith("file:"):
+        return FileRegistry(unquote(urlsplit(settings.url).path))
+    seconds = settings.timeout / 1000
+    mtls = settings.auth.mtls
+    return HttpRegistry(
+        settings.url,
+        auth=_auth(config),
+        ca=settings.ca,
+        client_cert=(mtls.cert, mtls.key) if mtls else None,
+        timeout=(min(seconds, 5.0), seconds),
+        retries=settings.retries,
+    )
+
+
+def _auth(config: Config) -> Auth:
+    auth = config.registry.auth
+    if auth.basic:
+        return BasicAuth(username=auth.basic.username, password=auth.basic.password.get_secret_value())
+    if auth.bearer:
+        return BearerAuth(token=auth.bearer.get_secret_value())
+    return NO_AUTH
+
+
+def open_notifiers(config: Config) -> tuple[Notifier, ...]:
+    """Open the configured receivers of news."""
+    return tuple(_notifier(notice) for notice in config.notify)
+
+
+def _notifier(notice: Notice) -> Notifier:
+    if notice.webhook is None:
+        return CommandNotifier(argv=notice.command)
+    headers = {name: value.get_secret_value() for name, value in notice.headers.items()}
+    return WebhookNotifier(url=notice.webhook.get_secret_value(), headers=headers)
+
+
+def open_renderer(config: Config) -> TemplateRenderer:
+    """Open the templates, the user's first."""
+    return TemplateRenderer(Path(config.templates) if config.templates else None)
+
+
+@contextmanager
+def open_workspace(
+    config: Config,
+    *,
+    environ: Mapping[str, str],
+    purpose: str,
+    wait_s: float = 0.0,
+    progress: Progress = silent,
+    clock: Callable[[], int] = now_ms,
+) -> Iterator[Workspace]:
+    """Start Spark, hold the embedded metastore, and hand out the wired world.
+
+    Raises:
+        MetastoreBusyError: another process holds the embedded metastore.
+        EngineError: Spark did not start.
+        UsageError: there is no usable Java.
+    """
+    from schemasync.io import spark_session  # noqa: PLC0415 - starts to import pyspark, half a second
+
+    home = Path(config.metastore.dir)
+    embedded = config.metastore.kind == "embedded"
+    with ExitStack() as stack:
+        if embedded:
+            stack.enter_context(spark_session.held(home, purpose=purpose, wait_s=wait_s))
+        java = find_java(environ, cache_dir=home / "java")
+        progress("", "starting Spark")
+        settings = spark_session.SessionSettings(
+            home=home,
+            master=config.spark.master,
+            metastore_uri=None if embedded else config.metastore.uri,
+            conf=config.spark.conf,
+        )
+        session = spark_session.start_session(settings, java_home=java.home, python=sys.executable)
+        stack.callback(session.stop)
+        yield workspace_of(config, session, progress=progress, clock=clock)
+
+
+def workspace_of(
+    config: Config, session: SparkSession, *, progress: Progress = silent, clock: Callable[[], int] = now_ms
+) -> Workspace:
+    """Wire a workspace around a running Spark session."""
+    from schemasync.io.lake import ArrowLake  # noqa: PLC0415
+    from schemasync.io.landed.arrow import ArrowFiles  # noqa: PLC0415
+    from schemasync.io.landed.spark import SparkFiles  # noqa: PLC0415
+    from schemasync.io.metastore_hive import HiveMetastore  # noqa: PLC0415
+    from schemasync.io.spark_fold import SparkFold  # noqa: PLC0415
+    from schemasync.io.spark_sql import SparkSql  # noqa: PLC0415
+
+    def storage(location: str) -> Storage:
+        lake = ArrowLake(location)
+        arrow = ArrowFiles(lake.filesystem, lake.path(""))
+        return Storage(lake=lake, small=arrow, large=SparkFiles(session, arrow, lake))
+
+    return Workspace(
+        config=config,
+        registry=open_registry(config),
+        metastore=HiveMetastore(session),
+        sql=SparkSql(session),
+        renderer=open_renderer(config),
+        fold=SparkFold(session),
+        storage=storage,
+        now_ms=clock,
+        token=new_token,
+        progress=progress,
+    )

@@ -1,0 +1,336 @@
+"""What apply would do, step by step with its SQL, and why: the value that ``plan`` prints and ``apply`` executes.
+
+Planning reads and decides; it is given no way to write. The fingerprint covers what was seen and what would be done to
+schemas, so that apply can tell when either has moved; landed files come and go and are not part of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from schemasync.app.inspecting import TableView, look, map_tables, select
+from schemasync.app.workspace import Workspace
+from schemasync.core import ddl
+from schemasync.core.changes import Change
+from schemasync.core.describe import change_json, diagnostic_json
+from schemasync.core.diagnostics import Diagnostic, diagnose
+from schemasync.core.manifest import StateId
+from schemasync.core.mapping import TableTarget
+from schemasync.core.names import Dialect
+from schemasync.core.plan import Shape, Step, fingerprint
+from schemasync.core.policy import Verdict
+from schemasync.core.ports import HiveColumn, HiveTable
+from schemasync.core.properties import SUBJECT, TableProperties
+from schemasync.core.type_strings import parse_type
+from schemasync.errors import SchemaError, SchemasyncError, TemporaryError, UsageError
+
+SCHEMA_STEPS = frozenset({"create_table", "drop_table", "add_columns", "repair_columns", "replace_view", "set_version"})
+"""Steps that change schemas; the others bring in or clean up data."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TablePlan:
+    """The plan of one table. ``view`` is what was looked at, None where that failed (then only diagnostics count)."""
+
+    target: TableTarget
+    verdict: Verdict
+    changes: tuple[Change, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+    steps: tuple[Step, ...] = ()
+    current_version: int | None = None
+    desired_version: int | None = None
+    files: int = 0
+    bytes: int = 0
+    seen: str = ""
+    properties: TableProperties | None = None
+    view: TableView | None = None
+    error: SchemasyncError | None = None
+
+    @property
+    def pending(self) -> bool:
+        """Tell whether apply would change schemas."""
+        return self.verdict is not Verdict.HOLD and any(step.kind in SCHEMA_STEPS for step in self.steps)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the table's part of ``plan --json``."""
+        return {
+            "table": self.target.table,
+            "subject": self.target.subject,
+            "current_version": self.current_version,
+            "desired_version": self.desired_version,
+            "verdict": self.verdict.value,
+            "changes": [change_json(change) for change in self.changes],
+            "diagnostics": [diagnostic_json(d) for d in self.diagnostics],
+            "steps": [step.to_json() for step in self.steps],
+            "cost": {"files": self.files, "bytes": self.bytes},
+        }
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash of what was seen and of what would be done to the schema."""
+        steps = [step.to_json() for step in self.steps if step.kind in SCHEMA_STEPS]
+        return fingerprint([self.target.table, self.verdict.value, self.desired_version, steps, self.seen])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """The plans of all tables that were asked for, and what in the configuration stands in the way."""
+
+    tables: tuple[TablePlan, ...]
+    problems: tuple[UsageError, ...] = ()
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash of all tables' fingerprints."""
+        return fingerprint([table.fingerprint for table in self.tables])
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what ``plan --json`` prints."""
+        return {"tables": [table.to_json() for table in self.tables], "fingerprint": self.fingerprint}
+
+
+def plan(workspace: Workspace, names: Sequence[str] = ()) -> Plan:
+    """Plan the named tables, all where none is named.
+
+    Raises:
+        UsageError: a name is no configured table.
+        RegistryUnavailableError: the registry does not answer.
+    """
+    mapping = map_tables(workspace)
+    return Plan(
+        tables=tuple(plan_table(workspace, target) for target in select(mapping, names)), problems=mapping.problems
+    )
+
+
+def plan_table(workspace: Workspace, target: TableTarget) -> TablePlan:
+    """Plan one table; its trouble becomes a finding, unless nothing can be known about any table."""
+    try:
+        return lay_out_steps(workspace, look(workspace, target))
+    except TemporaryError:
+        raise
+    except SchemasyncError as error:
+        return TablePlan(
+            target=target,
+            verdict=Verdict.HOLD,
+            diagnostics=(diagnose("SS406" if isinstance(error, SchemaError) else "SS204", str(error)),),
+            error=error,
+        )
+
+
+def lay_out_steps(workspace: Workspace, found: TableView) -> TablePlan:
+    """Turn a decision into steps."""
+    decision, target = found.decision, found.decision.target
+    properties = _next_properties(found)
+    steps: tuple[Step, ...] = ()
+    drift: tuple[Diagnostic, ...] = ()
+    shape = decision.effective
+    if shape is not None and properties is not None:
+        missing, wrong, drift = _column_drift(found, shape)
+        builders = (_creation, _columns, _view, _watermark)
+        context = _Context(
+            workspace=workspace, found=found, shape=shape, properties=properties, missing=missing, wrong=wrong
+        )
+        steps = tuple(step for build in builders for step in build(context))
+    steps += tuple(_data_steps(found, shape))
+    verdict = decision.verdict
+    if verdict is Verdict.NONE and any(step.kind in SCHEMA_STEPS for step in steps):
+        verdict = Verdict.EVOLVE
+    return TablePlan(
+        target=target,
+        verdict=verdict,
+        changes=decision.changes,
+        diagnostics=(*decision.diagnostics, *drift),
+        steps=steps,
+        current_version=decision.properties.version if decision.properties else None,
+        desired_version=_desired_version(found),
+        files=len(found.pending),
+        bytes=sum(f.bytes for f in found.pending),
+        seen=_seen(found),
+        properties=properties,
+        view=found,
+    )
+
+
+def _desired_version(found: TableView) -> int | None:
+    history = found.inspected.history
+    return history.newest.version if history else None
+
+
+def _next_properties(found: TableView) -> TableProperties | None:
+    """Return the properties that the table has once its schema steps are done."""
+    decision, shape = found.decision, found.decision.effective
+    if shape is None:
+        return decision.properties
+    old = decision.properties
+    return TableProperties(
+        subject=decision.target.subject,
+        version=shape.version.version,
+        schema_id=shape.version.schema_id,
+        fingerprint=shape.version.fingerprint,
+        baseline=old.baseline if old else shape.layout.baseline,
+        keys=shape.keys,
+        ordering=shape.envelope.ordering,
+        state=old.state if old else StateId(generation=0, admission=0),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Context:
+    workspace: Workspace
+    found: TableView
+    shape: Shape
+    properties: TableProperties
+    missing: tuple[HiveColumn, ...]
+    wrong: tuple[HiveColumn, ...]
+
+    @property
+    def target(self) -> TableTarget:
+        return self.found.decision.target
+
+
+def _creation(context: _Context) -> Iterator[Step]:
+    decision, target, workspace = context.found.decision, context.target, context.workspace
+    if not decision.create:
+        return
+    database = ddl.create_database(target.database, Dialect.SPARK)
+    yield Step(kind="create_database", why="tables need it; kept where it exists", sql=workspace.text(database))
+    if decision.drop_first:
+        drop = ddl.drop_table(target.database, target.table, Dialect.SPARK)
+        yield Step(
+            kind="drop_table",
+            why="adopt: true takes over an external table that was not ours; its files stay",
+            sql=workspace.text(drop),
+        )
+    create = ddl.create_table(target, context.shape, context.properties, Dialect.SPARK)
+    why = f"{target.subject} version {context.properties.version} has no table yet"
+    yield Step(kind="create_table", why=why, sql=workspace.text(create))
+
+
+def _columns(context: _Context) -> Iterator[Step]:
+    if context.found.decision.create:
+        return
+    if context.wrong:
+        names = ", ".join(c.name for c in context.wrong)
+        yield Step(kind="repair_columns", why=f"put back the types of {names}, which were altered by hand")
+    if context.missing:
+        statement = ddl.add_columns(context.target, context.missing, Dialect.SPARK)
+        names = ", ".join(c.name for c in context.missing)
+        yield Step(
+            kind="add_columns",
+            why=f"{names}: appended, never in between, because Hive maps partitions by position",
+            sql=context.workspace.text(statement),
+        )
+
+
+def _view(context: _Context) -> Iterator[Step]:
+    text = view_sql(context.workspace, context.target, context.shape, segment_versions(context.found))
+    view = context.found.inspected.view
+    if view is not None and _same_text(view.view_text, text.body) and view.properties.get(SUBJECT):
+        return
+    why = "the view does not exist yet" if view is None else "its columns or the versions behind them changed"
+    yield Step(kind="replace_view", why=why, sql=text.statement)
+
+
+def _watermark(context: _Context) -> Iterator[Step]:
+    old = context.found.decision.properties
+    if context.found.decision.create or old is None or old == context.properties:
+        return
+    why = f"the table now is version {context.properties.version}; written last, guarded by the state that was seen"
+    yield Step(kind="set_version", why=why)
+
+
+def _data_steps(found: TableView, shape: Shape | None) -> Iterator[Step]:
+    if found.pending and shape is not None:
+        size = sum(f.bytes for f in found.pending)
+        yield Step(kind="admit", why=f"{len(found.pending)} landed files ({size} bytes) are not in the table yet")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ViewText:
+    """The dedup view's SELECT, and the statement around it."""
+
+    body: str
+    statement: str
+
+
+def view_sql(
+    workspace: Workspace,
+    target: TableTarget,
+    shape: Shape,
+    versions: frozenset[int],
+    dialect: Dialect = Dialect.SPARK,
+) -> ViewText:
+    """Render the dedup view for the schema versions that its segments have."""
+    body = workspace.text(ddl.view_body(target, shape, versions, dialect), dialect)
+    return ViewText(body=body, statement=workspace.text(ddl.create_view(target, shape, body, dialect), dialect))
+
+
+def segment_versions(found: TableView) -> frozenset[int]:
+    """Return the schema versions of the rows that readers may meet."""
+    return found.manifest.segment_versions if found.manifest else frozenset()
+
+
+def _same_text(actual: str, wanted: str) -> bool:
+    """Compare view texts; engines may trim what they store."""
+    return actual.strip() == wanted.strip()
+
+
+def _column_drift(
+    found: TableView, shape: Shape
+) -> tuple[tuple[HiveColumn, ...], tuple[HiveColumn, ...], tuple[Diagnostic, ...]]:
+    """Compare the metastore's columns with the ones that this shape needs: (missing, wrongly typed, findings)."""
+    table, decision = found.inspected.table, found.decision
+    if table is None or decision.create:
+        return (), (), ()
+    actual = {c.name.lower(): c for c in table.columns}
+    needed = [ddl.hive_column(c) for c in ddl.expected_columns(shape)]
+    missing = tuple(c for c in needed if c.name not in actual)
+    wrong = tuple(c for c in needed if c.name in actual and not _same_type(actual[c.name].type, c.type))
+    return missing, wrong, tuple(_drift_findings(found, table, needed, wrong))
+
+
+def _same_type(actual: str, wanted: str) -> bool:
+    try:
+        return parse_type(actual, Dialect.HIVE) == parse_type(wanted, Dialect.HIVE)
+    except SchemaError:
+        return False
+
+
+def _drift_findings(
+    found: TableView, table: HiveTable, needed: Sequence[HiveColumn], wrong: Sequence[HiveColumn]
+) -> Iterator[Diagnostic]:
+    name = f"{table.database}.{table.name}"
+    current = found.decision.current
+    actual = {c.name.lower() for c in table.columns}
+    if current is not None:
+        had = {c.name for c in ddl.expected_columns(current)}
+        if lost := sorted(had - actual):
+            yield diagnose("SS202", f"{name} lacks {', '.join(lost)}")
+    if wrong:
+        types = {c.name: c.type for c in table.columns}
+        yield diagnose("SS204", "; ".join(f"{name}.{c.name} is {types[c.name]}, not {c.type}" for c in wrong))
+    ours = {c.name for c in needed} | _ever(found)
+    if foreign := sorted(actual - ours):
+        yield diagnose("SS205", f"{name} has {', '.join(foreign)}, which schemasync did not add")
+
+
+def _ever(found: TableView) -> set[str]:
+    """Return every physical column that the table ever had under any version we know."""
+    shapes = (found.decision.current, found.decision.desired)
+    return {column.name for shape in shapes if shape for column in shape.layout.columns}
+
+
+def _seen(found: TableView) -> str:
+    table, view = found.inspected.table, found.inspected.view
+    return fingerprint([_table_json(table), _table_json(view)])
+
+
+def _table_json(table: HiveTable | None) -> Any:
+    if table is None:
+        return None
+    ours: Mapping[str, str] = {k: v for k, v in table.properties.items() if k.startswith("schemasync.")}
+    # The state moves with every admission; which schema it belongs to is in the other properties.
+    kept = {k: v for k, v in ours.items() if k not in {"schemasync.state", "schemasync.generation"}}
+    return [[[c.name, c.type] for c in table.columns], table.kind, table.view_text, kept]

@@ -1,0 +1,63 @@
+"""Cleaning up what a published generation has made superfluous, at its time and in its order.
+
+Partitions of folded deltas go after the reader grace, directories after the vacuum retention, the sink's files by
+name once a published generation holds them. Killed anywhere, the next run does the rest.
+"""
+
+from __future__ import annotations
+
+from schemasync.app.states import publish
+from schemasync.app.workspace import Workspace
+from schemasync.core.compaction import Retirement, after_retirement, due
+from schemasync.core.manifest import AdmittedFile, Manifest
+from schemasync.core.mapping import TableTarget
+from schemasync.core.ports import Lake
+from schemasync.core.properties import TableProperties
+
+
+def retirement(target: TableTarget, manifest: Manifest, *, now_ms: int) -> Retirement:
+    """Say what is due for one table."""
+    rules = target.compaction
+    found = due(manifest, now_ms=now_ms, reader_grace_ms=rules.reader_grace, vacuum_retention_ms=rules.vacuum_retention)
+    if rules.on_fold == "keep":
+        return Retirement(partitions=found.partitions, directories=found.directories)
+    return found
+
+
+def retire(
+    workspace: Workspace, target: TableTarget, properties: TableProperties, manifest: Manifest
+) -> tuple[TableProperties, Manifest]:
+    """Clean up what is due, then publish the state that no longer lists it.
+
+    Raises:
+        ConflictError: another writer published meanwhile; what was cleaned up stays so, and is noticed next time.
+    """
+    now = workspace.now_ms()
+    found = retirement(target, manifest, now_ms=now)
+    if found.empty:
+        return properties, manifest
+    workspace.progress(target.table, _summary(found))
+    lake = workspace.storage(target.location).lake
+    names = [s.segment for s in found.partitions]
+    if names:
+        workspace.metastore.drop_partitions(target.database, target.table, names)
+    for superseded in found.directories:
+        lake.delete_directory(superseded.location)
+    for file in found.sink_files:
+        _retire_file(lake, target, file)
+    manifest = after_retirement(manifest, found, now_ms=now)
+    return publish(workspace, target, properties, manifest), manifest
+
+
+def _retire_file(lake: Lake, target: TableTarget, file: AdmittedFile) -> None:
+    if target.compaction.on_fold == "archive":
+        lake.move(file.path, f"archive/{file.path}")
+    else:
+        lake.delete(file.path)
+
+
+def _summary(found: Retirement) -> str:
+    return (
+        f"cleaning up {len(found.partitions)} partitions, {len(found.directories)} directories, "
+        f"{len(found.sink_files)} landed files"
+    )

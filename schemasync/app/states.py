@@ -1,0 +1,211 @@
+"""Published states of one table: reading them, publishing the next, and rolling forward what a crash left.
+
+The manifest is written first (create-only), then the table's ``schemasync.state`` moves by compare-and-set, then the
+partitions follow in one call. A manifest that is written is complete, so whoever finds one that was not published yet
+finishes it; one whose parent is no longer in force can never be published and is removed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from pydantic import ValidationError
+
+from schemasync.app.workspace import Workspace
+from schemasync.core.manifest import FORMAT, Manifest, StateId, empty
+from schemasync.core.mapping import TableTarget
+from schemasync.core.ports import Lake, RegisteredSchema
+from schemasync.core.properties import STATE, TableProperties, write_properties
+from schemasync.errors import ConflictError, DataError
+
+GENERATIONS = "_schemasync/generations"
+SCHEMAS = "_schemasync/schemas"
+EMPTY = "_schemasync/empty"
+"""A directory that never holds a file: where a partition points before its location is published."""
+
+
+def manifest_path(state: StateId) -> str:
+    """Return where the manifest of a state lies, relative to the table's location."""
+    return f"{GENERATIONS}/{state}.json"
+
+
+def read_manifest(lake: Lake, target: TableTarget, properties: TableProperties) -> Manifest:
+    """Return the manifest of the state in force.
+
+    Raises:
+        DataError: it is missing, mangled, or written by a newer schemasync.
+    """
+    if properties.state == StateId(generation=0, admission=0):
+        return empty(target.table, target.subject, schema_version=properties.version, keyed=bool(properties.keys))
+    path = manifest_path(properties.state)
+    return _parse(lake.read(path), lake.uri(path))
+
+
+def _parse(content: bytes, where: str) -> Manifest:
+    try:
+        raw = json.loads(content)
+        if isinstance(raw, dict) and raw.get("format", 0) > FORMAT:
+            raise DataError("a newer schemasync wrote this manifest", where=where, fix="Upgrade schemasync.")
+        return Manifest.model_validate(raw)
+    except (ValueError, ValidationError) as error:
+        raise DataError(
+            "the table's manifest cannot be read",
+            where=where,
+            why=str(error).splitlines()[0],
+            fix="Restore it from a backup of the table's location; the data files are untouched.",
+        ) from error
+
+
+def publish(
+    workspace: Workspace, target: TableTarget, properties: TableProperties, manifest: Manifest
+) -> TableProperties:
+    """Make a state visible; the caller has written its data. Return the table's new properties.
+
+    Raises:
+        ConflictError: another writer published first; nothing of this state is visible.
+    """
+    lake = workspace.storage(target.location).lake
+    path = manifest_path(manifest.state)
+    if not lake.create(path, manifest.model_dump_json(indent=1).encode()):
+        raise _conflict(target, f"{path} exists already")
+    return _put_in_force(workspace, target, properties, manifest)
+
+
+def _put_in_force(
+    workspace: Workspace, target: TableTarget, properties: TableProperties, manifest: Manifest
+) -> TableProperties:
+    published = advanced(properties, manifest.state)
+    swapped = workspace.metastore.swap_properties(
+        target.database, target.table, key=STATE, expected=properties.token, changes=write_properties(published)
+    )
+    if not swapped:
+        raise _conflict(target, f"{STATE} is no longer {properties.token}")
+    sync_partitions(workspace, target, manifest)
+    return published
+
+
+def advanced(properties: TableProperties, state: StateId) -> TableProperties:
+    """Return the properties with another state in force."""
+    return TableProperties(
+        subject=properties.subject,
+        version=properties.version,
+        schema_id=properties.schema_id,
+        fingerprint=properties.fingerprint,
+        baseline=properties.baseline,
+        keys=properties.keys,
+        ordering=properties.ordering,
+        state=state,
+    )
+
+
+def _conflict(target: TableTarget, why: str) -> ConflictError:
+    return ConflictError(
+        "another writer published first; nothing of this run became visible",
+        where=f"{target.database}.{target.table}",
+        why=why,
+        fix="Run again: what is left to do is done then.",
+    )
+
+
+def sync_partitions(workspace: Workspace, target: TableTarget, manifest: Manifest) -> None:
+    """Make the metastore's partitions those of a manifest that is in force.
+
+    New segments are added on an empty directory first, then one call gives every segment its location: a reader sees
+    the old state or the new one. Does nothing where they agree already.
+    """
+    storage = workspace.storage(target.location)
+    actual = workspace.metastore.partitions(target.database, target.table)
+    wanted = _locations(storage.lake, manifest)
+    empty_place = storage.lake.uri(EMPTY)
+    missing = {segment: empty_place for segment in wanted if segment not in actual}
+    if len(missing) == 1 and _only_new(actual, wanted):
+        # One new partition is one call and visible at once: no detour needed.
+        workspace.metastore.add_partitions(target.database, target.table, {s: wanted[s] for s in missing})
+        return
+    if missing:
+        storage.lake.make_directory(EMPTY)
+        workspace.metastore.add_partitions(target.database, target.table, missing)
+    moved = {s: place for s, place in wanted.items() if not _same_place(actual.get(s, empty_place), place)}
+    if moved:
+        workspace.metastore.move_partitions(target.database, target.table, moved)
+
+
+def _only_new(actual: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
+    return all(_same_place(actual[s], place) for s, place in wanted.items() if s in actual)
+
+
+def _locations(lake: Lake, manifest: Manifest) -> dict[str, str]:
+    """Return the location of every segment, and of folded deltas that an insert-only view must no longer count.
+
+    With keys a folded delta beside the new base changes nothing; without them its rows would show twice, so its
+    partition moves to the empty directory in the same call as the base.
+    """
+    wanted = {s.name: lake.uri(s.location) for s in manifest.segments}
+    if not manifest.keyed:
+        wanted |= {s.segment: lake.uri(EMPTY) for s in manifest.superseded if s.registered}
+    return wanted
+
+
+def _same_place(one: str, other: str) -> bool:
+    return _bare(one) == _bare(other)
+
+
+def _bare(location: str) -> str:
+    """Hadoop writes ``file:/x``, URIs ``file:///x``: the same place."""
+    return location.replace("file:///", "file:/", 1).rstrip("/")
+
+
+def recover(workspace: Workspace, target: TableTarget, properties: TableProperties) -> TableProperties:
+    """Finish what a killed writer left, and return the properties in force then.
+
+    Raises:
+        ConflictError: another writer is doing the same right now.
+    """
+    lake = workspace.storage(target.location).lake
+    for state, path in _unpublished(lake, properties):
+        manifest = _parse(lake.read(path), lake.uri(path))
+        if manifest.parent == properties.state:
+            workspace.progress(target.table, f"finishing the publication of state {state}")
+            properties = _put_in_force(workspace, target, properties, manifest)
+        else:
+            lake.delete(path)
+    sync_partitions(workspace, target, read_manifest(lake, target, properties))
+    return properties
+
+
+def _unpublished(lake: Lake, properties: TableProperties) -> list[tuple[StateId, str]]:
+    names = ((f.path.rsplit("/", 1)[-1], f.path) for f in lake.files(GENERATIONS))
+    states = [(StateId.parse(name.removesuffix(".json")), path) for name, path in names if name.endswith(".json")]
+    return sorted((s for s in states if properties.state < s[0]), key=lambda s: (s[0].generation, s[0].admission))
+
+
+def keep_schema(lake: Lake, registered: RegisteredSchema) -> None:
+    """Keep a copy of a version beside the data: the history must outlive what is deleted from a registry."""
+    content = {
+        "subject": registered.subject,
+        "version": registered.version,
+        "id": registered.schema_id,
+        "schema": registered.text,
+        "references": list(registered.references),
+    }
+    lake.create(f"{SCHEMAS}/{registered.version:06}.json", json.dumps(content, indent=1).encode())
+
+
+def kept_schemas(lake: Lake) -> tuple[RegisteredSchema, ...]:
+    """Return the versions that were kept beside the data."""
+    kept = []
+    for file in lake.files(SCHEMAS):
+        if not file.path.endswith(".json") or file.path.rsplit("/", 1)[-1].startswith("_"):
+            continue
+        raw = json.loads(lake.read(file.path))
+        kept.append(
+            RegisteredSchema(
+                subject=raw["subject"],
+                version=raw["version"],
+                schema_id=raw["id"],
+                text=raw["schema"],
+                references=tuple(raw["references"]),
+            )
+        )
+    return tuple(kept)

@@ -1,0 +1,65 @@
+"""What every use case is handed: the configuration, the edges, and the clock.
+
+Built once per process by the command line (and by the tests, with twins). Nothing in the use cases opens a
+connection, reads a clock or sleeps by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from schemasync.core.config import Config
+from schemasync.core.ddl import Statement
+from schemasync.core.names import Dialect
+from schemasync.core.ports import FoldJob, Lake, LandedFiles, Metastore, Registry, SqlEngine
+
+
+class Renderer(Protocol):
+    """Lays out a statement's values; see `schemasync.io.templates`."""
+
+    def render(self, name: str, values: Mapping[str, Any], *, dialect: str) -> str:
+        """Return the text of one template."""
+        ...
+
+
+class Progress(Protocol):
+    """Tells people what is being done; one line per step."""
+
+    def __call__(self, table: str, text: str) -> None:
+        """Say that ``text`` begins for ``table``."""
+        ...
+
+
+def silent(table: str, text: str) -> None:
+    """Tell nobody."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Storage:
+    """One table's location: its files, and the two ways to admit what landed there."""
+
+    lake: Lake
+    small: LandedFiles
+    large: LandedFiles
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workspace:
+    """The wired world. ``now_ms`` is the clock, ms since 1970 UTC; ``token`` gives names that were never used."""
+
+    config: Config
+    registry: Registry
+    metastore: Metastore
+    sql: SqlEngine
+    renderer: Renderer
+    fold: FoldJob
+    storage: Callable[[str], Storage]
+    now_ms: Callable[[], int]
+    token: Callable[[], str]
+    progress: Progress = field(default=silent)
+
+    def text(self, statement: Statement, dialect: Dialect = Dialect.SPARK) -> str:
+        """Render a statement."""
+        return self.renderer.render(statement.template, statement.values, dialect=dialect.value)

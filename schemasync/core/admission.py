@@ -1,0 +1,159 @@
+"""Landed files, decided: which are new, under which version each was written, and how an operation code reads.
+
+Pure. The doing (Arrow when the files are small, Spark when they are not) is handed an `AdmissionRequest` and returns
+what it wrote; both give the same rows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from schemasync.core.encoding import Leaf, ListOf, MapOf, Record
+from schemasync.core.manifest import DataFile
+from schemasync.core.projection import Projection
+from schemasync.core.schema import Column, OrderingField, SubjectVersion
+from schemasync.core.types import Struct, Type
+from schemasync.core.written import may_be_written_as
+
+OPERATIONS: Final[dict[str, str]] = {
+    # Debezium; what other tools write for the same; r is a snapshot's read.
+    "c": "c", "u": "u", "r": "r", "d": "d",
+    "i": "c", "create": "c", "insert": "c", "update": "u", "read": "r", "delete": "d",
+}  # fmt: skip
+"""Operation as written, lower case -> ours. A null operation is an upsert."""
+
+MESSAGE: Final = "m"
+"""Debezium's logical decoding message: it has no row, and is passed over."""
+UPSERT: Final = "u"
+DELETE: Final = "d"
+
+_OFFSET: Final = re.compile(r"\+\d+\+(\d+)\.parquet$")
+"""Connect's file names: ``TOPIC+PARTITION+FIRST_OFFSET.parquet``."""
+
+STILL_WRITING_MS: Final = 60_000
+"""A file without a footer that changed less than this ago may still be being written."""
+
+
+def first_offset(path: str) -> int | None:
+    """Return the offset of a file's first event where its name says it."""
+    found = _OFFSET.search(path)
+    return int(found.group(1)) if found else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Footer:
+    """What a landed file says of itself. ``avro`` is the writer's Avro schema where the footer has it."""
+
+    path: str
+    bytes: int
+    rows: int
+    avro: str | None
+    type: Struct
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unreadable:
+    """A landed file whose footer could not be read. ``incomplete``: it may still be being written."""
+
+    path: str
+    reason: str
+    incomplete: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LandedFile:
+    """One file to admit: where it is, and how it is read."""
+
+    path: str
+    bytes: int
+    rows: int
+    first_offset: int | None
+    projection: Projection
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdmissionRequest:
+    """What becomes one delta segment: at most one row per key, sorted by key, projected to the table's version.
+
+    ``columns`` are all physical columns to write, in order; ``ordering`` those that decide which row is newer
+    (descending, null is oldest); ``ordering_fields`` say where the first of these stand in an event.
+    Without ``keys`` every event is kept.
+    """
+
+    files: tuple[LandedFile, ...]
+    directory: str
+    columns: tuple[tuple[str, Type], ...]
+    keys: tuple[str, ...]
+    ordering: tuple[str, ...]
+    ordering_fields: tuple[OrderingField, ...]
+    schema_version: int
+    admitted_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Admitted:
+    """What an admission wrote."""
+
+    files: tuple[DataFile, ...]
+    rows: int
+    events: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoWriter:
+    """No version, or several with different meanings, could have written a file."""
+
+    reason: str
+
+
+def match_writer(
+    footer: Footer, versions: Sequence[SubjectVersion], *, embedded: SubjectVersion | None
+) -> SubjectVersion | NoWriter:
+    """Say under which version a file was written.
+
+    ``embedded`` is the schema of the file's own footer, understood. It must be equal to a version in all that
+    matters for reading (comments aside). Without one the file's column types are matched; where several versions
+    fit and mean the same the newest is taken, where they mean different things none is.
+    """
+    if embedded is not None:
+        alike = [v for v in versions if _reads_alike(v, embedded)]
+        return alike[-1] if alike else NoWriter(reason="the Avro schema in its footer is no version of the subject")
+    fitting = [v for v in versions if v.event is not None and may_be_written_as(v.event, footer.type)]
+    if not fitting:
+        return NoWriter(reason="its columns fit no version of the subject, and its footer has no Avro schema")
+    if any(not _means_alike(v, fitting[-1]) for v in fitting):
+        numbers = ", ".join(str(v.version) for v in fitting)
+        return NoWriter(reason=f"its columns fit versions {numbers}, which give the values different meanings")
+    return fitting[-1]
+
+
+def _reads_alike(one: SubjectVersion, other: SubjectVersion) -> bool:
+    return _bare(one.columns) == _bare(other.columns) and one.envelope == other.envelope
+
+
+def _bare(columns: Iterable[Column]) -> tuple[Column, ...]:
+    return tuple(replace(c, doc="", aliases=(), since=1, origin="", default=None) for c in columns)
+
+
+def _means_alike(one: SubjectVersion, other: SubjectVersion) -> bool:
+    """Tell whether two versions read the same bytes as the same values: names and meanings, not nullability."""
+    sides = ([(c.name, _meaning(c.encoding)) for c in v.columns] for v in (one, other))
+    first, second = sides
+    return first == second and one.envelope == other.envelope
+
+
+def _meaning(encoding: object) -> object:
+    match encoding:
+        case Leaf(type=type_, meaning=meaning):
+            return type_, meaning
+        case ListOf(element=element):
+            return ("list", _meaning(element))
+        case MapOf(key=key, value=value):
+            return ("map", _meaning(key), _meaning(value))
+        case Record(members=members):
+            return tuple((m.name, _meaning(m.encoding)) for m in members)
+        case _:  # pragma: no cover
+            raise AssertionError(encoding)

@@ -1,0 +1,512 @@
+"""Everything that a configuration file may say, as values.
+
+Built by `schemasync.io.config_file` from YAML and the environment, or from Python with ``Config.model_validate``;
+read by `schemasync.core.mapping` and the use cases. What is here is complete and checked: unknown keys, unreadable
+values and settings that this version cannot honour are refused by pydantic's ValidationError, never ignored.
+Units are in the types: a `Duration` is milliseconds, a `Size` bytes, whatever the file said. Secrets are SecretStr.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import shlex
+from collections.abc import Iterable
+from dataclasses import dataclass
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from urllib.parse import urlsplit
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
+
+from schemasync.core.names import expand_pattern, hour_directory_regex
+from schemasync.core.schema import EnvelopeKind
+from schemasync.errors import UsageError
+
+REFUSED = "schemasync"
+"""The error type of this module's own refusals; their context holds ``what`` and ``fix``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unsupported:
+    """A setting that interface.md promises and this version cannot honour yet.
+
+    ``values`` are the refused ones; empty means that the setting must stay empty.
+    """
+
+    model: str
+    field: str
+    values: tuple[str, ...] = ()
+    instead: str
+
+
+UNSUPPORTED: tuple[Unsupported, ...] = (
+    Unsupported(model="Auth", field="oauth", instead="Use basic, bearer or mtls."),
+    Unsupported(
+        model="Metastore", field="kind", values=("sql", "script"), instead="This version has embedded and thrift."
+    ),
+    Unsupported(model="Notice", field="slack", instead="Use webhook or command."),
+    Unsupported(model="Policies", field="key", values=("rebuild",), instead="Use hold."),
+    Unsupported(model="Policies", field="retype", values=("variant",), instead="Use migrate or hold."),
+    Unsupported(model="Policies", field="semantic", values=("migrate",), instead="Use hold."),
+    Unsupported(model="TableEntry", field="partition_by", instead="Leave it out: the table has no user partitions."),
+    Unsupported(model="TableEntry", field="toast", values=("carry", "null"), instead="Use placeholder."),
+)
+"""Delete a row when the feature arrives; nothing else needs to know."""
+
+_SECONDS = 1000
+_DURATION_UNITS = {"ms": 1, "s": _SECONDS, "m": 60 * _SECONDS, "h": 3600 * _SECONDS, "d": 86400 * _SECONDS}
+_SIZE_UNITS = {"b": 1} | {f"{prefix}{end}": 1024**n for n, prefix in enumerate("kmgt", 1) for end in ("b", "ib")}
+_AMOUNT = re.compile(r"([0-9]{1,12}) ?([A-Za-z]+)")
+_IDENTIFIER = re.compile(r"[a-z_][a-z0-9_]*")
+_PATTERN_SIGNS = frozenset("\\^$*+?{}[]|()")
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name that a person most likely meant by ``name``, None where none is close."""
+    by_lower = {k.lower(): k for k in known}
+    found = difflib.get_close_matches(name.lower(), by_lower, n=1)
+    return by_lower[found[0]] if found else None
+
+
+def refusal(what: str, fix: str = "") -> PydanticCustomError:
+    """Return the error that a validator raises: ``what`` is wrong in one clause, ``fix`` says what to do."""
+    return PydanticCustomError(REFUSED, "{what}", {"what": what, "fix": fix})
+
+
+def parse_duration(value: object) -> object:
+    """Turn ``15s`` into milliseconds; units are ms, s, m, h, d. An int is milliseconds already."""
+    return _parse_amount(value, _DURATION_UNITS, what="a duration", example="15s, 10m, 1h or 7d")
+
+
+def parse_size(value: object) -> object:
+    """Turn ``256MB`` into bytes; units are B, KB, MB, GB, TB, of 1024 like Spark's. An int is bytes already."""
+    return _parse_amount(value, _SIZE_UNITS, what="a size", example="512KB, 256MB or 1GB")
+
+
+def is_pattern(subject: str) -> bool:
+    """Tell whether a configured subject can only be meant as a regular expression.
+
+    Dots do not count: nearly every subject has some.
+    """
+    return not _PATTERN_SIGNS.isdisjoint(subject)
+
+
+def _parse_amount(value: object, units: dict[str, int], *, what: str, example: str) -> object:
+    if not isinstance(value, str):
+        return value
+    match = _AMOUNT.fullmatch(value.strip())
+    if match and match[2].lower() in units:
+        return int(match[1]) * units[match[2].lower()]
+    if value.strip() == "0":
+        return 0
+    raise refusal(f"must be {what}: a whole number with a unit", f"Write for example {example}.")
+
+
+def _positive(value: int) -> int:
+    if value == 0:
+        raise refusal("must be longer than 0s")
+    return value
+
+
+def _identifier(value: str) -> str:
+    if not _IDENTIFIER.fullmatch(value):
+        raise refusal(
+            "must be lower-case letters, digits and _, not beginning with a digit", "Metastores keep no case."
+        )
+    return value
+
+
+def _expands(text: str, allowed: Iterable[str]) -> str:
+    """Return what a pattern becomes with every allowed placeholder replaced by x."""
+    try:
+        return expand_pattern(text, dict.fromkeys(allowed, "x"))
+    except UsageError as error:
+        raise refusal(error.what, error.fix) from None
+
+
+def _name_pattern(text: str, allowed: Iterable[str]) -> str:
+    _identifier(_expands(text, allowed))
+    return text
+
+
+def _location(value: str) -> str:
+    _expands(value, ("topic", "table", "database"))
+    return value
+
+
+def _increments(value: str) -> str:
+    try:
+        hour_directory_regex(value)
+    except UsageError as error:
+        raise refusal(error.what, error.fix) from None
+    if value.startswith("/") or ":" in value or ".." in value.split("/"):
+        raise refusal("must be a path below the table's location", "Put the rest of it into location.")
+    return value
+
+
+def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
+    if len(set(names)) != len(names):
+        raise refusal("names one column twice")
+    return names
+
+
+def _renames(renames: dict[str, str]) -> dict[str, str]:
+    if any(new == old for new, old in renames.items()) or len(set(renames.values())) != len(renames):
+        raise refusal("must map each new name to another old one, {new: old}")
+    return renames
+
+
+def _registry_url(value: str) -> str:
+    several = value.lower().startswith("http")
+    for url in value.split(",") if several else [value]:
+        _one_url(url.strip(), local=not several)
+    return value
+
+
+def _one_url(text: str, *, local: bool) -> None:
+    try:
+        url = urlsplit(text)
+        url.port  # noqa: B018 (reading it checks it)
+    except ValueError:
+        raise refusal("is not a URL") from None
+    if url.username is not None:
+        raise refusal("must not hold a user or password", "Put them under registry.auth.basic.")
+    directory = local and url.scheme == "file" and url.netloc in ("", "localhost") and url.path
+    if not (directory or (url.scheme in ("http", "https") and url.hostname)):
+        raise refusal("must be http://HOST[:PORT], https://HOST[:PORT] or file:DIRECTORY")
+
+
+def _listen(value: str) -> str:
+    host, _, port = value.rpartition(":")
+    if not host or not re.fullmatch("[0-9]{1,5}", port) or int(port) > 65535:
+        raise refusal("must be HOST:PORT", "Write for example 127.0.0.1:8090.")
+    return value
+
+
+def _webhook(value: SecretStr) -> SecretStr:
+    if not re.match(r"https?://[^/]", value.get_secret_value()):
+        raise refusal("must be http://... or https://...")
+    return value
+
+
+def _command(value: object) -> object:
+    try:
+        return shlex.split(value) if isinstance(value, str) else value
+    except ValueError:
+        raise refusal("has a quote that is not closed") from None
+
+
+Text = Annotated[str, Field(min_length=1)]
+Identifier = Annotated[str, AfterValidator(_identifier)]
+Duration = Annotated[int, BeforeValidator(parse_duration), Field(ge=0)]
+Period = Annotated[int, BeforeValidator(parse_duration), Field(ge=0), AfterValidator(_positive)]
+Size = Annotated[int, BeforeValidator(parse_size), Field(ge=0)]
+Columns = Annotated[tuple[Text, ...], AfterValidator(_distinct)]
+Renames = Annotated[dict[Text, Text], AfterValidator(_renames)]
+Location = Annotated[Text, AfterValidator(_location)]
+Increments = Annotated[Text, AfterValidator(_increments)]
+TableName = Annotated[Text, AfterValidator(lambda text: _name_pattern(text, ("table",)))]
+HourName = Annotated[Text, AfterValidator(lambda text: _name_pattern(text, ("table", "hour")))]
+
+
+class Settings(BaseModel):
+    """What all parts of the configuration share: frozen, no unknown keys, no input in error texts."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _absent(cls, data: Any) -> Any:
+        """Read YAML's null as "not given", or as the word null where the setting knows that word."""
+        if not isinstance(data, dict):
+            return data
+        given = {k: "null" if v is None and cls._knows_null(k) else v for k, v in data.items()}
+        return {k: v for k, v in given.items() if v is not None or k not in cls.model_fields}
+
+    @classmethod
+    def _knows_null(cls, name: object) -> bool:
+        field = cls.model_fields.get(str(name))
+        return field is not None and "null" in get_args(field.annotation)
+
+    @field_validator("*", mode="after")
+    @classmethod
+    def _supported(cls, value: Any, info: ValidationInfo) -> Any:
+        for row in UNSUPPORTED:
+            if (row.model, row.field) != (cls.__name__, info.field_name):
+                continue
+            if value in row.values or (value and not row.values):
+                name = f"{value} is" if row.values else "is"
+                raise refusal(f"{name} not supported yet by this version", row.instead)
+        return value
+
+
+class Basic(Settings):
+    """HTTP basic authentication."""
+
+    username: Text
+    password: SecretStr
+
+
+class OAuth(Settings):
+    """OAuth2 client credentials."""
+
+    token_url: Text
+    client_id: Text
+    client_secret: SecretStr
+    scope: str | None = None
+
+
+class Mtls(Settings):
+    """A client certificate and its key: paths of PEM files."""
+
+    cert: Text
+    key: Text
+
+
+class Auth(Settings):
+    """Who we are to the registry. At most one of basic, bearer, oauth; mtls may stand beside it."""
+
+    basic: Basic | None = None
+    bearer: SecretStr | None = None
+    oauth: OAuth | None = None
+    mtls: Mtls | None = None
+
+    @model_validator(mode="after")
+    def _one(self) -> Auth:
+        if self.basic and self.bearer:
+            raise refusal("must have one of basic and bearer, not both")
+        return self
+
+
+class RegistrySettings(Settings):
+    """The registry. ``url``: http(s)://HOST[/path], several with commas, or file:DIRECTORY; ``ca``: a PEM file."""
+
+    url: Annotated[Text, AfterValidator(_registry_url)]
+    auth: Auth = Auth()
+    ca: Text | None = None
+    timeout: Period = 10 * _SECONDS
+    retries: Annotated[int, Field(ge=0, le=100)] = 4
+
+
+class Metastore(Settings):
+    """Where the tables are. ``dir`` is the embedded metastore's directory; ``uri`` is read for thrift only."""
+
+    kind: Literal["embedded", "thrift", "sql", "script"] = "embedded"
+    uri: Text | None = None
+    dir: Text = ".schemasync"
+
+    @model_validator(mode="after")
+    def _has_uri(self) -> Metastore:
+        if self.kind == "thrift" and not (self.uri or "").startswith("thrift://"):
+            raise refusal("needs uri: thrift://HOST:PORT for kind thrift")
+        return self
+
+
+class SparkSettings(Settings):
+    """How Spark is started. ``conf`` may hold credentials of the storage, so it is never shown."""
+
+    master: Text = "local[*]"
+    conf: dict[Text, str] = Field(default={}, repr=False)
+
+
+class Policies(Settings):
+    """What is done by itself for each kind of schema change; architecture.md section 5."""
+
+    add: Literal["evolve", "null", "hold"] = "evolve"
+    drop: Literal["drop", "keep", "hold"] = "drop"
+    widen: Literal["evolve", "hold"] = "evolve"
+    retype: Literal["migrate", "variant", "hold"] = "migrate"
+    rename: Literal["alias", "drop_add"] = "alias"
+    semantic: Literal["hold", "migrate"] = "hold"
+    key: Literal["hold", "rebuild"] = "hold"
+
+
+class Compaction(Settings):
+    """When and how increments are folded; durations in ms.
+
+    ``arrow_limit``: bytes of landed files per admission up to which Arrow does the work, beyond it Spark.
+    """
+
+    every: Duration = _DURATION_UNITS["h"]
+    tombstone_retention: Duration = 7 * _DURATION_UNITS["d"]
+    reader_grace: Duration = _DURATION_UNITS["h"]
+    vacuum_retention: Duration = 7 * _DURATION_UNITS["d"]
+    on_fold: Literal["delete", "archive", "keep"] = "delete"
+    arrow_limit: Size = 256 * _SIZE_UNITS["mb"]
+
+
+class Names(Settings):
+    """Patterns of the names beside the long-lived table's; ``{table}`` is its name, ``{hour}`` yyyyMMddHH."""
+
+    view: TableName = "{table}_view"
+    base: TableName = "{table}_base"
+    incremental: HourName = "{table}_incremental_{hour}"
+    compactor: TableName = "{table}_compactor"
+
+
+class View(Settings):
+    """What the view shows beside the row's columns."""
+
+    metadata: bool = False
+
+
+class Defaults(Settings):
+    """What holds for every table that does not say otherwise."""
+
+    database: Identifier = "lake"
+    location: Location = "./lake/{topic}"
+    increments: Increments = "incremental/increment_{yyyyMMddHH}"
+    policies: Policies = Policies()
+    compaction: Compaction = Compaction()
+    names: Names = Names()
+    view: View = View()
+
+
+class TableEntry(Settings):
+    """One subject, or all subjects that a regular expression matches, and what is different for them.
+
+    ``policies``, ``compaction``, ``names`` and ``view`` override the defaults key by key: only their set fields count.
+    """
+
+    subject: Text
+    table: Text | None = None
+    exclude: tuple[Text, ...] = ()
+    keys: Columns = ()
+    sequence_by: Columns = ()
+    partition_by: dict[Text, Text] = {}
+    insert_only: bool = False
+    renames: Renames = {}
+    toast: Literal["carry", "placeholder", "null"] = "placeholder"
+    adopt: bool = False
+    envelope: EnvelopeKind | None = None
+    database: Identifier | None = None
+    location: Location | None = None
+    increments: Increments | None = None
+    policies: Policies = Policies()
+    compaction: Compaction = Compaction()
+    names: Names = Names()
+    view: View = View()
+
+    @field_validator("subject", mode="after")
+    @classmethod
+    def _value_subject(cls, value: str) -> str:
+        if value.endswith("-key"):
+            raise refusal("names a key subject", "Name the -value subject; its -key is found by itself.")
+        return _compiles(value) if is_pattern(value) else value
+
+    @field_validator("exclude", mode="after")
+    @classmethod
+    def _patterns(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(map(_compiles, value))
+
+    @model_validator(mode="after")
+    def _known_groups(self) -> TableEntry:
+        groups = re.compile(self.subject).groupindex if is_pattern(self.subject) else ()
+        _name_pattern(self.table or "{topic}", ("topic", *groups))
+        return self
+
+
+class Watch(Settings):
+    """The daemon's rhythm, in ms, and what it may do by itself."""
+
+    poll: Period = 15 * _SECONDS
+    apply: Literal["auto", "safe", "manual"] = "auto"
+    sweep: Period = _DURATION_UNITS["h"]
+
+
+class Server(Settings):
+    """Where the status page is served; nowhere unless said."""
+
+    listen: Annotated[str, AfterValidator(_listen)] | None = None
+
+
+class Notice(Settings):
+    """One receiver of news: a webhook with its headers, or a command as arguments (text is split like a shell's)."""
+
+    webhook: Annotated[SecretStr, AfterValidator(_webhook)] | None = None
+    command: Annotated[tuple[Text, ...], BeforeValidator(_command)] = Field(default=(), repr=False)
+    slack: SecretStr | None = None
+    headers: dict[Text, SecretStr] = {}
+
+    @model_validator(mode="after")
+    def _one(self) -> Notice:
+        if bool(self.webhook) == bool(self.command):
+            raise refusal("must have one of webhook and command")
+        if self.headers and not self.webhook:
+            raise refusal("has headers but no webhook")
+        return self
+
+
+class Config(Settings):
+    """A whole configuration. ``templates`` is the path of a directory whose templates replace ours."""
+
+    registry: RegistrySettings
+    metastore: Metastore = Metastore()
+    spark: SparkSettings = SparkSettings()
+    defaults: Defaults = Defaults()
+    tables: tuple[TableEntry, ...] = ()
+    watch: Watch = Watch()
+    server: Server = Server()
+    notify: tuple[Notice, ...] = ()
+    templates: Text | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _registry(cls, data: Any) -> Any:
+        """Let an absent registry be told by the key that is missing in it."""
+        missing = isinstance(data, dict) and data.get("registry") is None
+        return {**data, "registry": {}} if missing else data
+
+
+def setting_type(path: Iterable[str | int]) -> Any:
+    """Return the annotation of the setting at a path, without ``None``; None where there is no such setting."""
+    node: Any = Config
+    for part in path:
+        node = _bare(_member(node, part))
+    return node
+
+
+def known_keys(path: Iterable[str | int]) -> tuple[str, ...]:
+    """Return the keys that the mapping at a path may have, empty where it may have any or is none."""
+    node = setting_type(path)
+    return tuple(node.model_fields) if _is_settings(node) else ()
+
+
+def _is_settings(node: Any) -> bool:
+    return isinstance(node, type) and issubclass(node, Settings)
+
+
+def _member(node: Any, part: str | int) -> Any:
+    if _is_settings(node):
+        field = node.model_fields.get(part)
+        return field.annotation if field else None
+    inner = get_args(node)
+    if get_origin(node) is tuple:
+        return inner[0]
+    return inner[1] if get_origin(node) is dict else None
+
+
+def _bare(annotation: Any) -> Any:
+    while get_origin(annotation) in (Annotated, UnionType, Union):
+        annotation = next(a for a in get_args(annotation) if a is not type(None))
+    return annotation
+
+
+def _compiles(pattern: str) -> str:
+    try:
+        re.compile(pattern)
+    except (re.error, RecursionError, OverflowError) as error:
+        raise refusal(f"is not a regular expression ({error})", "Write .* where any text is meant.") from None
+    return pattern

@@ -1,0 +1,203 @@
+"""Compare two table schemas: ``diff(current, desired)``, and its proof, ``apply_changes``.
+
+Laws: ``diff(x, x)`` is empty; ``apply_changes(diff(a, b), a) == b``. Columns are matched by life, never by name or
+position. Inputs are never mutated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import assert_never
+
+from schemasync.core.changes import (
+    AddColumn,
+    AddField,
+    Change,
+    ChangeAliases,
+    ChangeDefault,
+    ChangeDetail,
+    ChangeDoc,
+    ChangeEnvelope,
+    ChangeKey,
+    ChangeNullability,
+    ChangeSemanticType,
+    ColumnChange,
+    DropColumn,
+    DropField,
+    EncodingChange,
+    RenameColumn,
+    ReorderColumns,
+    RetypeColumn,
+    WidenColumn,
+)
+from schemasync.core.encoding import Encoding, Leaf, ListOf, MapOf, Record
+from schemasync.core.promotion import widens
+from schemasync.core.schema import Column, Life, TableSchema
+from schemasync.core.types import Primitive
+
+
+def diff(current: TableSchema, desired: TableSchema) -> tuple[Change, ...]:
+    """Return what must change so that ``current`` becomes ``desired``; drops first, then the rest in column order."""
+    before = {c.life: c for c in current.columns}
+    after = {c.life: c for c in desired.columns}
+    changes: list[Change] = [DropColumn(column=c) for c in current.columns if c.life not in after]
+    for position, column in enumerate(desired.columns):
+        if column.life not in before:
+            changes.append(AddColumn(column=column, position=position))
+        else:
+            changes.extend(_column_changes(before[column.life], column))
+    changes.extend(_order_changes(current, desired))
+    if current.keys != desired.keys:
+        changes.append(ChangeKey(current=current.keys, desired=desired.keys))
+    if current.envelope != desired.envelope:
+        changes.append(ChangeEnvelope(current=current.envelope, desired=desired.envelope))
+    return tuple(changes)
+
+
+def _column_changes(current: Column, desired: Column) -> Iterator[ColumnChange]:
+    life, name = desired.life, desired.name
+    if current.name != desired.name:
+        yield RenameColumn(life=life, current=current.name, desired=name)
+    yield from _encoding_changes(life, name, current.encoding, desired.encoding)
+    if current.nullable != desired.nullable:
+        yield ChangeNullability(life=life, name=name, current=current.nullable, desired=desired.nullable)
+    if current.default != desired.default:
+        yield ChangeDefault(life=life, name=name, current=current.default, desired=desired.default)
+    if current.doc != desired.doc:
+        yield ChangeDoc(life=life, name=name, current=current.doc, desired=desired.doc)
+    if current.aliases != desired.aliases:
+        yield ChangeAliases(life=life, name=name, current=current.aliases, desired=desired.aliases)
+
+
+def _encoding_changes(life: Life, name: str, current: Encoding, desired: Encoding) -> Iterator[EncodingChange]:
+    if current == desired:
+        return
+    sides = {"current": current, "desired": desired}
+    found = tuple(dict.fromkeys(_facts(name, current, desired)))
+    for kind, path in found:
+        match kind:
+            case "add":
+                yield AddField(life=life, path=path, **sides)
+            case "drop":
+                yield DropField(life=life, path=path, **sides)
+            case "widen":
+                yield WidenColumn(life=life, name=path, **sides)
+            case "retype":
+                yield RetypeColumn(life=life, name=path, **sides)
+            case "semantic":
+                yield ChangeSemanticType(life=life, name=path, **sides)
+    if not found:
+        yield ChangeDetail(life=life, name=name, **sides)
+
+
+def _facts(path: str, current: Encoding, desired: Encoding) -> Iterator[tuple[str, str]]:
+    """Yield (fact, path) pairs by walking both encodings side by side."""
+    match current, desired:
+        case Record(), Record() if current.union == desired.union and not current.union:
+            yield from _member_facts(path, current, desired)
+        case ListOf(), ListOf():
+            yield from _facts(f"{path}.element", current.element, desired.element)
+        case MapOf(), MapOf() if current.entries == desired.entries:
+            yield from _facts(f"{path}.key", current.key, desired.key)
+            yield from _facts(f"{path}.value", current.value, desired.value)
+        case Leaf(), Leaf():
+            yield from _leaf_facts(path, current, desired)
+        case _ if current != desired:
+            # Branches of a union are told apart by position only, so any change there can swap meanings.
+            yield "retype", path
+
+
+def _member_facts(path: str, current: Record, desired: Record) -> Iterator[tuple[str, str]]:
+    before = {m.name: m for m in current.members}
+    after = {m.name: m for m in desired.members}
+    yield from (("drop", f"{path}.{name}") for name in before if name not in after)
+    for name, member in after.items():
+        if name in before:
+            yield from _facts(f"{path}.{name}", before[name].encoding, member.encoding)
+        else:
+            yield "add", f"{path}.{name}"
+
+
+def _leaf_facts(path: str, current: Leaf, desired: Leaf) -> Iterator[tuple[str, str]]:
+    meaning_kept = _same_meaning(current, desired)
+    if current.type == desired.type:
+        if not meaning_kept:
+            yield "semantic", path
+    elif meaning_kept and widens(current.type, desired.type):
+        yield "widen", path
+    else:
+        yield "retype", path
+
+
+def _same_meaning(current: Leaf, desired: Leaf) -> bool:
+    """Tell whether a value means the same on both sides.
+
+    A text that gains or loses a label (Json, Uuid) is the same text; a number under another name is another number.
+    """
+    if current.meaning is not desired.meaning:
+        return False
+    label_only = "" in {current.name, desired.name} and current.type is desired.type is Primitive.STRING
+    return current.name == desired.name or label_only
+
+
+def _order_changes(current: TableSchema, desired: TableSchema) -> Iterator[ReorderColumns]:
+    """Yield a reorder where the columns that both sides have stand differently: adds and drops alone are none."""
+    before = {c.life for c in current.columns}
+    names = {c.life: c.name for c in desired.columns}
+    old = tuple(names[c.life] for c in current.columns if c.life in names)
+    new = tuple(c.name for c in desired.columns if c.life in before)
+    if old != new:
+        yield ReorderColumns(current=old, desired=new)
+
+
+def apply_changes(changes: Iterable[Change], current: TableSchema) -> TableSchema:
+    """Return ``current`` with the changes made; the inverse side of `diff`, and the law that proves it."""
+    schema = current
+    for change in changes:
+        schema = _apply_one(change, schema)
+    return schema
+
+
+def _apply_one(change: Change, schema: TableSchema) -> TableSchema:
+    match change:
+        case AddColumn():
+            columns = list(schema.columns)
+            columns.insert(change.position, change.column)
+            return replace(schema, columns=tuple(columns))
+        case DropColumn():
+            return replace(schema, columns=tuple(c for c in schema.columns if c.life != change.column.life))
+        case ReorderColumns():
+            return replace(schema, columns=_reordered(schema.columns, change.desired))
+        case ChangeKey():
+            return replace(schema, keys=change.desired)
+        case ChangeEnvelope():
+            return replace(schema, envelope=change.desired)
+        case _:
+            columns = [_changed(c, change) if c.life == change.life else c for c in schema.columns]
+            return replace(schema, columns=tuple(columns))
+
+
+def _reordered(columns: tuple[Column, ...], names: tuple[str, ...]) -> tuple[Column, ...]:
+    """Put the named columns into that order, in the places that they hold together; others stay."""
+    by_name = {c.name: c for c in columns}
+    queue = iter(names)
+    return tuple(by_name[next(queue)] if c.name in names else c for c in columns)
+
+
+def _changed(column: Column, change: ColumnChange) -> Column:
+    match change:
+        case RenameColumn():
+            return replace(column, name=change.desired)
+        case ChangeNullability():
+            return replace(column, nullable=change.desired)
+        case ChangeDefault():
+            return replace(column, default=change.desired)
+        case ChangeDoc():
+            return replace(column, doc=change.desired)
+        case ChangeAliases():
+            return replace(column, aliases=change.desired)
+        case WidenColumn() | RetypeColumn() | ChangeSemanticType() | AddField() | DropField() | ChangeDetail():
+            return replace(column, encoding=change.desired)
+        case _:  # pragma: no cover
+            assert_never(change)

@@ -1,0 +1,206 @@
+"""How one change event is wrapped, and which of two events of one key is newer.
+
+Called by `schemasync.core.avro` with the fields at an event's root. Detection goes by the presence of Debezium's
+own field names; configuration can overrule it. Without the ordering rules a late or replayed event would win by
+arriving last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, assert_never
+
+from schemasync.core.encoding import Leaf, Meaning, Record
+from schemasync.core.schema import Column, Envelope, EnvelopeKind, OrderingField
+from schemasync.core.types import Primitive
+from schemasync.errors import SchemaError
+
+_FLAT_FIELDS: Final = frozenset({"op", "ts_ms", "kafka_offset"})
+_UNWRAPPED_PREFIX: Final = "__"
+_TS: Final = ("ts_ns", "ts_us", "ts_ms")
+
+_ORDERED_TYPES: Final = frozenset(
+    {
+        Primitive.TINYINT,
+        Primitive.SMALLINT,
+        Primitive.INT,
+        Primitive.BIGINT,
+        Primitive.STRING,
+        Primitive.DATE,
+        Primitive.TIMESTAMP,
+    }
+)
+_UNORDERED_MEANINGS: Final = frozenset({Meaning.VARIABLE_DECIMAL, Meaning.UUID_BYTES})
+"""Shown as text whose order is not that of the values."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrderingRule:
+    """For events that have all of ``when`` (dotted paths): of each alternative in ``order`` the first that exists."""
+
+    when: tuple[str, ...] = ()
+    order: tuple[tuple[str, ...], ...] = ()
+
+
+ORDERINGS: Final[Mapping[EnvelopeKind, tuple[OrderingRule, ...]]] = {
+    EnvelopeKind.DEBEZIUM: (
+        # PostgreSQL
+        OrderingRule(when=("source.lsn",), order=(("source.lsn",), _TS)),
+        # MySQL, MariaDB: names of binlog files are zero-padded; one event may hold several rows
+        OrderingRule(
+            when=("source.file", "source.pos"), order=(("source.file",), ("source.pos",), ("source.row",), _TS)
+        ),
+        # SQL Server: fixed-width hexadecimal text
+        OrderingRule(
+            when=("source.commit_lsn", "source.change_lsn"),
+            order=(("source.commit_lsn",), ("source.change_lsn",), ("source.event_serial_no",), _TS),
+        ),
+        OrderingRule(order=(tuple(f"source.{ts}" for ts in _TS), _TS)),
+    ),
+    EnvelopeKind.FLAT: (OrderingRule(order=(("ts_ms",), ("kafka_offset",))),),
+    EnvelopeKind.UNWRAPPED: (
+        OrderingRule(
+            order=(
+                ("__lsn", "__source_lsn"),
+                ("__source_ts_ns", "__source_ts_us", "__source_ts_ms"),
+                ("__ts_ns", "__ts_us", "__ts_ms", "ts_ms"),
+            )
+        ),
+    ),
+    EnvelopeKind.PLAIN: (OrderingRule(),),
+}
+"""The ordering key of an event, by its envelope and by what its ``source`` holds; the first rule that fits counts.
+
+The log position stands before every clock. For one key that is right although transactions overlap: a row is locked
+from its change to the commit, so the second writer of a row gets its position after the first one's commit. Clocks
+are coarser (all events of a PostgreSQL transaction share ``source.ts_*``) and may step back. The connector's own
+clock comes last and only parts events that share a position.
+
+Null is oldest: rows of a snapshot by an old connector have no position, and the snapshot was read before the changes
+that follow it. An incremental snapshot's rows without a position lose to any change of the same key, which is harmless:
+what they show was written by a change that is in the log.
+"""
+
+
+def envelope_of(
+    fields: Iterable[Column], *, kind: EnvelopeKind | None = None, sequence_by: tuple[str, ...] = ()
+) -> Envelope:
+    """Return where the parts of an event stand.
+
+    ``fields`` are those at the event's root, ``kind`` overrules detection, ``sequence_by`` (dotted paths from the
+    root, most significant first) replaces the detected ordering key.
+
+    Raises:
+        SchemaError: the fields that ``kind`` needs are missing, or a path of ``sequence_by`` is none or has no order.
+            Its ``where`` names the path only; the caller knows the subject.
+    """
+    root = {field.name: field for field in fields}
+    known = detect_envelope(root.values()) if kind is None else _required(kind, root)
+    ordering = tuple(_demanded(root, path) for path in sequence_by) or tuple(_detected(known, root))
+    return Envelope(
+        kind=known,
+        op=_first(root, {EnvelopeKind.PLAIN: (), EnvelopeKind.UNWRAPPED: ("__op",)}.get(known, ("op",))),
+        deleted=_first(root, ("__deleted",)) if known is EnvelopeKind.UNWRAPPED else None,
+        ts_ms=_ts_ms(known, root),
+        offset=_first(root, ("__offset", "kafka_offset") if known is EnvelopeKind.UNWRAPPED else ("kafka_offset",)),
+        ordering=ordering,
+    )
+
+
+def detect_envelope(fields: Iterable[Column]) -> EnvelopeKind:
+    """Return the envelope that the fields at an event's root look like; PLAIN where they look like none."""
+    root = {field.name: field for field in fields}
+    candidates = (EnvelopeKind.DEBEZIUM, EnvelopeKind.UNWRAPPED, EnvelopeKind.FLAT)
+    return next((kind for kind in candidates if _looks_like(kind, root)), EnvelopeKind.PLAIN)
+
+
+def row_columns(kind: EnvelopeKind, fields: tuple[Column, ...]) -> tuple[Column, ...]:
+    """Return which of an event's columns are the row's; for DEBEZIUM ``fields`` are those of ``after``."""
+    match kind:
+        case EnvelopeKind.DEBEZIUM | EnvelopeKind.PLAIN:
+            return fields
+        case EnvelopeKind.FLAT:
+            return tuple(f for f in fields if f.name not in _FLAT_FIELDS)
+        case EnvelopeKind.UNWRAPPED:
+            return tuple(f for f in fields if not f.name.startswith(_UNWRAPPED_PREFIX))
+        case _:  # pragma: no cover
+            assert_never(kind)
+
+
+def _looks_like(kind: EnvelopeKind, root: Mapping[str, Column]) -> bool:
+    match kind:
+        case EnvelopeKind.DEBEZIUM:
+            after = root["after"].encoding if "after" in root else None
+            return "op" in root and isinstance(after, Record) and not after.union
+        case EnvelopeKind.UNWRAPPED:
+            return "__op" in root or "__deleted" in root
+        case EnvelopeKind.FLAT:
+            return "op" in root and "ts_ms" in root
+        case EnvelopeKind.PLAIN:
+            return True
+        case _:  # pragma: no cover
+            assert_never(kind)
+
+
+_NEEDS: Final[Mapping[EnvelopeKind, str]] = {
+    EnvelopeKind.DEBEZIUM: "`op` and a record `after`",
+    EnvelopeKind.UNWRAPPED: "`__op` or `__deleted`",
+    EnvelopeKind.FLAT: "`op` and `ts_ms`",
+}
+
+
+def _required(kind: EnvelopeKind, root: Mapping[str, Column]) -> EnvelopeKind:
+    if _looks_like(kind, root):
+        return kind
+    raise SchemaError(
+        f"the events are not wrapped as {kind.value}",
+        why=f"that needs {_NEEDS[kind]} at the root, which has {', '.join(root) or 'no fields'}",
+        fix="Correct `envelope:` of this table, or leave it out to have it detected.",
+    )
+
+
+def _detected(kind: EnvelopeKind, root: Mapping[str, Column]) -> Iterator[OrderingField]:
+    rule = next(r for r in ORDERINGS[kind] if all(_ordered(root, path) for path in r.when))
+    for alternatives in rule.order:
+        found = next(filter(None, (_ordered(root, path) for path in alternatives)), None)
+        if found is not None:
+            yield found
+
+
+def _demanded(root: Mapping[str, Column], path: str) -> OrderingField:
+    found = _ordered(root, path)
+    if found is not None:
+        return found
+    raise SchemaError(
+        f"events cannot be ordered by {path}",
+        why="`sequence_by` takes paths, from the event's root, of whole numbers, text, dates and timestamps",
+        fix=f"At the root there are: {', '.join(root)}.",
+    )
+
+
+def _ordered(root: Mapping[str, Column], path: str) -> OrderingField | None:
+    first, *rest = path.split(".")
+    encoding = root[first].encoding if first in root else None
+    for name in rest:
+        members = encoding.members if isinstance(encoding, Record) else ()
+        encoding = next((m.encoding for m in members if m.name == name), None)
+    if not isinstance(encoding, Leaf) or encoding.meaning in _UNORDERED_MEANINGS:
+        return None
+    if not isinstance(encoding.type, Primitive) or encoding.type not in _ORDERED_TYPES:
+        return None
+    return OrderingField(path=(first, *rest), type=encoding.type, meaning=encoding.meaning)
+
+
+def _ts_ms(kind: EnvelopeKind, root: Mapping[str, Column]) -> tuple[str, ...] | None:
+    paths = {
+        EnvelopeKind.DEBEZIUM: ("ts_ms", "source.ts_ms"),
+        EnvelopeKind.FLAT: ("ts_ms",),
+        EnvelopeKind.UNWRAPPED: ("__ts_ms", "__source_ts_ms"),
+        EnvelopeKind.PLAIN: (),
+    }
+    return next((tuple(path.split(".")) for path in paths[kind] if _ordered(root, path)), None)
+
+
+def _first(root: Mapping[str, Column], names: tuple[str, ...]) -> str | None:
+    return next((name for name in names if name in root), None)

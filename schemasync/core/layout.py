@@ -1,0 +1,117 @@
+"""Which physical columns a long-lived table has, and where each logical column of each version stands in it.
+
+Hive maps a partition's columns to the table's by position, so a table is only ever altered by appending columns.
+A life that keeps its type keeps its physical column, under any name; a life whose type changes, and a name that
+comes back, get a new one with a numbered suffix. Everything follows from the subject's history and the version that
+the table was created with (its baseline), so every process computes the same names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from schemasync.core.history import History
+from schemasync.core.names import RESERVED_COLUMNS
+from schemasync.core.schema import Column, Envelope, Life
+from schemasync.core.types import Primitive, Type
+
+SEGMENT: Final = "segment"
+"""The partition column."""
+OP: Final = "__op"
+TS_MS: Final = "__ts_ms"
+OFFSET: Final = "__offset"
+SCHEMA_VERSION: Final = "__schema_version"
+ADMITTED_MS: Final = "__admitted_ms"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PhysicalColumn:
+    """One data column of the long-lived table: a life's values from version ``since`` on, while the type held."""
+
+    name: str
+    type: Type
+    life: Life
+    since: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetaColumn:
+    """One of our own columns, beside the row's."""
+
+    name: str
+    type: Primitive
+    comment: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """The physical columns of a table from its baseline to one version, in the order in which they were appended."""
+
+    baseline: int
+    version: int
+    columns: tuple[PhysicalColumn, ...]
+
+    def phase(self, life: Life, version: int) -> PhysicalColumn | None:
+        """Return where that life's values stand in rows written under ``version``; None before it began."""
+        phases = [c for c in self.columns if c.life == life and c.since <= max(version, self.baseline)]
+        return phases[-1] if phases and version >= life.since else None
+
+    def current(self, column: Column) -> PhysicalColumn:
+        """Return where a column of the layout's own version stands."""
+        found = self.phase(column.life, self.version)
+        if found is None:  # pragma: no cover
+            raise AssertionError(f"layout of version {self.version} lacks {column.name}")
+        return found
+
+
+def lay_out(history: History, *, baseline: int, version: int) -> Layout:
+    """Walk the versions from the table's baseline on and append a physical column per phase of each life."""
+    columns: list[PhysicalColumn] = []
+    for step in history.between(baseline, version):
+        for column in step.columns:
+            last = next((c for c in reversed(columns) if c.life == column.life), None)
+            if last is None or last.type != column.type:
+                name = _free_name(column.name.lower(), columns)
+                columns.append(PhysicalColumn(name=name, type=column.type, life=column.life, since=step.version))
+    return Layout(baseline=baseline, version=version, columns=tuple(columns))
+
+
+def _free_name(name: str, columns: list[PhysicalColumn]) -> str:
+    taken = {c.name for c in columns} | RESERVED_COLUMNS
+    return next(candidate for candidate in _candidates(name) if candidate not in taken)
+
+
+def _candidates(name: str) -> Iterator[str]:
+    yield name
+    number = 2
+    while True:
+        yield f"{name}__{number}"
+        number += 1
+
+
+def meta_columns(envelope: Envelope) -> tuple[MetaColumn, ...]:
+    """Return our own columns for a table whose events have this envelope."""
+    sequence = (
+        MetaColumn(name=f"__seq{n}", type=field.type, comment=f"ordering key {n}: {field}")
+        for n, field in enumerate(envelope.ordering, start=1)
+    )
+    return (
+        MetaColumn(name=OP, type=Primitive.STRING, comment="c create, u update, r snapshot read, d delete"),
+        MetaColumn(name=TS_MS, type=Primitive.BIGINT, comment="time of the event, ms since 1970 UTC"),
+        *sequence,
+        MetaColumn(name=OFFSET, type=Primitive.BIGINT, comment="place in the topic partition, where known"),
+        MetaColumn(name=SCHEMA_VERSION, type=Primitive.INT, comment="subject version the row was written under"),
+        MetaColumn(name=ADMITTED_MS, type=Primitive.BIGINT, comment="when schemasync admitted it, ms since 1970 UTC"),
+    )
+
+
+def ordering_columns(envelope: Envelope) -> tuple[str, ...]:
+    """Return the columns by which the newest row of a key is the first in descending order.
+
+    What the source said comes first, then the place in the topic, then the time of admission: of two rows that
+    nothing else tells apart, the one admitted later wins. A folded row keeps all of these, so it ties only with the
+    very delta that it came from; there `SEGMENT`, ascending, lets the base win.
+    """
+    return (*(f"__seq{n}" for n in range(1, len(envelope.ordering) + 1)), OFFSET, ADMITTED_MS)

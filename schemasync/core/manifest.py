@@ -1,0 +1,172 @@
+"""What is in a table: its segments, the landed files they were made from, and what still has to be cleaned up.
+
+One manifest is one published state; it is written once, beside the data, and the table's property
+``schemasync.state`` says which one is in force. A *generation* is a state of the base; between two of them every
+admission adds a delta segment and publishes a state of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum
+from typing import Self
+
+from pydantic import BaseModel, ConfigDict, Field
+
+FORMAT = 1
+"""Version of this file format; a newer one is refused rather than misread."""
+
+
+class _Value(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class StateId(_Value):
+    """Names a published state: the base's generation, and how many admissions followed it."""
+
+    generation: int = Field(ge=0)
+    admission: int = Field(ge=0)
+
+    def __str__(self) -> str:
+        """Return ``000007`` for a generation, ``000007-0002`` for an admission after it."""
+        return f"{self.generation:06}-{self.admission:04}" if self.admission else f"{self.generation:06}"
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read what ``str`` wrote.
+
+        Raises:
+            ValueError: it is not one.
+        """
+        generation, _, admission = text.partition("-")
+        return cls(generation=int(generation), admission=int(admission or 0))
+
+    def __lt__(self, other: StateId) -> bool:
+        """Order states as they were published."""
+        return (self.generation, self.admission) < (other.generation, other.admission)
+
+
+class SegmentKind(Enum):
+    """What a segment is: a shard of the base, or changes admitted since."""
+
+    BASE = "base"
+    DELTA = "delta"
+
+
+class DataFile(_Value):
+    """A file of ours: path relative to the table's location."""
+
+    path: str
+    rows: int
+    bytes: int
+
+
+class Segment(_Value):
+    """One partition of the long-lived table. Its directory is written once and never changes."""
+
+    name: str
+    kind: SegmentKind
+    location: str
+    """Directory, relative to the table's location."""
+    files: tuple[DataFile, ...]
+    rows: int
+    bytes: int
+    schema_version: int
+    """Subject version that every row was projected to."""
+    columns: tuple[str, ...]
+    """Physical columns that the files carry."""
+    events: int = 0
+    """Landed events that a delta was made from."""
+    created_ms: int = 0
+
+
+class AdmittedFile(_Value):
+    """A file that the sink wrote and a segment now holds; identity is path and size."""
+
+    path: str
+    """Relative to the table's location."""
+    bytes: int
+    rows: int
+    writer_version: int
+    segment: str
+    folded_in: int | None = None
+    """Generation whose base holds it, None while only a delta does."""
+    folded_ms: int | None = None
+
+
+class Superseded(_Value):
+    """A segment whose rows a published base holds; its partition goes after the reader grace, its files later."""
+
+    segment: str
+    location: str
+    since_ms: int
+    registered: bool = True
+    """Whether the metastore still has a partition for it (a rewritten shard's old directory has none)."""
+
+
+class Manifest(_Value):
+    """One published state of one table."""
+
+    format: int = FORMAT
+    table: str
+    subject: str
+    state: StateId
+    parent: StateId | None
+    schema_version: int
+    keyed: bool
+    """Whether rows have a key; without one every event is a row, and no row may ever be registered twice."""
+    published_ms: int
+    next_delta: int = 1
+    segments: tuple[Segment, ...] = ()
+    superseded: tuple[Superseded, ...] = ()
+    admitted: tuple[AdmittedFile, ...] = ()
+
+    @property
+    def base(self) -> tuple[Segment, ...]:
+        """The shards."""
+        return tuple(s for s in self.segments if s.kind is SegmentKind.BASE)
+
+    @property
+    def deltas(self) -> tuple[Segment, ...]:
+        """What was admitted since the base was written, oldest first."""
+        return tuple(s for s in self.segments if s.kind is SegmentKind.DELTA)
+
+    @property
+    def segment_versions(self) -> frozenset[int]:
+        """Subject versions of the rows that readers may still meet; superseded segments count while registered."""
+        return frozenset(s.schema_version for s in self.segments)
+
+    def knows(self, path: str, size: int) -> bool:
+        """Tell whether a landed file was admitted already."""
+        return any(f.path == path and f.bytes == size for f in self.admitted)
+
+
+def empty(table: str, subject: str, *, schema_version: int, keyed: bool) -> Manifest:
+    """Return the state of a table that has just been created: generation 0, no segments."""
+    return Manifest(
+        table=table,
+        subject=subject,
+        state=StateId(generation=0, admission=0),
+        parent=None,
+        schema_version=schema_version,
+        keyed=keyed,
+        published_ms=0,
+    )
+
+
+def after_admission(
+    current: Manifest, *, segment: Segment, files: Iterable[AdmittedFile], schema_version: int, now_ms: int
+) -> Manifest:
+    """Return the state in which one more delta is visible."""
+    state = StateId(generation=current.state.generation, admission=current.state.admission + 1)
+    return current.model_copy(
+        update={
+            "state": state,
+            "parent": current.state,
+            "schema_version": schema_version,
+            "published_ms": now_ms,
+            "next_delta": current.next_delta + 1,
+            "segments": (*current.segments, segment),
+            "admitted": (*current.admitted, *files),
+        }
+    )

@@ -1,0 +1,268 @@
+"""Which subject goes to which table, with every default filled in.
+
+Called by the use cases with the registry's subjects and the configuration, at every tick: it is a pure function of
+both, and its result does not depend on the order in which the registry lists its subjects. No name and no location
+ever belongs to two tables: without that rule one table's per-run tables could drop another one's data.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import TypeVar
+
+from schemasync.core.config import Compaction, Config, Defaults, Names, Policies, Settings, TableEntry, is_pattern
+from schemasync.core.names import MAX_NAME, expand_pattern, table_name
+from schemasync.core.schema import EnvelopeKind
+from schemasync.errors import PermanentError, UsageError
+
+DEFAULT_EXCLUDES: tuple[str, ...] = (
+    r"__debezium-heartbeat.*",
+    r"[^.]+\.transaction-value",  # <prefix>.transaction; with more dots it is a table that is called transaction
+    r"(schema-?history|schema-changes|dbhistory)([._-].+)?-value",
+    r".+[.-]schema-(history|changes)-value",
+    r"(.+\.)?_[^.]+_(gho|ghc|del)-value",  # gh-ost's shadow, changelog and old tables
+)
+"""Subjects (full match) that hold no table's rows; an entry that names one exactly takes it all the same."""
+
+_TOPIC = re.compile(r"[A-Za-z0-9._-]+")
+_HOUR = re.compile(r"(?=([0-9]{10}))")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableTarget:
+    """One subject and the table that it feeds: the configuration of that table, complete.
+
+    ``table`` and ``view`` live in ``database``; so do ``base``, ``compactor`` and ``incremental_table(hour)`` during a
+    compaction. ``location`` is filled in; ``increments`` is a path below it with yyyy, MM, dd and HH in braces.
+    ``key_subject`` is None where the registry has none. Empty ``keys``: those of the key subject. Empty
+    ``sequence_by``: by envelope. ``renames`` are (new, old). ``metadata``: the view shows our columns, too.
+    """
+
+    subject: str
+    key_subject: str | None
+    topic: str
+    database: str
+    table: str
+    view: str
+    base: str
+    incremental: str
+    compactor: str
+    location: str
+    increments: str
+    keys: tuple[str, ...]
+    sequence_by: tuple[str, ...]
+    insert_only: bool
+    renames: tuple[tuple[str, str], ...]
+    toast: str
+    adopt: bool
+    envelope: EnvelopeKind | None
+    metadata: bool
+    policies: Policies
+    compaction: Compaction
+
+    def incremental_table(self, hour: str) -> str:
+        """Return the name of the per-run table of one hour, given as yyyyMMddHH."""
+        return expand_pattern(self.incremental, {"hour": hour})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mapping:
+    """All targets, ordered by database and table.
+
+    ``missing`` are targets whose entry names a subject exactly that the registry does not have. ``skipped`` are
+    value subjects that `DEFAULT_EXCLUDES` left out. Whoever is part of a problem is not among the targets.
+    """
+
+    targets: tuple[TableTarget, ...]
+    missing: tuple[TableTarget, ...]
+    skipped: tuple[str, ...]
+    problems: tuple[UsageError, ...]
+
+
+def map_subjects(subjects: Sequence[str], config: Config) -> Mapping:
+    """Find the table of every value subject that the configuration takes.
+
+    An entry that names a subject exactly wins; then the first entry whose regular expression matches all of it;
+    with no entries at all every ``-value`` subject is taken. `Config` promises that all expressions compile.
+    """
+    present = frozenset(subjects)
+    exact, problems = _exact_entries(config.tables, present)
+    wanted, skipped = _by_pattern(_value_subjects(present - exact.keys()), config.tables, present)
+    entries = {s: e for s, e in exact.items() if e is not None} | wanted
+    found = [_target(subject, entry, config.defaults, present) for subject, entry in sorted(entries.items())]
+    problems += [t for t in found if isinstance(t, UsageError)]
+    whole = [t for t in found if isinstance(t, TableTarget)]
+    usable, clashes = _separate(sorted(whole, key=lambda t: (t.database, t.table, t.subject)))
+    return Mapping(
+        targets=tuple(t for t in usable if t.subject in present),
+        missing=tuple(t for t in usable if t.subject not in present),
+        skipped=skipped,
+        problems=(*problems, *clashes),
+    )
+
+
+def _exact_entries(
+    entries: tuple[TableEntry, ...], present: AbstractSet[str]
+) -> tuple[dict[str, TableEntry | None], list[UsageError]]:
+    """Return the entry of each subject that is named exactly, None where two entries name it."""
+    found: dict[str, TableEntry | None] = {}
+    places: dict[str, list[str]] = {}
+    for index, entry in enumerate(entries):
+        if entry.subject in present or not is_pattern(entry.subject):
+            places.setdefault(entry.subject, []).append(f"tables[{index}]")
+            found[entry.subject] = None if entry.subject in found else entry
+    problems = [
+        UsageError(
+            f"subject {subject} is named by {len(where)} entries",
+            where=", ".join(where),
+            fix="Keep one of them.",
+        )
+        for subject, where in sorted(places.items())
+        if len(where) > 1
+    ]
+    return found, problems
+
+
+def _value_subjects(subjects: Iterable[str]) -> list[str]:
+    return sorted(s for s in subjects if s.endswith("-value"))
+
+
+def _by_pattern(
+    candidates: Iterable[str], entries: tuple[TableEntry, ...], present: AbstractSet[str]
+) -> tuple[dict[str, TableEntry], tuple[str, ...]]:
+    patterns = [e for e in entries if e.subject not in present and is_pattern(e.subject)]
+    if not entries:
+        patterns = [TableEntry(subject=".*")]
+    taken: dict[str, TableEntry] = {}
+    skipped: list[str] = []
+    for subject in candidates:
+        entry = next((e for e in patterns if _takes(e, subject)), None)
+        if entry is not None and any(re.fullmatch(p, subject) for p in DEFAULT_EXCLUDES):
+            skipped.append(subject)
+        elif entry is not None:
+            taken[subject] = entry
+    return taken, tuple(skipped)
+
+
+def _takes(entry: TableEntry, subject: str) -> bool:
+    names = (subject, _topic(subject))
+    excluded = any(name == p or re.fullmatch(p, name) for p in entry.exclude for name in names)
+    return not excluded and re.fullmatch(entry.subject, subject) is not None
+
+
+def _topic(subject: str) -> str:
+    return subject.removesuffix("-value")
+
+
+def _target(subject: str, entry: TableEntry, defaults: Defaults, present: AbstractSet[str]) -> TableTarget | UsageError:
+    topic = _topic(subject)
+    key_subject = f"{topic}-key"
+    location = entry.location or defaults.location
+    try:
+        table = _table(subject, entry)
+        database = entry.database or defaults.database
+        return TableTarget(
+            subject=subject,
+            key_subject=key_subject if key_subject in present else None,
+            topic=topic,
+            database=database,
+            table=table,
+            **_names(_merged(defaults.names, entry.names), table),
+            location=_place(location, topic=topic, table=table, database=database),
+            increments=(entry.increments or defaults.increments).strip("/"),
+            keys=entry.keys,
+            sequence_by=entry.sequence_by,
+            insert_only=entry.insert_only,
+            renames=tuple(sorted(entry.renames.items())),
+            toast=entry.toast,
+            adopt=entry.adopt,
+            envelope=entry.envelope,
+            metadata=_merged(defaults.view, entry.view).metadata,
+            policies=_merged(defaults.policies, entry.policies),
+            compaction=_merged(defaults.compaction, entry.compaction),
+        )
+    except PermanentError as error:
+        return UsageError(error.what, where=f"subject {subject!r}", why=error.why, fix=error.fix)
+
+
+_S = TypeVar("_S", bound=Settings)
+
+
+def _merged(default: _S, own: _S) -> _S:
+    """Return the default with the keys that the entry itself sets."""
+    return default.model_copy(update={name: getattr(own, name) for name in own.model_fields_set})
+
+
+def _names(names: Names, table: str) -> dict[str, str]:
+    filled = {k: expand_pattern(p, {"table": table, "hour": "{hour}"}) for k, p in names.model_dump().items()}
+    for name in filled.values():
+        if len(expand_pattern(name, {"hour": "yyyyMMddHH"})) > MAX_NAME:
+            raise UsageError(
+                f"the name {name} is longer than {MAX_NAME} characters",
+                fix="Set a shorter `table:` or `names:` for it.",
+            )
+    return filled
+
+
+def _place(location: str, *, topic: str, table: str, database: str) -> str:
+    # A registry may hold any text as a subject; what Kafka allows in a topic is safe in a path, but for dots alone.
+    if "{topic}" in location and not (_TOPIC.fullmatch(topic) and topic.strip(".")):
+        raise UsageError(
+            "the subject is not the name of a topic, so it cannot name a directory",
+            why="a topic has letters, digits, dots, _ and - only",
+            fix="Set a `location:` without {topic} for it, or exclude it.",
+        )
+    return expand_pattern(location, {"topic": topic, "table": table, "database": database}).rstrip("/")
+
+
+def _table(subject: str, entry: TableEntry) -> str:
+    if entry.table is None:
+        return table_name(_topic(subject))
+    values = {"topic": table_name(_topic(subject))} if "{topic}" in entry.table else {}
+    pattern = re.compile(entry.subject if is_pattern(entry.subject) else "")
+    match = pattern.fullmatch(subject)
+    groups = match.groupdict(default="") if match else dict.fromkeys(pattern.groupindex, "")
+    return table_name(expand_pattern(entry.table, values | groups))
+
+
+def _separate(targets: Sequence[TableTarget]) -> tuple[list[TableTarget], list[UsageError]]:
+    """Part the targets that can live side by side from those that cannot, and say why."""
+    problems = []
+    told: set[frozenset[str]] = set()
+    for name, claims in _clashes(targets):
+        parties = frozenset(target.subject for target, _ in claims)
+        if parties in told:
+            continue
+        told.add(parties)
+        roles = " and as ".join(f"the {role} of {target.subject}" for target, role in claims)
+        problems.append(
+            UsageError(
+                f"{name} is claimed {len(claims)} times",
+                where="tables",
+                why=f"as {roles}",
+                fix="Give one of them another table, names or location, or exclude a subject.",
+            )
+        )
+    guilty = frozenset().union(*told)
+    return [t for t in targets if t.subject not in guilty], problems
+
+
+def _claims(target: TableTarget) -> Iterator[tuple[str, str]]:
+    for role in ("table", "view", "base", "incremental", "compactor"):
+        yield f"{target.database}.{getattr(target, role)}", role
+    yield target.location, "location"
+
+
+def _clashes(targets: Iterable[TableTarget]) -> Iterator[tuple[str, list[tuple[TableTarget, str]]]]:
+    owners: dict[str, list[tuple[TableTarget, str]]] = {}
+    for target in targets:
+        for name, role in _claims(target):
+            owners.setdefault(name, []).append((target, role))
+    for name, claims in owners.items():
+        hourly = (f"{name[: found.start()]}{{hour}}{name[found.end(1) :]}" for found in _HOUR.finditer(name))
+        everyone = claims + [claim for other in hourly for claim in owners.get(other, ())]
+        if len(everyone) > 1:
+            yield name, everyone

@@ -1,0 +1,269 @@
+"""From what is there and what should be to a decision: verdict, changes, diagnostics, and what must be made.
+
+Pure: everything that was looked at comes in as `Inspected`, and the same input always gives the same decision. The
+steps with their SQL are laid out by `schemasync.app.planning`; they say everything that apply will do.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, replace
+from typing import Any
+
+from schemasync.core.changes import AddColumn, Change
+from schemasync.core.diagnostics import Diagnostic, diagnose
+from schemasync.core.diff import diff
+from schemasync.core.encoding import Encoding, Leaf, Record
+from schemasync.core.history import History
+from schemasync.core.layout import Layout, lay_out
+from schemasync.core.mapping import TableTarget
+from schemasync.core.policy import Judgement, Verdict, judge
+from schemasync.core.ports import HiveTable
+from schemasync.core.properties import TableProperties, is_ours, read_properties, with_ordering
+from schemasync.core.schema import Column, Envelope, EnvelopeKind, SubjectVersion, TableSchema
+from schemasync.core.types import Array, Map, Struct
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inspected:
+    """What was found for one table, before anything is decided.
+
+    ``history`` is None where the registry has nothing usable; ``trouble`` then says why. ``key`` are the columns of
+    the key subject, None where there is no such subject.
+    """
+
+    target: TableTarget
+    history: History | None
+    key: tuple[str, ...] | None
+    table: HiveTable | None
+    view: HiveTable | None
+    trouble: tuple[Diagnostic, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """A table under one version, worked out: all that DDL, view, admission and compaction ask."""
+
+    history: History
+    version: SubjectVersion
+    layout: Layout
+    columns: tuple[Column, ...]
+    keys: tuple[str, ...]
+    envelope: Envelope
+    fill_defaults: bool
+
+    @property
+    def schema(self) -> TableSchema:
+        """The side of a diff that this shape is."""
+        return TableSchema(columns=self.columns, keys=self.keys, envelope=self.envelope)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What is to be done with one table, and why.
+
+    ``current`` is the shape it has, ``desired`` the one it should have; where the verdict is HOLD the table goes on
+    under ``current``. ``create`` and ``drop_first`` are for tables that do not exist, or are taken over.
+    """
+
+    target: TableTarget
+    verdict: Verdict
+    changes: tuple[Change, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+    current: Shape | None = None
+    desired: Shape | None = None
+    properties: TableProperties | None = None
+    create: bool = False
+    drop_first: bool = False
+
+    @property
+    def effective(self) -> Shape | None:
+        """The shape that the table has once this decision is carried out."""
+        return self.current if self.verdict is Verdict.HOLD else self.desired or self.current
+
+
+def decide(inspected: Inspected) -> Decision:
+    """Decide what becomes of one table."""
+    target, table = inspected.target, inspected.table
+    if table is not None and not is_ours(table.properties) and not target.adopt:
+        return _held(target, diagnose("SS201", f"{table.database}.{table.name} exists and is not schemasync's"))
+    if table is not None and not is_ours(table.properties) and table.kind != "EXTERNAL_TABLE":
+        message = f"{table.database}.{table.name} is a {table.kind.lower()}: taking it over would delete its data"
+        return _held(target, diagnose("SS201", message, fix="Rename it, or choose another name (table:)."))
+    if inspected.view is not None and not is_ours(inspected.view.properties) and not target.adopt:
+        name = f"{inspected.view.database}.{inspected.view.name}"
+        return _held(target, diagnose("SS201", f"{name}, which the view would replace, is not schemasync's"))
+    if table is None or not is_ours(table.properties):
+        return _decide_new(inspected, drop_first=table is not None)
+    return _decide_ours(inspected, table)
+
+
+def _held(target: TableTarget, *diagnostics: Diagnostic, **rest: Any) -> Decision:
+    return Decision(target=target, verdict=Verdict.HOLD, diagnostics=diagnostics, **rest)
+
+
+def _decide_new(inspected: Inspected, *, drop_first: bool) -> Decision:
+    target, history = inspected.target, inspected.history
+    if history is None or inspected.trouble:
+        return _held(target, *inspected.trouble)
+    shape, problems = shape_of(target, history, inspected.key, baseline=history.newest.version)
+    errors = [p for p in problems if p.code in _FATAL]
+    if errors:
+        return _held(target, *problems)
+    changes = tuple(AddColumn(column=c, position=n) for n, c in enumerate(shape.columns))
+    return Decision(
+        target=target,
+        verdict=Verdict.EVOLVE,
+        changes=changes,
+        diagnostics=problems,
+        desired=shape,
+        create=True,
+        drop_first=drop_first,
+    )
+
+
+def _decide_ours(inspected: Inspected, table: HiveTable) -> Decision:
+    target = inspected.target
+    try:
+        properties = read_properties(table.properties)
+    except ValueError as error:
+        return _held(target, diagnose("SS204", f"{table.database}.{table.name}: {error}", fix="Restore the property."))
+    if properties.subject != target.subject:
+        message = f"{table.database}.{table.name} belongs to the subject {properties.subject}"
+        return _held(target, diagnose("SS201", message, fix="Give each subject a table of its own (table:)."))
+    if inspected.history is None:
+        return _held(target, *inspected.trouble, properties=properties)
+    return _decide_evolution(inspected, inspected.history, properties)
+
+
+def _decide_evolution(inspected: Inspected, history: History, properties: TableProperties) -> Decision:
+    target = inspected.target
+    known = history.at(properties.version)
+    if known is None or known.fingerprint != properties.fingerprint or history.at(properties.baseline) is None:
+        why = "is gone" if known is None else "has another content than the one that was applied"
+        message = f"version {properties.version} of {target.subject} {why}"
+        return _held(target, diagnose("SS404", message), *inspected.trouble, properties=properties)
+    applied = History(versions=history.between(history.versions[0].version, properties.version))
+    current, _ = shape_of(target, applied, properties.keys, baseline=properties.baseline)
+    current = replace(current, keys=properties.keys, envelope=with_ordering(known.envelope, properties))
+    if inspected.trouble:
+        return _held(target, *inspected.trouble, current=current, properties=properties)
+    desired, problems = shape_of(target, history, inspected.key, baseline=properties.baseline)
+    if not target.sequence_by and _carries(desired.version, properties):
+        # A connector that starts to send finer times does not change how this table is ordered.
+        desired = replace(desired, envelope=with_ordering(desired.envelope, properties))
+    changes = diff(current.schema, desired.schema)
+    judgement = judge(changes, target.policies, readded=_earlier_names(history, properties.version))
+    fatal = any(p.code in _FATAL for p in problems)
+    return Decision(
+        target=target,
+        verdict=Verdict.HOLD if fatal else _verdict(judgement, current, desired),
+        changes=changes,
+        diagnostics=(*judgement.diagnostics, *problems),
+        current=current,
+        desired=desired,
+        properties=properties,
+    )
+
+
+def _carries(version: SubjectVersion, properties: TableProperties) -> bool:
+    """Tell whether events of a version still hold every field that the table is ordered by."""
+    return all(_leaf_at(version.event, field.path) for field in properties.ordering)
+
+
+def _leaf_at(event: Encoding | None, path: tuple[str, ...]) -> bool:
+    for step in path:
+        members = {m.name: m.encoding for m in event.members} if isinstance(event, Record) else {}
+        event = members.get(step)
+    return isinstance(event, Leaf)
+
+
+def _verdict(judgement: Judgement, current: Shape, desired: Shape) -> Verdict:
+    """Return the judgement's verdict; a new version without a difference still moves the watermark."""
+    if judgement.verdict is Verdict.NONE and current.version.version != desired.version.version:
+        return Verdict.EVOLVE
+    return judgement.verdict
+
+
+def _earlier_names(history: History, version: int) -> frozenset[str]:
+    """Return the names (lower case) that any version up to this one had."""
+    versions = history.between(history.versions[0].version, version)
+    return frozenset(c.name.lower() for v in versions for c in v.columns)
+
+
+_FATAL = frozenset({"SS402", "SS403", "SS407"})
+
+
+def shape_of(
+    target: TableTarget, history: History, key: tuple[str, ...] | None, *, baseline: int
+) -> tuple[Shape, tuple[Diagnostic, ...]]:
+    """Work out the table under the history's newest version, and what is wrong or remarkable about its key."""
+    newest = history.newest
+    layout = lay_out(history, baseline=baseline, version=newest.version)
+    columns = newest.columns
+    if target.policies.drop == "keep":
+        columns = (*columns, *_kept(history, layout, newest))
+    keys, problems = _keys(target, newest, key)
+    shape = Shape(
+        history=history,
+        version=newest,
+        layout=layout,
+        columns=columns,
+        keys=keys,
+        envelope=newest.envelope,
+        fill_defaults=target.policies.add != "null",
+    )
+    return shape, problems
+
+
+def _kept(history: History, layout: Layout, newest: SubjectVersion) -> tuple[Column, ...]:
+    """Return the dropped columns that ``policies.drop: keep`` goes on showing, as they last stood."""
+    live = {c.life for c in newest.columns}
+    names = {c.name.lower() for c in newest.columns}
+    kept: dict[object, Column] = {}
+    for version in history.between(layout.baseline, layout.version):
+        kept |= {c.life: replace(c, nullable=True) for c in version.columns if c.life not in live}
+    return tuple(c for c in kept.values() if c.name.lower() not in names)
+
+
+def _keys(
+    target: TableTarget, newest: SubjectVersion, key: tuple[str, ...] | None
+) -> tuple[tuple[str, ...], tuple[Diagnostic, ...]]:
+    if target.insert_only:
+        return (), ()
+    wanted = target.keys or key or ()
+    if not wanted:
+        return (), (diagnose("SS401", f"{target.subject} has no key: {target.database}.{target.table} is insert-only"),)
+    by_name = {c.name.lower(): c for c in newest.columns}
+    found = [by_name[k.lower()] for k in wanted if k.lower() in by_name]
+    if len(found) < len(wanted):
+        missing = ", ".join(k for k in wanted if k.lower() not in by_name)
+        names = ", ".join(c.name for c in newest.columns)
+        return tuple(wanted), (diagnose("SS402", f"key column {missing} is not in the value (which has {names})"),)
+    problems = [
+        diagnose("SS407", f"key column {c.name} is a struct, array or map")
+        for c in found
+        if isinstance(c.type, Struct | Array | Map)
+    ]
+    if not newest.envelope.ordering and newest.envelope.kind is EnvelopeKind.PLAIN:
+        problems.append(diagnose("SS403", f"events of {target.subject} have neither op nor ts_ms nor an offset"))
+    return tuple(c.name for c in found), tuple(problems)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One thing that apply does: its kind, the SQL where it is SQL, and one sentence why."""
+
+    kind: str
+    why: str
+    sql: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the step as ``plan --json`` prints it."""
+        return {"kind": self.kind, "sql": self.sql, "why": self.why}
+
+
+def fingerprint(value: Any) -> str:
+    """Return the hex SHA-256 of a JSON value in canonical form."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True, separators=(",", ":")).encode()).hexdigest()

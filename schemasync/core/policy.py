@@ -1,0 +1,172 @@
+"""From changes to a verdict: what is done by itself, what waits for a person, and why.
+
+Pure: the configured policies come in as a value. The worst change decides for the table, because a table shows one
+schema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import assert_never
+
+from schemasync.core.changes import (
+    AddColumn,
+    AddField,
+    Change,
+    ChangeAliases,
+    ChangeDefault,
+    ChangeDetail,
+    ChangeDoc,
+    ChangeEnvelope,
+    ChangeKey,
+    ChangeNullability,
+    ChangeSemanticType,
+    DropColumn,
+    DropField,
+    RenameColumn,
+    ReorderColumns,
+    RetypeColumn,
+    WidenColumn,
+)
+from schemasync.core.config import Policies
+from schemasync.core.diagnostics import Diagnostic, diagnose
+from schemasync.core.encoding import shown_type
+from schemasync.core.names import Dialect
+from schemasync.core.type_strings import print_type
+
+
+class Verdict(Enum):
+    """What becomes of a table; the value is what ``plan --json`` prints."""
+
+    NONE = "none"
+    EVOLVE = "evolve"
+    MIGRATE = "migrate"
+    HOLD = "hold"
+
+
+_ORDER = tuple(Verdict)
+
+
+def worst(verdicts: Iterable[Verdict]) -> Verdict:
+    """Return the gravest of them, NONE where there are none."""
+    return max(verdicts, key=_ORDER.index, default=Verdict.NONE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """The verdict on one change, and what to tell about it."""
+
+    verdict: Verdict
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+
+def judge(changes: tuple[Change, ...], policies: Policies, *, readded: frozenset[str] = frozenset()) -> Judgement:
+    """Judge all changes of one table.
+
+    ``readded`` names the added columns that an earlier life had (lower case).
+    """
+    judged = tuple(_judge_one(change, policies, readded) for change in changes)
+    diagnostics = [d for j in judged for d in j.diagnostics]
+    diagnostics += _possible_renames(changes)
+    return Judgement(verdict=worst(j.verdict for j in judged), diagnostics=tuple(diagnostics))
+
+
+def _judge_one(change: Change, policies: Policies, readded: frozenset[str]) -> Judgement:
+    match change:
+        case AddColumn():
+            return _by_policy(policies.add, "add", _added(change, policies, readded))
+        case DropColumn():
+            name = change.column.name
+            return _by_policy(policies.drop, "drop", diagnose("SS104", f"column {name} was dropped"))
+        case RenameColumn():
+            return _evolve("SS107", f"column {change.current} is now called {change.desired}")
+        case WidenColumn():
+            note = diagnose("SS106", f"column {change.name}: {_types(change)}, lossless")
+            return _by_policy(policies.widen, "widen", note)
+        case RetypeColumn():
+            return _hold("SS120", f"column {change.name}: {_types(change)} may lose values")
+        case ChangeSemanticType():
+            return _hold("SS121", f"column {change.name}: the values of {_names(change)} mean something else")
+        case AddField():
+            return _evolve("SS111", f"field {change.path} was added")
+        case DropField():
+            return _evolve("SS112", f"field {change.path} was dropped")
+        case ReorderColumns():
+            return _evolve("SS109", f"columns now stand in the order {', '.join(change.desired)}")
+        case ChangeNullability() | ChangeDefault() | ChangeDoc() | ChangeAliases() | ChangeDetail():
+            return _evolve("SS110", f"column {change.name}: {_DETAILS[type(change)]} changed")
+        case ChangeKey():
+            sides = f"from ({', '.join(change.current)}) to ({', '.join(change.desired)})"
+            return _hold("SS122", f"the key changed {sides}")
+        case ChangeEnvelope():
+            return _hold("SS123", _envelope_sides(change))
+        case _:  # pragma: no cover
+            assert_never(change)
+
+
+_DETAILS: dict[type[Change], str] = {
+    ChangeNullability: "nullability",
+    ChangeDefault: "the default",
+    ChangeDoc: "the comment",
+    ChangeAliases: "the aliases",
+    ChangeDetail: "symbols or nested details",
+}
+
+
+def _added(change: AddColumn, policies: Policies, readded: frozenset[str]) -> Diagnostic:
+    column = change.column
+    if column.name.lower() in readded:
+        return diagnose("SS105", f"column {column.name} was dropped earlier and came back in version {column.since}")
+    if column.nullable or policies.add == "null":
+        return diagnose("SS101", f"column {column.name} was added")
+    if column.default is None:
+        return diagnose("SS103", f"column {column.name} was added NOT NULL without a default: older rows read NULL")
+    return diagnose("SS102", f"column {column.name} was added NOT NULL: older rows read its default {column.default}")
+
+
+def _by_policy(policy: str, kind: str, otherwise: Diagnostic) -> Judgement:
+    if policy == "hold":
+        held = diagnose("SS124", f"{otherwise.message}, and policies.{kind} says hold")
+        return Judgement(verdict=Verdict.HOLD, diagnostics=(held,))
+    return Judgement(verdict=Verdict.EVOLVE, diagnostics=(otherwise,))
+
+
+def _evolve(code: str, message: str) -> Judgement:
+    return Judgement(verdict=Verdict.EVOLVE, diagnostics=(diagnose(code, message),))
+
+
+def _hold(code: str, message: str) -> Judgement:
+    return Judgement(verdict=Verdict.HOLD, diagnostics=(diagnose(code, message),))
+
+
+def _types(change: WidenColumn | RetypeColumn) -> str:
+    sides = (print_type(shown_type(e), Dialect.SPARK) for e in (change.current, change.desired))
+    return " to ".join(sides)
+
+
+def _names(change: ChangeSemanticType) -> str:
+    return print_type(shown_type(change.desired), Dialect.SPARK)
+
+
+def _envelope_sides(change: ChangeEnvelope) -> str:
+    before, after = change.current, change.desired
+    if before.kind is not after.kind:
+        return f"events were wrapped as {before.kind.value} and now are {after.kind.value}"
+    old, new = (", ".join(map(str, e.ordering)) or "nothing" for e in (before, after))
+    if old != new:
+        return f"events were ordered by {old} and now carry {new}"
+    return "the fields that wrap the events moved"
+
+
+def _possible_renames(changes: tuple[Change, ...]) -> Iterator[Diagnostic]:
+    dropped = [c.column for c in changes if isinstance(c, DropColumn)]
+    added = [c.column for c in changes if isinstance(c, AddColumn)]
+    if len(dropped) == 1 and len(added) == 1 and dropped[0].type == added[0].type:
+        old, new = dropped[0].name, added[0].name
+        yield diagnose(
+            "SS108",
+            f"{old} was dropped and {new} of the same type added: a rename looks like that",
+            fix=f"If it is one, say so before applying: renames: {{{new}: {old}}}.",
+        )

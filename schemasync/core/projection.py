@@ -1,0 +1,172 @@
+"""What each physical column holds of a row written under an earlier version: in a file, or in a segment of ours.
+
+``project`` answers for a sink file (encodings as the writer's schema has them), ``carried`` for rows that are already
+in the long-lived table. Both say the same three things: take this field, fill with this value, or it cannot be done.
+The Arrow and the Spark admission, the view and the compaction all execute these answers and decide nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from schemasync.core.defaults import Value, default_value
+from schemasync.core.encoding import Encoding, shown_type
+from schemasync.core.history import History, surviving
+from schemasync.core.layout import Layout, PhysicalColumn
+from schemasync.core.names import Dialect
+from schemasync.core.promotion import widens
+from schemasync.core.reshape import Reshape
+from schemasync.core.schema import Column, Envelope, SubjectVersion
+from schemasync.core.type_strings import print_type
+from schemasync.core.types import Type
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Take:
+    """Read the field at the first of ``paths`` that is not null, decode it by ``encoding``, reshape it."""
+
+    paths: tuple[tuple[str, ...], ...]
+    encoding: Encoding
+    shape: Reshape
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fill:
+    """The row is older than the column: every value is this one (NULL, or the frozen default)."""
+
+    value: Value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Projected:
+    """One physical column and where its values come from."""
+
+    name: str
+    type: Type
+    source: Take | Fill
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Projection:
+    """All columns of a table for the files of one writer version, and how their events are read."""
+
+    writer: int
+    table: int
+    columns: tuple[Projected, ...]
+    keys: tuple[str, ...]
+    envelope: Envelope
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unprojectable:
+    """The writer's values cannot become the table's without loss; ``reasons`` name column and types."""
+
+    writer: int
+    reasons: tuple[str, ...]
+
+
+def project(
+    history: History,
+    *,
+    writer: SubjectVersion,
+    layout: Layout,
+    columns: tuple[Column, ...],
+    keys: tuple[str, ...],
+    fill_defaults: bool = True,
+) -> Projection | Unprojectable:
+    """Say how a file of version ``writer`` is read into the table as ``layout`` has it.
+
+    ``columns`` are the table's logical columns.
+    """
+    projected: list[Projected] = []
+    reasons: list[str] = []
+    for column in columns:
+        target = layout.current(column)
+        source = _from_file(history, column, writer, target, column.name in keys, fill_defaults)
+        if isinstance(source, str):
+            reasons.append(source)
+        else:
+            projected.append(Projected(name=target.name, type=target.type, source=source))
+    if reasons:
+        return Unprojectable(writer=writer.version, reasons=tuple(reasons))
+    names = {c.name: layout.current(c).name for c in columns}
+    return Projection(
+        writer=writer.version,
+        table=layout.version,
+        columns=tuple(projected),
+        keys=tuple(names[k] for k in keys),
+        envelope=writer.envelope,
+    )
+
+
+def _from_file(
+    history: History, column: Column, writer: SubjectVersion, target: PhysicalColumn, is_key: bool, fill_defaults: bool
+) -> Take | Fill | str:
+    written = history.column(column.life, writer.version)
+    if written is None:
+        return Fill(value=frozen_default(history, column) if fill_defaults else None)
+    later = [c.encoding for c in _path(history, column, writer.version, target)]
+    kept = shown_type(surviving(written.encoding, later))
+    if not widens(kept, target.type):
+        return _loss(column.name, kept, target.type)
+    shape = Reshape(stored=written.type, kept=kept, target=target.type)
+    return Take(paths=_paths(written.name, writer.envelope, is_key), encoding=written.encoding, shape=shape)
+
+
+def _path(history: History, column: Column, version: int, target: PhysicalColumn) -> list[Column]:
+    """Return the column as it stood in every version after ``version``, up to where its present phase began."""
+    steps = history.between(version + 1, target.since)
+    found = (history.column(column.life, step.version) for step in steps)
+    return [c for c in found if c is not None]
+
+
+def _paths(name: str, envelope: Envelope, is_key: bool) -> tuple[tuple[str, ...], ...]:
+    if envelope.row is None:
+        return ((name,),)
+    # A delete carries its key in `before` only (REPLICA IDENTITY DEFAULT leaves everything else there null).
+    return ((envelope.row, name), ("before", name)) if is_key else ((envelope.row, name),)
+
+
+def _loss(name: str, stored: Type, target: Type) -> str:
+    return f"column {name}: {print_type(stored, Dialect.SPARK)} does not fit {print_type(target, Dialect.SPARK)}"
+
+
+def frozen_default(history: History, column: Column) -> Value:
+    """Return what rows older than the column read: its default in the version that added it, if it was NOT NULL.
+
+    For a nullable column that is NULL. It is frozen: later changes of default or nullability do not touch it.
+    """
+    born = history.born(column.life)
+    if born is None or born.nullable:
+        return None
+    return default_value(born.encoding, born.default)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Carried:
+    """Rows of one earlier version: the physical column that holds the value, and how it is reshaped."""
+
+    name: str
+    shape: Reshape
+
+
+def carried(
+    history: History, *, column: Column, layout: Layout, version: int, fill_defaults: bool = True
+) -> Carried | Fill:
+    """Say where a logical column's value stands in rows that the table holds under an earlier ``version``.
+
+    Raises:
+        ValueError: the value cannot be carried without loss; policy never lets a table come to that.
+    """
+    target = layout.current(column)
+    stored = layout.phase(column.life, version)
+    if stored is None:
+        return Fill(value=frozen_default(history, column) if fill_defaults else None)
+    if stored == target:
+        return Carried(name=target.name, shape=Reshape(stored=target.type, kept=target.type, target=target.type))
+    then = history.column(column.life, max(version, layout.baseline))
+    steps = _path(history, column, version, target)
+    kept = shown_type(surviving(then.encoding, [c.encoding for c in steps])) if then else stored.type
+    if not widens(kept, target.type):
+        raise ValueError(_loss(column.name, kept, target.type))
+    return Carried(name=stored.name, shape=Reshape(stored=stored.type, kept=kept, target=target.type))

@@ -1,0 +1,114 @@
+"""The dedup view and the compaction's SELECT, decided: templates only lay these values out.
+
+For each logical column one expression: the physical column; while segments of older versions exist, a CASE on
+``__schema_version``. As soon as no registered segment is older than the column's present phase the CASE is gone, and
+predicates reach the files again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import groupby
+
+from schemasync.core.defaults import literal_sql
+from schemasync.core.history import History
+from schemasync.core.layout import SCHEMA_VERSION, SEGMENT, Layout, ordering_columns
+from schemasync.core.names import Dialect, comment_text, quote_identifier
+from schemasync.core.projection import Fill, carried
+from schemasync.core.reshape import reshape_sql
+from schemasync.core.schema import Column, Envelope
+from schemasync.core.type_strings import print_type
+from schemasync.core.types import Type
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ViewColumn:
+    """One column that a view shows: its name, its type and the expression over the long-lived table (alias ``t``)."""
+
+    name: str
+    type: Type
+    expression: str
+    comment: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowSource:
+    """What it takes to read logical rows out of the long-lived table; all that the expressions depend on."""
+
+    history: History
+    layout: Layout
+    columns: tuple[Column, ...]
+    keys: tuple[str, ...]
+    envelope: Envelope
+    segment_versions: frozenset[int]
+    fill_defaults: bool = True
+
+
+def view_columns(source: RowSource, dialect: Dialect) -> tuple[ViewColumn, ...]:
+    """Return the row's columns in registry order."""
+    return tuple(
+        ViewColumn(
+            name=column.name,
+            type=column.type,
+            expression=column_sql(source, column, dialect),
+            comment=comment_text(column.doc),
+        )
+        for column in source.columns
+    )
+
+
+def column_sql(source: RowSource, column: Column, dialect: Dialect) -> str:
+    """Return the expression that yields a logical column for every row of every registered segment."""
+    current = source.layout.current(column)
+    plain = _physical(current.name, dialect)
+    older = sorted(v for v in source.segment_versions if v < source.layout.version)
+    cases = [(version, _older_sql(source, column, version, dialect)) for version in older]
+    while cases and cases[-1][1] == plain:
+        cases.pop()
+    if not cases:
+        return plain
+    whens = []
+    for expression, group in groupby(cases, key=lambda case: case[1]):
+        last = [version for version, _ in group][-1]
+        whens.append(f"WHEN {_physical(SCHEMA_VERSION, dialect)} <= {last} THEN {expression}")
+    return f"CASE {' '.join(whens)} ELSE {plain} END"
+
+
+def _older_sql(source: RowSource, column: Column, version: int, dialect: Dialect) -> str:
+    found = carried(
+        source.history, column=column, layout=source.layout, version=version, fill_defaults=source.fill_defaults
+    )
+    if not isinstance(found, Fill):
+        return reshape_sql(_physical(found.name, dialect), found.shape, dialect)
+    current = source.layout.current(column)
+    if found.value is None:
+        # Files of that version do not have the column, and what a file lacks reads NULL by itself.
+        return _physical(current.name, dialect)
+    return literal_sql(found.value, current.type, dialect)
+
+
+def _physical(name: str, dialect: Dialect) -> str:
+    return f"t.{quote_identifier(name, dialect)}"
+
+
+def order_by(envelope: Envelope, dialect: Dialect) -> tuple[str, ...]:
+    """Return the window's ordering: newest first. Every engine here puts NULL last when it sorts descending."""
+    newest = (f"{_physical(name, dialect)} DESC" for name in ordering_columns(envelope))
+    return (*newest, _physical(SEGMENT, dialect))
+
+
+def key_expressions(source: RowSource, dialect: Dialect) -> tuple[str, ...]:
+    """Return the expressions of the key columns, in the order of the key."""
+    by_name = {c.name: c for c in source.columns}
+    return tuple(column_sql(source, by_name[key], dialect) for key in source.keys)
+
+
+def column_list(columns: Iterable[ViewColumn], dialect: Dialect) -> tuple[str, ...]:
+    """Return the quoted names."""
+    return tuple(quote_identifier(c.name, dialect) for c in columns)
+
+
+def type_sql(column: ViewColumn, dialect: Dialect) -> str:
+    """Return the column's type as that dialect writes it."""
+    return print_type(column.type, dialect)

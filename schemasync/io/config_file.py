@@ -1,0 +1,339 @@
+"""From a configuration file and the environment to a checked `Config`.
+
+Called once at the start of every command. Promises that relative paths are absolute afterwards, that one UsageError
+names every wrong setting by its file (or variable) and its path, and that no value of the file or of the environment
+appears in an error: the wrong value may be a secret.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, get_origin
+
+import yaml
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from schemasync.core.config import REFUSED, Config, known_keys, nearest, setting_type
+from schemasync.errors import UsageError
+
+DEFAULT_NAME = "schemasync.yaml"
+PREFIX = "SCHEMASYNC_"
+FILE_VARIABLE = "SCHEMASYNC_CONFIG"
+
+Where = tuple[str | int, ...]
+"""The path of a setting: keys, and indices of lists."""
+
+# Kubernetes sets these in every pod beside a service that is called schemasync.
+_SERVICE_LINKS = re.compile(r"SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_[0-9]+_(TCP|UDP)\w*)?")
+_VARIABLE = re.compile(r"\$\$\{|\$\{([^}]*)\}?")
+_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadedConfig:
+    """A configuration, the file that it came from, and the directory that its relative paths started from."""
+
+    config: Config
+    path: Path
+    root: Path
+
+
+def load_config(path: Path | None, *, environ: Mapping[str, str], cwd: Path) -> LoadedConfig:
+    """Find, read, complete and check the configuration.
+
+    ``path`` is ``--config``'s; without it ``schemasync.yaml`` in ``cwd`` counts, then ``$SCHEMASYNC_CONFIG``.
+    ``SCHEMASYNC_A__B`` in the environment sets ``a.b``, ``__0`` an element of a list; text is taken as it stands,
+    lists and mappings are read as YAML.
+
+    Raises:
+        UsageError: no file, not readable, not YAML, or a setting that is wrong.
+    """
+    file = _find(path, environ, cwd)
+    raw, used = _interpolated(_parse(_read(file), str(file)), environ, file)
+    variables = _setting_variables(environ, used)
+    try:
+        config = Config.model_validate(_overlaid(raw, variables, environ))
+    except ValidationError as error:
+        # Not from error: its text shows unknown keys, and `password:secret` without the space is one.
+        raise _explained(error, file, variables) from None
+    return LoadedConfig(config=resolve(config, file.parent), path=file, root=file.parent)
+
+
+def resolve(config: Config, root: Path) -> Config:
+    """Return the configuration with every relative path made absolute against ``root``.
+
+    Directories of our own become paths; the registry's and the lake's become ``file:///...`` (not percent-encoded),
+    because an engine would look for a bare path in its default file system. Other URIs stay.
+    """
+    registry, metastore, defaults = config.registry, config.metastore, config.defaults
+    mtls = registry.auth.mtls
+    if mtls:
+        mtls = mtls.model_copy(update={"cert": _absolute(mtls.cert, root), "key": _absolute(mtls.key, root)})
+    auth = registry.auth.model_copy(update={"mtls": mtls})
+    where = {"url": _absolute_uri(registry.url, root), "ca": registry.ca and _absolute(registry.ca, root), "auth": auth}
+    tables = tuple(
+        t.model_copy(update={"location": _absolute_uri(t.location, root)}) if t.location else t for t in config.tables
+    )
+    return config.model_copy(
+        update={
+            "registry": registry.model_copy(update=where),
+            "metastore": metastore.model_copy(update={"dir": _absolute(metastore.dir, root)}),
+            "defaults": defaults.model_copy(update={"location": _absolute_uri(defaults.location, root)}),
+            "tables": tables,
+            "templates": config.templates and _absolute(config.templates, root),
+        }
+    )
+
+
+def _absolute(path: str, root: Path) -> str:
+    return os.path.normpath(root / path)
+
+
+def _absolute_uri(text: str, root: Path) -> str:
+    if text.lower().startswith("file:"):
+        text = re.sub(r"^(?i:file:)(//(localhost)?(?=/))?", "", text)
+    elif _SCHEME.match(text) or text.startswith("/"):
+        return text
+    return f"file://{_absolute(text, root)}"
+
+
+def _find(path: Path | None, environ: Mapping[str, str], cwd: Path) -> Path:
+    named = environ.get(FILE_VARIABLE)
+    if path is not None:
+        found = cwd / path
+    elif (cwd / DEFAULT_NAME).is_file() or not named:
+        found = cwd / DEFAULT_NAME
+    else:
+        found = cwd / named
+    return Path(os.path.normpath(found))
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise UsageError(
+            "there is no such configuration file",
+            where=str(file),
+            fix="Write one with `schemasync init`, or name yours with --config FILE or $SCHEMASYNC_CONFIG.",
+        ) from None
+    except OSError as error:
+        raise UsageError(
+            "the configuration file cannot be read", where=str(file), why=error.strerror or "", fix="Check its path."
+        ) from error
+    except UnicodeDecodeError:
+        raise UsageError("the configuration file is not UTF-8", where=str(file), fix="Save it as UTF-8.") from None
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML of which only nulls, lists and mappings are recognised: what a scalar is, the setting knows, not YAML.
+
+    So ``on``, ``0123`` and ``2026-01-01`` stay text where text is wanted. A key that stands twice is an error.
+    """
+
+    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
+        node: yaml.MappingNode = super().compose_mapping_node(anchor)
+        seen = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.value in seen:
+                problem = f"the key {dotted((key.value,))} stands twice"
+                raise yaml.MarkedYAMLError(problem=problem, problem_mark=key.start_mark)
+            seen.add(str(key.value))
+        return node
+
+
+_KEPT = ("tag:yaml.org,2002:null", "tag:yaml.org,2002:merge")
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, form) for tag, form in forms if tag in _KEPT]
+    for first, forms in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def _parse(text: str, where: str) -> Any:
+    try:
+        return yaml.load(text, Loader=_Loader)  # noqa: S506 (a SafeLoader with fewer types)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        place = f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+        raise UsageError(
+            "this YAML cannot be read",
+            where=f"{where}{place}",
+            why=_without_content(getattr(error, "problem", None) or ""),
+            fix="Put quotes around a value that holds any of [ ] { } * & ! % @ # or a colon.",
+        ) from None
+    except (RecursionError, ValueError):
+        raise UsageError("this YAML cannot be read", where=where, fix="Remove !!tags and deep nesting.") from None
+
+
+def _without_content(problem: str) -> str:
+    """Cut what PyYAML quotes from the file, which may be the secret that breaks the syntax; keep quoted signs."""
+    rest = re.sub(r"'(<[a-z ]+>|..?)'", "", problem)
+    return problem.split("'", maxsplit=1)[0].rstrip() if "'" in rest else problem
+
+
+def _interpolated(raw: Any, environ: Mapping[str, str], file: Path) -> tuple[dict[Any, Any], frozenset[str]]:
+    """Return the file's mapping with ``${NAME}`` replaced, and the names that were used."""
+    if not isinstance(raw, dict | None):
+        raise UsageError("the file must hold keys and values, such as registry:", where=str(file))
+    used: set[str] = set()
+
+    def replaced(text: str, where: Where) -> str:
+        return _VARIABLE.sub(lambda found: value_of(found, f"{file}: {dotted(where)}"), text)
+
+    def value_of(found: re.Match[str], where: str) -> str:
+        if found[1] is None:
+            return "${"
+        name = _variable_name(found, where)
+        if name not in environ:
+            raise UsageError(f"the environment variable {name} is not set", where=where, fix="Set it.")
+        used.add(name)
+        return environ[name]
+
+    try:
+        return _mapped(raw or {}, (), replaced), frozenset(used)
+    except RecursionError:
+        raise UsageError("an alias (*name) stands inside what it names", where=str(file), fix="Remove it.") from None
+
+
+def _mapped(node: Any, where: Where, change: Callable[[str, Where], str]) -> Any:
+    match node:
+        case dict():
+            return {key: _mapped(value, (*where, key), change) for key, value in node.items()}
+        case list():
+            return [_mapped(value, (*where, index), change) for index, value in enumerate(node)]
+        case str():
+            return change(node, where)
+        case _:
+            return node
+
+
+def _variable_name(found: re.Match[str], where: str) -> str:
+    if found[0].endswith("}") and re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", found[1]):
+        return found[1]
+    raise UsageError(
+        "${ must begin the name of a variable: ${NAME}", where=where, fix="Write $${ where ${ itself is meant."
+    )
+
+
+def _setting_variables(environ: Mapping[str, str], used: Iterable[str]) -> dict[str, Where]:
+    """Return the variables that set something, and the path of each; parents before their elements, in order."""
+    found = {}
+    for name in environ.keys() - set(used) - {FILE_VARIABLE}:
+        tail = name.removeprefix(PREFIX)
+        if name.startswith(PREFIX) and not _SERVICE_LINKS.fullmatch(tail):
+            parts = tail.lower().split("__")
+            found[name] = tuple(int(p) if re.fullmatch("[0-9]{1,6}", p) else p for p in parts)
+    return dict(sorted(found.items(), key=lambda item: [(isinstance(p, str), p) for p in item[1]]))
+
+
+def _overlaid(raw: Mapping[Any, Any], variables: Mapping[str, Where], environ: Mapping[str, str]) -> Any:
+    whole: Any = raw
+    for name, where in variables.items():
+        whole = _put(whole, where, _variable_value(name, where, environ[name]), name)
+    return whole
+
+
+def _variable_value(name: str, where: Where, text: str) -> Any:
+    kind = setting_type(where)
+    if text == "":
+        return None
+    if get_origin(kind) in (dict, tuple) or known_keys(where):
+        return _parse(text, f"environment variable {name}")
+    return text
+
+
+def _put(node: Any, where: Where, value: Any, name: str) -> Any:
+    match where:
+        case ():
+            return value
+        case (int() as index, *_):
+            items = list(node) if isinstance(node, list) else []
+            if index > len(items):
+                raise UsageError(
+                    f"the list has {len(items)} entries so far, so the next one is number {len(items)}",
+                    where=f"environment variable {name}",
+                )
+            inner = items[index] if index < len(items) else None
+            return [*items[:index], _put(inner, where[1:], value, name), *items[index + 1 :]]
+        case _:
+            members = node if isinstance(node, dict) else {}
+            return {**members, where[0]: _put(members.get(where[0]), where[1:], value, name)}
+
+
+def dotted(where: Iterable[str | int]) -> str:
+    """Return the path as people write it: ``tables[1].keys``.
+
+    A key that is no plain name is not shown: ``password:secret``, without the space, is one key for YAML.
+    """
+    shown = (f"[{p}]" if isinstance(p, int) else f".{p}" if _KEY.fullmatch(str(p)) else ".(...)" for p in where)
+    return "".join(shown).removeprefix(".")
+
+
+_WORDS = {
+    "missing": "is missing",
+    "extra_forbidden": "is not a known key",
+    "model_type": "must be a mapping, key: value",
+    "dict_type": "must be a mapping, key: value",
+    "tuple_type": "must be a list",
+    "string_type": "must be text",
+    "bool_parsing": "must be true or false",
+    "bool_type": "must be true or false",
+    "int_parsing": "must be a whole number",
+    "int_type": "must be a whole number",
+    "string_too_short": "must not be empty",
+    "too_short": "must not be empty",
+    "invalid_key": "has a key that is not text",
+}
+"""Pydantic's error types in our words; what is not here keeps pydantic's text."""
+
+
+def _explained(error: ValidationError, file: Path, variables: Mapping[str, Where]) -> UsageError:
+    details = error.errors(include_url=False, include_input=False)
+    found = [_one(detail, file, variables) for detail in details]
+    if len(found) == 1:
+        return found[0]
+    lines = "".join(f"\n  {problem}" for problem in found)
+    return UsageError(f"{len(found)} settings are wrong:{lines}", where=str(file))
+
+
+def _one(detail: ErrorDetails, file: Path, variables: Mapping[str, Where]) -> UsageError:
+    where = tuple(part for part in detail["loc"] if part != "[key]")
+    kind, context = detail["type"], detail.get("ctx", {})
+    source = _source(where, variables, unknown=kind == "extra_forbidden")
+    place = f"{source or file}: {dotted(where)}"
+    match kind:
+        case "extra_forbidden":
+            return UsageError(_WORDS[kind], where=place, fix=_known(where))
+        case "literal_error" | "enum":
+            return UsageError(f"must be one of {context['expected']}", where=place)
+        case "missing":
+            return UsageError(_WORDS[kind], where=place, fix="Set it in the file or by an environment variable.")
+        case _ if kind == REFUSED:
+            return UsageError(context["what"], where=place, fix=context["fix"])
+        case _:
+            return UsageError(_WORDS.get(kind, detail["msg"].replace("Input should", "must")), where=place)
+
+
+def _known(where: Where) -> str:
+    keys = known_keys(where[:-1])
+    close = nearest(str(where[-1]), keys)
+    if not _KEY.fullmatch(str(where[-1])):
+        return "Is a space missing after a colon?"
+    hint = f"Did you mean {dotted((*where[:-1], close))}? " if close else ""
+    return f"{hint}Known here: {', '.join(keys)}."
+
+
+def _source(where: Where, variables: Mapping[str, Where], *, unknown: bool) -> str | None:
+    """Return which variable set the wrong value, None where it was the file."""
+
+    def sets(path: Where) -> bool:
+        return where[: len(path)] == path or (unknown and path[: len(where)] == where)
+
+    name = next((name for name, path in variables.items() if sets(path)), None)
+    return name and f"environment variable {name}"

@@ -1,0 +1,161 @@
+"""The storage under a table's location, through Arrow's file systems: local disk, S3, HDFS.
+
+One instance serves one location. Called by admission, compaction and publishing; promises that a file written by
+`Lake.create` is whole or absent, and that nothing here ever overwrites.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import posixpath
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pyarrow as pa
+from pyarrow import fs
+
+from schemasync.core.ports import FileInfo
+from schemasync.errors import StorageError
+
+_ARROW_SCHEMES = {"s3a": "s3", "s3n": "s3"}
+"""Hadoop's names of schemes that Arrow calls otherwise."""
+
+_REASONS = {
+    errno.EACCES: "permission denied; give this user write permission, or change location:",
+    errno.EPERM: "permission denied; give this user write permission, or change location:",
+    errno.EROFS: "the file system is read-only",
+    errno.ENOSPC: "no space is left on the device; free some and run again, nothing was published",
+    errno.EDQUOT: "the disk quota is used up; free some and run again, nothing was published",
+    errno.ENOENT: "there is no such file",
+}
+
+
+class ArrowLake:
+    """A table's location on any file system that Arrow reaches."""
+
+    def __init__(self, location: str) -> None:
+        """Open ``location``: a URI, or an absolute path of the local disk.
+
+        Raises:
+            StorageError: no such scheme, or the file system cannot be reached.
+        """
+        parts = urlsplit(location)
+        self._local = parts.scheme in {"", "file"}
+        try:
+            if self._local:
+                self.filesystem, self._base = fs.LocalFileSystem(), parts.path.rstrip("/")
+            else:
+                scheme = _ARROW_SCHEMES.get(parts.scheme, parts.scheme)
+                self.filesystem, self._base = fs.FileSystem.from_uri(location.replace(parts.scheme, scheme, 1))
+        except (OSError, ValueError, pa.ArrowException) as error:
+            raise StorageError(
+                "the location cannot be opened",
+                where=location,
+                why=str(error),
+                fix="Use file:, s3a: or hdfs:, and check the storage's settings.",
+            ) from error
+        self._root = f"file:{self._base}" if self._local else location.rstrip("/")
+
+    @property
+    def root(self) -> str:
+        """The location as engines write it."""
+        return self._root
+
+    def path(self, relative: str) -> str:
+        """Return the path that ``filesystem`` understands."""
+        return posixpath.join(self._base, relative) if relative else self._base
+
+    def uri(self, path: str) -> str:
+        """Return the path as engines write it."""
+        return f"{self._root}/{path}" if path else self._root
+
+    def files(self, directory: str) -> tuple[FileInfo, ...]:
+        """Return all files below a directory, sorted by path; none where there is no such directory."""
+        selector = fs.FileSelector(self.path(directory), recursive=True, allow_not_found=True)
+        with self._translated("list", directory):
+            found = self.filesystem.get_file_info(selector)
+        skip = len(self._base) + 1
+        infos = (
+            FileInfo(path=f.path[skip:], bytes=f.size, modified_ms=int(f.mtime.timestamp() * 1000))
+            for f in found
+            if f.type is fs.FileType.File
+        )
+        return tuple(sorted(infos, key=lambda f: f.path))
+
+    def read(self, path: str) -> bytes:
+        """Return a small file's content."""
+        with self._translated("read", path), self.filesystem.open_input_stream(self.path(path)) as stream:
+            return bytes(stream.read())
+
+    def create(self, path: str, content: bytes) -> bool:
+        """Write a file that must not exist yet, all or nothing; return False where it exists.
+
+        On local disks this is one atomic link. Object stores and HDFS are looked at first; there the metastore's
+        compare-and-set is what keeps two writers apart.
+        """
+        self.make_directory(posixpath.dirname(path))
+        with self._translated("write", path):
+            if self._local:
+                return self._link(Path(self.path(path)), content)
+            if self.filesystem.get_file_info(self.path(path)).type is not fs.FileType.NotFound:
+                return False
+            with self.filesystem.open_output_stream(self.path(path)) as stream:
+                stream.write(content)
+            return True
+
+    @staticmethod
+    def _link(target: Path, content: bytes) -> bool:
+        # A leading underscore hides the file from engines that list the directory.
+        temporary = target.with_name(f"_{uuid.uuid4().hex}.tmp")
+        try:
+            with temporary.open("xb") as stream:
+                stream.write(content)
+                stream.flush()
+                os.fsync(stream.fileno())
+            os.link(temporary, target)
+        except FileExistsError:
+            return False
+        finally:
+            temporary.unlink(missing_ok=True)
+        return True
+
+    def delete(self, path: str) -> None:
+        """Delete one file; no error where it is gone already."""
+        with self._translated("delete", path):
+            if self.filesystem.get_file_info(self.path(path)).type is not fs.FileType.NotFound:
+                self.filesystem.delete_file(self.path(path))
+
+    def delete_directory(self, directory: str) -> None:
+        """Delete a directory with all that is in it; no error where it is gone already."""
+        with self._translated("delete", directory):
+            if self.filesystem.get_file_info(self.path(directory)).type is fs.FileType.Directory:
+                self.filesystem.delete_dir(self.path(directory))
+
+    def make_directory(self, directory: str) -> None:
+        """Make an (empty) directory."""
+        with self._translated("make the directory", directory):
+            self.filesystem.create_dir(self.path(directory), recursive=True)
+
+    def move(self, source: str, target: str) -> None:
+        """Move one file; no error where only the target exists already."""
+        self.make_directory(posixpath.dirname(target))
+        with self._translated("move", source):
+            if self.filesystem.get_file_info(self.path(source)).type is not fs.FileType.NotFound:
+                self.filesystem.move(self.path(source), self.path(target))
+
+    @contextmanager
+    def _translated(self, verb: str, path: str) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, pa.ArrowException) as error:
+            raise storage_error(error, verb=verb, where=self.uri(path)) from error
+
+
+def storage_error(error: Exception, *, verb: str, where: str) -> StorageError:
+    """Translate an error of the storage into one that says what to do."""
+    why = _REASONS.get(getattr(error, "errno", None) or 0, str(error))
+    return StorageError(f"cannot {verb} it", where=where, why=why)

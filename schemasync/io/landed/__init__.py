@@ -1,0 +1,1 @@
+"""Landed files: footers, values, rows, and the two ways to admit them."""

@@ -1,0 +1,147 @@
+"""Landed files with Arrow: footers, and the admission of what is small enough for one process.
+
+Reads each file as its writer wrote it, projects it to the table's physical columns, keeps the newest row per key, and
+writes one sorted file. Memory is that of all files of one call: the caller keeps the sum below a configured limit.
+"""
+
+from __future__ import annotations
+
+import uuid
+from itertools import chain
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyarrow import fs
+
+from schemasync.core.admission import (
+    STILL_WRITING_MS,
+    AdmissionRequest,
+    Admitted,
+    Footer,
+    Unreadable,
+)
+from schemasync.core.manifest import DataFile
+from schemasync.core.ports import FileInfo
+from schemasync.core.types import Array, Decimal, Map, Primitive, Struct, StructField, Type
+from schemasync.errors import StorageError
+from schemasync.io.landed.rows import read_rows, table_schema
+
+_AVRO_KEYS = (b"parquet.avro.schema", b"avro.schema")
+_MAGIC = b"PAR1"
+
+
+class ArrowFiles:
+    """Reads and admits the files of one location; a `schemasync.core.ports.LandedFiles`."""
+
+    def __init__(self, filesystem: fs.FileSystem, base: str) -> None:
+        """Read below ``base`` of a file system."""
+        self.filesystem = filesystem
+        self.base = base
+
+    def _path(self, relative: str) -> str:
+        return f"{self.base}/{relative}"
+
+    def footer(self, file: FileInfo, *, now_ms: int) -> Footer | Unreadable:
+        """Read one file's footer.
+
+        A file that begins like Parquet (or is empty), has no footer and changed just now is ``incomplete``.
+        """
+        try:
+            with pq.ParquetFile(self._path(file.path), filesystem=self.filesystem) as parquet:
+                schema, rows = parquet.schema_arrow, parquet.metadata.num_rows
+        except FileNotFoundError:
+            return Unreadable(path=file.path, reason="it vanished while it was looked at", incomplete=True)
+        except (OSError, pa.ArrowException) as error:
+            young = now_ms - file.modified_ms < STILL_WRITING_MS
+            return Unreadable(
+                path=file.path, reason=str(error).splitlines()[0], incomplete=young and self._begins_well(file)
+            )
+        metadata = schema.metadata or {}
+        avro = next((metadata[key].decode() for key in _AVRO_KEYS if key in metadata), None)
+        return Footer(path=file.path, bytes=file.bytes, rows=rows, avro=avro, type=_struct_type(schema))
+
+    def _begins_well(self, file: FileInfo) -> bool:
+        try:
+            with self.filesystem.open_input_stream(self._path(file.path)) as stream:
+                return bytes(stream.read(4)) in {b"", _MAGIC}
+        except OSError:
+            return False
+
+    def admit(self, request: AdmissionRequest) -> Admitted:
+        """Write one delta."""
+        schema = table_schema(request)
+        parts = (read_rows(self.filesystem, self.base, file, request) for file in request.files)
+        table = pa.concat_tables([schema.empty_table(), *chain.from_iterable(parts)])
+        events = table.num_rows
+        if request.keys:
+            table = newest_per_key(table, request.keys, request.ordering)
+        return Admitted(files=self._write(table, request.directory), rows=table.num_rows, events=events)
+
+    def _write(self, table: pa.Table, directory: str) -> tuple[DataFile, ...]:
+        path = f"{directory}/part-00000-{uuid.uuid4().hex}.parquet"
+        try:
+            self.filesystem.create_dir(self._path(directory), recursive=True)
+            pq.write_table(
+                table, self._path(path), filesystem=self.filesystem, compression="snappy", store_schema=False
+            )
+            written = pq.read_metadata(self._path(path), filesystem=self.filesystem)
+            size = self.filesystem.get_file_info(self._path(path)).size
+        except (OSError, pa.ArrowException) as error:
+            raise StorageError("cannot write a delta", where=self._path(path), why=str(error)) from error
+        if written.num_rows != table.num_rows:
+            raise StorageError("a written file does not read back whole", where=self._path(path))
+        return (DataFile(path=path, rows=table.num_rows, bytes=size),)
+
+
+def newest_per_key(table: pa.Table, keys: tuple[str, ...], ordering: tuple[str, ...]) -> pa.Table:
+    """Keep one row per key, the largest by ``ordering`` (null is smallest), sorted by key."""
+    # Arrow sorts nulls last in both directions.
+    sort = [(key, "ascending") for key in keys] + [(name, "descending") for name in ordering]
+    ordered = table.take(pc.sort_indices(table, sort_keys=sort)).combine_chunks()
+    if ordered.num_rows < 2:
+        return ordered
+    changed = None
+    for key in keys:
+        column = ordered.column(key).combine_chunks()
+        differs = pc.not_equal(column.slice(1), column.slice(0, len(column) - 1))
+        changed = differs if changed is None else pc.or_(changed, differs)
+    return ordered.filter(pa.concat_arrays([pa.array([True]), changed]))
+
+
+def _struct_type(schema: pa.Schema) -> Struct:
+    return Struct(fields=tuple(StructField(name=f.name, type=_core_type(f.type)) for f in schema))
+
+
+_CORE: dict[pa.DataType, Primitive] = {
+    pa.bool_(): Primitive.BOOLEAN,
+    pa.int8(): Primitive.TINYINT,
+    pa.int16(): Primitive.SMALLINT,
+    pa.int32(): Primitive.INT,
+    pa.int64(): Primitive.BIGINT,
+    pa.float32(): Primitive.FLOAT,
+    pa.float64(): Primitive.DOUBLE,
+    pa.string(): Primitive.STRING,
+    pa.large_string(): Primitive.STRING,
+    pa.date32(): Primitive.DATE,
+    pa.time32("ms"): Primitive.INT,
+    pa.time64("us"): Primitive.BIGINT,
+    pa.time64("ns"): Primitive.BIGINT,
+}
+
+
+def _core_type(type_: pa.DataType) -> Type:
+    """Return a file's column type in our algebra; what has no counterpart is BINARY."""
+    if pa.types.is_timestamp(type_):
+        return Primitive.TIMESTAMP
+    if pa.types.is_dictionary(type_):
+        return _core_type(type_.value_type)
+    if pa.types.is_decimal(type_):
+        return Decimal(precision=type_.precision, scale=type_.scale)
+    if pa.types.is_map(type_):
+        return Map(key=_core_type(type_.key_type), value=_core_type(type_.item_type))
+    if pa.types.is_list(type_) or pa.types.is_large_list(type_):
+        return Array(element=_core_type(type_.value_type))
+    if pa.types.is_struct(type_):
+        return Struct(fields=tuple(StructField(name=f.name, type=_core_type(f.type)) for f in type_))
+    return _CORE.get(type_, Primitive.BINARY)

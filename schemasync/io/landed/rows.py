@@ -1,0 +1,178 @@
+"""Events of a landed file as rows of the table: what both ways of admission execute, batch by batch.
+
+Executes a `schemasync.core.projection.Projection`; adds our own columns; refuses what cannot be applied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyarrow import fs
+
+from schemasync.core.admission import DELETE, MESSAGE, OPERATIONS, UPSERT, AdmissionRequest, LandedFile
+from schemasync.core.encoding import Leaf
+from schemasync.core.layout import ADMITTED_MS, OFFSET, OP, SCHEMA_VERSION, TS_MS
+from schemasync.core.projection import Fill, Projected
+from schemasync.core.schema import Envelope, OrderingField
+from schemasync.core.types import Primitive, Type
+from schemasync.errors import DataError
+from schemasync.io.landed.values import arrow_type, constant, decode, reshape
+
+BATCH_ROWS = 65_536
+"""Events that are decoded at once."""
+
+
+def table_schema(request: AdmissionRequest) -> pa.Schema:
+    """Return the Arrow schema of the rows that an admission writes."""
+    return pa.schema([pa.field(name, arrow_type(type_)) for name, type_ in request.columns])
+
+
+def read_rows(filesystem: fs.FileSystem, base: str, file: LandedFile, request: AdmissionRequest) -> Iterator[pa.Table]:
+    """Yield a landed file's events as rows of the table.
+
+    Raises:
+        DataError: the file is missing or corrupt, or holds events that cannot be applied; names file and row.
+    """
+    path = f"{base}/{file.path}"
+    with _naming(path):
+        row = 0
+        with pq.ParquetFile(path, filesystem=filesystem) as parquet:
+            for batch in parquet.iter_batches(batch_size=BATCH_ROWS):
+                yield _Projector(file, request, batch, row).table()
+                row += batch.num_rows
+
+
+@contextmanager
+def _naming(where: str) -> Iterator[None]:
+    try:
+        yield
+    except DataError as error:
+        raise DataError(error.what, where=where, why=error.why, fix=error.fix) from error
+    except FileNotFoundError as error:
+        raise DataError(
+            "a landed file is missing", where=where, fix="Restore it; it was listed a moment ago."
+        ) from error
+    except (OSError, pa.ArrowException) as error:
+        raise DataError(
+            "a landed file cannot be read",
+            where=where,
+            why=str(error).splitlines()[0],
+            fix="Restore it, or move it out of the increment directory.",
+        ) from error
+
+
+class _Projector:
+    """Some of one file's events as rows of the table."""
+
+    def __init__(self, file: LandedFile, request: AdmissionRequest, events: pa.RecordBatch, first_row: int) -> None:
+        self._file = file
+        self._first_row = first_row
+        self._request = request
+        self._envelope: Envelope = file.projection.envelope
+        self._events = pa.StructArray.from_arrays(events.columns, fields=list(events.schema))
+
+    def table(self) -> pa.Table:
+        operations = self._operations()
+        columns = {p.name: self._column(p) for p in self._file.projection.columns}
+        columns |= self._meta(operations)
+        rows = len(self._events)
+        arrays = [columns.get(name, pa.nulls(rows, arrow_type(t))) for name, t in self._request.columns]
+        table = pa.table(arrays, names=[name for name, _ in self._request.columns])
+        table = table.filter(pc.not_equal(operations, MESSAGE))
+        self._check_keys(table)
+        return table
+
+    def _at(self, path: tuple[str, ...]) -> pa.Array | None:
+        """Return the values at a path from the event's root, None where the file has no such field."""
+        values = self._events
+        for step in path:
+            if not pa.types.is_struct(values.type) or values.type.get_field_index(step) < 0:
+                return None
+            values = pc.struct_field(values, step)
+        return values
+
+    def _required(self, path: tuple[str, ...]) -> pa.Array:
+        values = self._at(path)
+        if values is None:
+            raise DataError("a landed file lacks a column that its schema names", why=".".join(path))
+        return values
+
+    def _column(self, projected: Projected) -> pa.Array:
+        source = projected.source
+        if isinstance(source, Fill):
+            return constant(source.value, projected.type, len(self._events))
+        values = self._required(source.paths[0])
+        for path in source.paths[1:]:
+            other = self._at(path)
+            values = values if other is None else pc.if_else(values.is_valid(), values, other)
+        return reshape(decode(values, source.encoding), source.shape)
+
+    def _operations(self) -> pa.Array:
+        """Return our operation codes, `MESSAGE` for what has no row."""
+        envelope, rows = self._envelope, len(self._events)
+        codes = pa.array([UPSERT] * rows, pa.string())
+        if envelope.op is not None:
+            codes = self._translated(self._required((envelope.op,)))
+        if envelope.deleted is not None:
+            deleted = pc.equal(pc.utf8_lower(self._required((envelope.deleted,)).cast(pa.string())), "true")
+            codes = pc.if_else(pc.fill_null(deleted, fill_value=False), DELETE, codes)
+        return codes
+
+    def _translated(self, written: pa.Array) -> pa.Array:
+        texts = pc.fill_null(pc.utf8_lower(written.cast(pa.string())), UPSERT)
+        known = {**OPERATIONS, MESSAGE: MESSAGE}
+        unknown = sorted(set(texts.unique().to_pylist()) - known.keys())
+        if unknown:
+            row = self._first_row + texts.index(unknown[0]).as_py()
+            raise DataError(
+                f"an event has the operation {unknown[0]!r}",
+                why=f"row {row}: a truncate and codes that are not known cannot be applied to rows",
+                fix="Move the file away once you have decided what to do about it.",
+            )
+        return pa.array([known[code] for code in texts.to_pylist()], pa.string())
+
+    def _meta(self, operations: pa.Array) -> dict[str, pa.Array]:
+        rows, request = len(self._events), self._request
+        columns = {
+            OP: operations,
+            TS_MS: self._number(self._envelope.ts_ms, Primitive.BIGINT),
+            OFFSET: self._offsets(),
+            SCHEMA_VERSION: pa.array([request.schema_version] * rows, pa.int32()),
+            ADMITTED_MS: pa.array([request.admitted_ms] * rows, pa.int64()),
+        }
+        columns |= {f"__seq{n}": self._sequence(field) for n, field in enumerate(request.ordering_fields, start=1)}
+        return columns
+
+    def _number(self, path: tuple[str, ...] | None, type_: Type) -> pa.Array:
+        values = self._at(path) if path else None
+        return pa.nulls(len(self._events), arrow_type(type_)) if values is None else values.cast(arrow_type(type_))
+
+    def _sequence(self, field: OrderingField) -> pa.Array:
+        """Return one element of the ordering key; files from before the source sent it read NULL, the oldest."""
+        values = self._at(field.path)
+        if values is None:
+            return pa.nulls(len(self._events), arrow_type(field.type))
+        return decode(values, Leaf(type=field.type, meaning=field.meaning))
+
+    def _offsets(self) -> pa.Array:
+        if self._envelope.offset is not None:
+            return self._number((self._envelope.offset,), Primitive.BIGINT)
+        rows = len(self._events)
+        if self._file.first_offset is None:
+            return pa.nulls(rows, pa.int64())
+        first = self._file.first_offset + self._first_row
+        return pa.array(range(first, first + rows), pa.int64())
+
+    def _check_keys(self, table: pa.Table) -> None:
+        for key in self._request.keys:
+            if table.column(key).null_count:
+                row = self._first_row + table.column(key).is_null().index(True).as_py()
+                raise DataError(
+                    f"an event has no value for the key column {key}",
+                    why=f"row {row}",
+                    fix="Correct keys: in the configuration, or repair the events at their source.",
+                )

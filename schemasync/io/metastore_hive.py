@@ -1,0 +1,207 @@
+"""The Hive metastore through the client that Spark's session already has: embedded or by Thrift, the same calls.
+
+SQL can do neither a compare-and-set of table properties nor move many partitions in one call; the metastore's own
+client can. Works with Spark's built-in Hive 2.3 client against metastores 2.3 and 3.1.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+from py4j.protocol import Py4JError, Py4JJavaError
+
+from schemasync.core.ports import HiveColumn, HiveTable
+from schemasync.errors import EngineError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_MODIFIED: Final = "The table has been modified"
+"""How the metastore refuses a compare-and-set (HIVE-26882)."""
+_SPARK_SCHEMA: Final = "spark.sql.sources.schema"
+_BATCH: Final = 500
+"""Partitions per call when adding and dropping: long calls run into the client's socket timeout."""
+
+
+class HiveMetastore:
+    """A metastore as a `schemasync.core.ports.Metastore`."""
+
+    def __init__(self, session: SparkSession) -> None:
+        """Use the session's metastore client."""
+        self._session = session
+        self._jvm: Any = session._jvm
+        catalog = session._jsparkSession.sharedState().externalCatalog()
+        self._hive: Any = catalog.unwrapped().client()
+
+    @property
+    def _client(self) -> Any:
+        # Asked for anew each time: Hive keeps clients per thread and replaces broken ones.
+        return self._hive.client().getMSC()
+
+    def table(self, database: str, name: str) -> HiveTable | None:
+        """Return a table or view as it is now; None where there is none."""
+        with self._translated(database, name):
+            if not self._client.tableExists(database, name):
+                return None
+            return _read(self._client.getTable(database, name))
+
+    def names(self, database: str, pattern: str) -> tuple[str, ...]:
+        """Return the names of tables and views that match a pattern, sorted."""
+        with self._translated(database, ""):
+            return tuple(sorted(self._client.getTables(database, pattern)))
+
+    def swap_properties(self, database: str, name: str, *, key: str, expected: str, changes: Mapping[str, str]) -> bool:
+        """Set properties if ``key`` still has the ``expected`` value; return False where it has another."""
+        with self._translated(database, name):
+            table = self._client.getTable(database, name)
+            if table.getParameters().get(key) != expected:
+                return False
+            for property_, value in changes.items():
+                table.getParameters().put(property_, value)
+            guard = {"expected_parameter_key": key, "expected_parameter_value": expected}
+            try:
+                self._client.alter_table_with_environmentContext(database, name, table, self._context(guard))
+            except Py4JJavaError as error:
+                if _MODIFIED in str(error.java_exception):
+                    return False
+                raise
+        self._refresh(database, name)
+        return True
+
+    def partitions(self, database: str, name: str) -> Mapping[str, str]:
+        """Return segment -> location of every registered partition."""
+        with self._translated(database, name):
+            found = self._client.listPartitions(database, name, -1)
+            return {p.getValues().get(0): p.getSd().getLocation() for p in found}
+
+    def add_partitions(self, database: str, name: str, locations: Mapping[str, str]) -> None:
+        """Register partitions; those that exist already are left as they are."""
+        with self._translated(database, name):
+            table = self._client.getTable(database, name)
+            for batch in _batches(locations.items()):
+                partitions = self._list(self._partition(table, segment, place) for segment, place in batch)
+                self._client.add_partitions(partitions, True, False)
+        self._refresh(database, name)
+
+    def _partition(self, table: Any, segment: str, location: str) -> Any:
+        partition = self._jvm.org.apache.hadoop.hive.metastore.api.Partition()
+        partition.setDbName(table.getDbName())
+        partition.setTableName(table.getTableName())
+        partition.setValues(self._list([segment]))
+        descriptor = table.getSd().deepCopy()
+        descriptor.setLocation(location)
+        partition.setSd(descriptor)
+        partition.setParameters(self._jvm.java.util.HashMap())
+        return partition
+
+    def move_partitions(self, database: str, name: str, locations: Mapping[str, str]) -> None:
+        """Give existing partitions new locations in one ``alter_partitions`` call."""
+        if not locations:
+            return
+        with self._translated(database, name):
+            columns = self._client.getTable(database, name).getSd().getCols()
+            found = self._client.listPartitions(database, name, -1)
+            moved = self._list(p for p in found if p.getValues().get(0) in locations)
+            for partition in moved:
+                partition.getSd().setLocation(locations[partition.getValues().get(0)])
+                partition.getSd().setCols(columns)
+            self._client.alter_partitions(database, name, moved, self._context({"DO_NOT_UPDATE_STATS": "true"}))
+        self._refresh(database, name)
+
+    def drop_partitions(self, database: str, name: str, segments: Iterable[str]) -> None:
+        """Unregister partitions; their files stay."""
+        there = self.partitions(database, name)
+        with self._translated(database, name):
+            for segment in segments:
+                if segment in there:
+                    self._client.dropPartition(database, name, self._list([segment]), False)
+        self._refresh(database, name)
+
+    def replace_columns(self, database: str, name: str, columns: Sequence[HiveColumn]) -> None:
+        """Set the data columns of a table and of all its partitions.
+
+        Spark's own copy of the schema is removed with them: without it Spark reads the columns that Hive has.
+        """
+        with self._translated(database, name):
+            table = self._client.getTable(database, name)
+            fields = self._list(
+                self._jvm.org.apache.hadoop.hive.metastore.api.FieldSchema(c.name, c.type, c.comment) for c in columns
+            )
+            table.getSd().setCols(fields)
+            for key in [k for k in table.getParameters() if k.startswith(_SPARK_SCHEMA)]:
+                table.getParameters().remove(key)
+            self._client.alter_table_with_environmentContext(database, name, table, self._context({"CASCADE": "true"}))
+        self._refresh(database, name)
+
+    def _context(self, properties: Mapping[str, str]) -> Any:
+        context = self._jvm.org.apache.hadoop.hive.metastore.api.EnvironmentContext()
+        values = self._jvm.java.util.HashMap()
+        for key, value in properties.items():
+            values.put(key, value)
+        context.setProperties(values)
+        return context
+
+    def _list(self, items: Iterable[Any]) -> Any:
+        values = self._jvm.java.util.ArrayList()
+        for item in items:
+            values.add(item)
+        return values
+
+    def _refresh(self, database: str, name: str) -> None:
+        """Make this session forget what it cached of the table: it was changed behind Spark's back."""
+        catalog = self._session._jsparkSession.catalog()
+        with self._translated(database, name):
+            catalog.refreshTable(f"`{database}`.`{name}`")
+
+    @contextmanager
+    def _translated(self, database: str, name: str) -> Iterator[None]:
+        try:
+            yield
+        except Py4JError as error:
+            raise EngineError(
+                "the metastore refused the call",
+                where=f"{database}.{name}" if name else database,
+                why=str(getattr(error, "java_exception", error)).splitlines()[0][:300],
+            ) from error
+
+
+def _batches(items: Iterable[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]:
+    queue = iter(items)
+    while batch := list(islice(queue, _BATCH)):
+        yield batch
+
+
+def _read(table: Any) -> HiveTable:
+    properties = {str(k): str(v) for k, v in table.getParameters().items()}
+    return HiveTable(
+        database=table.getDbName(),
+        name=table.getTableName(),
+        kind=table.getTableType(),
+        columns=_columns(table.getSd().getCols()),
+        partition_keys=_columns(table.getPartitionKeys()),
+        location=table.getSd().getLocation() or "",
+        properties=properties,
+        view_text=table.getViewOriginalText() or "",
+        spark_columns=_spark_columns(properties),
+    )
+
+
+def _columns(fields: Any) -> tuple[HiveColumn, ...]:
+    return tuple(HiveColumn(name=f.getName(), type=f.getType(), comment=f.getComment() or "") for f in fields)
+
+
+def _spark_columns(properties: Mapping[str, str]) -> tuple[str, ...] | None:
+    text = properties.get(_SPARK_SCHEMA) or _parts(properties)
+    if not text:
+        return None
+    return tuple(field["name"] for field in json.loads(text)["fields"])
+
+
+def _parts(properties: Mapping[str, str]) -> str:
+    """Join a schema that Spark split because property values are limited to 4,000 characters."""
+    count = int(properties.get(f"{_SPARK_SCHEMA}.numParts", "0"))
+    return "".join(properties.get(f"{_SPARK_SCHEMA}.part.{n}", "") for n in range(count))

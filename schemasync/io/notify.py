@@ -1,0 +1,220 @@
+"""Send schema events to people and programs: a webhook, a command, a stream of JSON lines.
+
+Called by the use cases after a change was decided or done. Each sender gives up within a bounded time and says so
+with one error; none of them shows a URL's path, a header or a command's arguments, for these may be secrets.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import IO, Final, TextIO
+from urllib.parse import urlsplit
+
+import requests
+from requests.adapters import HTTPAdapter
+from urllib3.exceptions import HTTPError
+from urllib3.util import Retry
+
+from schemasync.core.events import SchemaEvent
+from schemasync.errors import NotificationError, UsageError
+
+CONTENT_TYPE: Final = "application/cloudevents+json; charset=utf-8"
+"""CloudEvents 1.0, HTTP binding 3.2: structured content mode."""
+
+RETRIED_STATUSES: Final = (408, 425, 429, 500, 502, 503, 504)
+
+LONGEST_PAUSE: Final = 30.0
+"""Seconds between two attempts, whatever a ``Retry-After`` asks for."""
+
+UNDELIVERED: Final = "a schema event was not delivered"
+
+_CHECK_ADDRESS: Final = "Check its address, and that the receiver is up."
+
+
+class _BoundedRetry(Retry):
+    """A Retry that no server can make wait longer than LONGEST_PAUSE."""
+
+    def parse_retry_after(self, retry_after: str) -> float:
+        return min(super().parse_retry_after(retry_after), LONGEST_PAUSE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookNotifier:
+    """POST each event as a structured CloudEvent.
+
+    ``timeout`` is in seconds and holds for connecting and for each wait for an answer; ``retries`` counts the attempts
+    after the first; ``backoff`` is the pause before the second of them, in seconds, doubled each time. A repeated POST
+    is safe because an event's id is stable. Redirects are not followed: the event and its credentials go nowhere
+    but to the configured address.
+
+    Raises:
+        UsageError: ``url`` is not an http or https URL.
+    """
+
+    url: str = field(repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    timeout: float = 10.0
+    retries: int = 3
+    backoff: float = 0.5
+
+    def __post_init__(self) -> None:
+        if not _is_web_address(self.url):
+            raise UsageError("a webhook needs an http:// or https:// URL with a host", fix="Correct its address.")
+
+    def send(self, event: SchemaEvent) -> None:
+        """Deliver one event; any 2xx answer is a success.
+
+        Raises:
+            NotificationError: no connection, no answer in time, or another answer, after all retries.
+        """
+        where = f"webhook {_origin(self.url)}"
+        try:
+            answer = self._post(event)
+        except (requests.RequestException, HTTPError) as error:
+            cause = _cause(error)
+            raise NotificationError(UNDELIVERED, where=where, why=str(cause), fix=_CHECK_ADDRESS) from cause
+        if answer.status_code not in range(200, 300):
+            raise NotificationError(UNDELIVERED, where=where, why=_answered(answer), fix=_fix(answer))
+
+    def _post(self, event: SchemaEvent) -> requests.Response:
+        with requests.Session() as session:
+            for scheme in ("http://", "https://"):
+                session.mount(scheme, HTTPAdapter(max_retries=self._retry()))
+            # The body is never read (stream): what a receiver writes there must not be able to hold us up.
+            with session.post(
+                self.url,
+                data=event.json().encode(),
+                headers={**self.headers, "Content-Type": CONTENT_TYPE},
+                timeout=self.timeout,
+                allow_redirects=False,
+                stream=True,
+            ) as answer:
+                return answer
+
+    def _retry(self) -> Retry:
+        return _BoundedRetry(
+            total=self.retries,
+            allowed_methods=None,
+            status_forcelist=RETRIED_STATUSES,
+            backoff_factor=self.backoff,
+            backoff_jitter=self.backoff,
+            backoff_max=LONGEST_PAUSE,
+            raise_on_status=False,
+        )
+
+
+def _is_web_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+
+
+def _origin(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+
+
+def _cause(error: Exception) -> Exception:
+    """Return what stopped the last attempt: unlike the error around it, its text does not show the URL's path."""
+    inner = error.args[0] if error.args else None
+    reason = getattr(inner, "reason", None)
+    return reason if isinstance(reason, Exception) else error
+
+
+def _answered(answer: requests.Response) -> str:
+    return f"it answered {answer.status_code} {answer.reason}".rstrip()
+
+
+def _fix(answer: requests.Response) -> str:
+    if answer.is_redirect:
+        return "Configure the address that it redirects to; redirects are not followed."
+    if answer.status_code in RETRIED_STATUSES:
+        return _CHECK_ADDRESS
+    return "Check its address and credentials."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandNotifier:
+    """Run a program for each event, with the event as one line of JSON on its standard input; no shell is involved.
+
+    The program gets ``timeout`` seconds and is then killed with all that it started in its process group. What it
+    prints is not shown, so that it cannot disturb our own output; of a failure, the last line of its stderr is.
+    """
+
+    argv: tuple[str, ...] = field(repr=False)
+    timeout: float = 30.0
+
+    def __post_init__(self) -> None:
+        if not self.argv:
+            raise UsageError("a notification command needs at least the name of a program")
+
+    def send(self, event: SchemaEvent) -> None:
+        """Deliver one event; exit code 0 is a success.
+
+        Raises:
+            NotificationError: the program could not be started, failed, or took too long.
+        """
+        # Files instead of pipes: neither a program that reads nothing nor a child that it leaves behind can block us.
+        with tempfile.TemporaryFile() as stdin, tempfile.TemporaryFile() as stderr:
+            stdin.write(event.json().encode() + b"\n")
+            stdin.seek(0)
+            problem = self._run(stdin, stderr)
+            if problem:
+                why = ": ".join(filter(None, (problem, _last_line(stderr))))
+                raise NotificationError(UNDELIVERED, where=f"command {self.argv[0]}", why=why, fix="Correct it.")
+
+    def _run(self, stdin: IO[bytes], stderr: IO[bytes]) -> str:
+        """Run the program to its end; return what went wrong, or nothing."""
+        try:
+            process = subprocess.Popen(  # noqa: S603 - the user's own command, without a shell
+                self.argv, stdin=stdin, stdout=subprocess.DEVNULL, stderr=stderr, start_new_session=True
+            )
+        except OSError as error:
+            return f"it could not be started ({error.strerror})"
+        try:
+            code = process.wait(self.timeout)
+        except subprocess.TimeoutExpired:
+            return f"it did not end within {self.timeout:g} s"
+        finally:
+            _end(process)
+        return f"it ended with exit code {code}" if code else ""
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Kill the program and its group where it still runs; until it was waited for, its id cannot be another's."""
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def _last_line(file: IO[bytes]) -> str:
+    file.seek(max(0, file.seek(0, os.SEEK_END) - 1000))
+    lines = file.read().decode(errors="replace").split("\n")
+    return next((line.strip() for line in reversed(lines) if line.strip()), "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinesNotifier:
+    """Write each event as one line of JSON and flush it, for whoever reads the stream."""
+
+    stream: TextIO
+
+    def send(self, event: SchemaEvent) -> None:
+        """Deliver one event.
+
+        Raises:
+            NotificationError: the stream cannot be written: its reader went away, or the disk is full.
+        """
+        try:
+            self.stream.write(event.json() + "\n")
+            self.stream.flush()
+        except OSError as error:
+            name = getattr(self.stream, "name", "stream")
+            raise NotificationError(UNDELIVERED, where=str(name), why=error.strerror or str(error)) from error

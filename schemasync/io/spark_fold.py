@@ -1,0 +1,80 @@
+"""The compaction's Spark job: one pass that writes the new shard and counts what happened.
+
+Handed to `schemasync.app.compacting`; the SELECT comes decided from `schemasync.core.ddl.fold`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
+from schemasync.core.layout import OP
+from schemasync.core.ports import FoldCounts
+from schemasync.errors import EngineError, SchemasyncError, StorageError
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, SparkSession
+
+_WAS: Final = "schemasync_was"
+_CHANGED: Final = "schemasync_changed"
+_LAST: Final = "schemasync_last"
+_PURGE: Final = "schemasync_purge"
+_NO_SPACE: Final = ("No space left on device", "Disk quota exceeded", "File too large")
+
+
+class SparkFold:
+    """Runs folds in one session; a `schemasync.core.ports.FoldJob`."""
+
+    def __init__(self, session: SparkSession) -> None:
+        """Use this session."""
+        self._session = session
+
+    def run(self, select: str, *, into: str, sort_by: Sequence[str]) -> FoldCounts:
+        """Write what ``select`` yields into an empty table, counting in the same pass."""
+        from pyspark.sql import Observation  # noqa: PLC0415 - importing pyspark costs half a second
+
+        observation = Observation()
+        try:
+            rows = self._session.sql(select)
+            counted = rows.observe(observation, *_metrics())
+            kept = counted.where(f"NOT {_PURGE}").drop(_WAS, _CHANGED, _LAST, _PURGE)
+            ordered = kept.sortWithinPartitions(*[f"`{name}`" for name in sort_by]) if sort_by else kept
+            ordered.write.insertInto(into)
+            counts = observation.get
+        except (PySparkException, Py4JError) as error:
+            raise _translated(error, into) from error
+        return FoldCounts(**{name: int(counts[name] or 0) for name in FoldCounts.__slots__})
+
+
+def _metrics() -> list[Column]:
+    from pyspark.sql import functions as f  # noqa: PLC0415
+
+    alive, was, purge = f.expr(f"`{OP}` <> 'd'"), f.col(_WAS), f.col(_PURGE)
+    conditions = {
+        "written": ~purge,
+        "rows": alive,
+        "keys": f.col(_CHANGED),
+        "inserted": alive & ~was,
+        "updated": alive & was & f.col(_LAST),
+        "deleted": ~alive & was,
+        "purged": purge,
+    }
+    return [f.sum(f.when(condition, 1).otherwise(0)).alias(name) for name, condition in conditions.items()]
+
+
+def _translated(error: Exception, into: str) -> SchemasyncError:
+    text = str(error)
+    if no_space := next((reason for reason in _NO_SPACE if reason in text), None):
+        return StorageError(
+            "the new base cannot be written",
+            where=into,
+            why=no_space,
+            fix="Free some space and run again: the old state is in force and untouched.",
+        )
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    causes = [line for line in lines if line.startswith("Caused by:")]
+    why = (causes[-1] if causes else lines[0])[:500]
+    return EngineError("the compaction's Spark job failed", where=into, why=why, fix="The old state is in force.")

@@ -1,0 +1,192 @@
+"""Starting Spark: the embedded metastore's settings, and everything that depends on a Spark version.
+
+The one place that knows how a session is configured. Called once per process by the command line; everything else is
+handed the session. The embedded metastore (Derby) serves one process at a time, so a lock beside it names the holder.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TextIO
+
+from schemasync.errors import EngineError, MetastoreBusyError, StorageError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_LOG4J: Final = """\
+status = error
+rootLogger.level = warn
+rootLogger.appenderRef.file.ref = file
+appender.file.type = File
+appender.file.name = file
+appender.file.fileName = {log}
+appender.file.append = false
+appender.file.layout.type = PatternLayout
+appender.file.layout.pattern = %d{{yyyy-MM-dd'T'HH:mm:ss.SSS}} %p %c{{1}}: %m%n%ex
+"""
+"""Spark and Hive log hundreds of warnings that mean nothing here; they go to a file beside the metastore."""
+
+COMMON: Final[dict[str, str]] = {
+    # Values in files and literals are UTC instants; a session elsewhere would shift what Debezium sent.
+    "spark.sql.session.timeZone": "UTC",
+    # INT96, the default, has no statistics and is deprecated by Parquet.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    # Hive converts partitions to tables by position; repairing drift must be able to put types right again.
+    "spark.hadoop.hive.metastore.disallow.incompatible.col.type.changes": "false",
+    "spark.sql.caseSensitive": "false",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.hadoop.hive.stats.autogather": "false",
+    "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+}
+
+LOCAL: Final[dict[str, str]] = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.sql.shuffle.partitions": "4",
+    "spark.default.parallelism": "4",
+}
+"""For ``local[*]`` masters: nothing listens on the network, and tiny shuffles stay tiny."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionSettings:
+    """What a session is started with. ``home`` is ours (``.schemasync``); ``metastore_uri`` None means embedded."""
+
+    home: Path
+    master: str = "local[*]"
+    metastore_uri: str | None = None
+    conf: Mapping[str, str] | None = None
+
+    def spark_conf(self) -> dict[str, str]:
+        """Return the whole configuration; the user's own settings win."""
+        conf = {
+            **COMMON,
+            "spark.sql.warehouse.dir": str(self.home / "warehouse"),
+            "spark.hadoop.hive.exec.scratchdir": str(self.home / "scratch"),
+            "spark.driver.extraJavaOptions": self._java_options(),
+        }
+        if self.master.startswith("local"):
+            conf |= LOCAL
+        if self.metastore_uri:
+            conf["spark.hadoop.hive.metastore.uris"] = self.metastore_uri
+        else:
+            database = self.home / "metastore_db"
+            conf["spark.hadoop.javax.jdo.option.ConnectionURL"] = f"jdbc:derby:;databaseName={database};create=true"
+        return {**conf, **(self.conf or {})}
+
+    def _java_options(self) -> str:
+        options = {
+            "derby.stream.error.file": self.home / "derby.log",
+            "log4j2.configurationFile": self.home / "log4j2.properties",
+        }
+        return " ".join(f'"-D{key}={value}"' for key, value in options.items()) + " -XX:+UseSerialGC"
+
+
+def start_session(settings: SessionSettings, *, java_home: Path, python: str) -> SparkSession:
+    """Start Spark with Hive support.
+
+    Raises:
+        EngineError: Spark or its metastore did not start; the text says where its log is.
+    """
+    _prepare(settings.home)
+    os.environ["JAVA_HOME"] = str(java_home)
+    # Workers must be this very Python, not whichever python3 the PATH finds first.
+    os.environ["PYSPARK_PYTHON"] = python
+    if settings.master.startswith("local"):
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    from pyspark.errors import PySparkException  # noqa: PLC0415 - importing pyspark costs half a second
+    from pyspark.sql import SparkSession  # noqa: PLC0415
+
+    builder: Any = SparkSession.builder
+    builder = builder.master(settings.master).appName("schemasync").enableHiveSupport()
+    for key, value in settings.spark_conf().items():
+        builder = builder.config(key, value)
+    try:
+        session: SparkSession = builder.getOrCreate()
+        session.sql("SHOW DATABASES").collect()
+    except (PySparkException, RuntimeError, OSError) as error:
+        raise EngineError(
+            "Spark did not start",
+            where=settings.metastore_uri or str(settings.home),
+            why=str(error).splitlines()[0],
+            fix=f"Look at {settings.home / 'spark.log'}, and run `schemasync doctor`.",
+        ) from error
+    return session
+
+
+def _prepare(home: Path) -> None:
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+        (home / "log4j2.properties").write_text(_LOG4J.format(log=home / "spark.log"))
+    except OSError as error:
+        raise StorageError(
+            "schemasync's own directory cannot be written",
+            where=str(home),
+            why=error.strerror or str(error),
+            fix="Give this user write permission, or set metastore: {dir: ...}.",
+        ) from error
+
+
+@contextmanager
+def held(
+    home: Path, *, purpose: str, wait_s: float = 0.0, sleep: Callable[[float], None] = time.sleep
+) -> Iterator[None]:
+    """Hold the embedded metastore for this process.
+
+    ``wait_s`` is how long to wait for another holder (0: not at all).
+
+    Raises:
+        MetastoreBusyError: another process holds it; the text names it.
+        StorageError: the lock file cannot be written.
+    """
+    _prepare(home)
+    try:
+        lock = (home / "lock").open("a+")
+    except OSError as error:
+        raise StorageError("cannot write the lock", where=str(home / "lock"), why=error.strerror or "") from error
+    with lock:
+        _acquire(lock, home, wait_s, sleep)
+        lock.truncate(0)
+        lock.write(json.dumps({"pid": os.getpid(), "purpose": purpose}))
+        lock.flush()
+        try:
+            yield
+        finally:
+            lock.truncate(0)
+
+
+def _acquire(lock: TextIO, home: Path, wait_s: float, sleep: Callable[[float], None]) -> None:
+    waited = 0.0
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if waited >= wait_s:
+                raise MetastoreBusyError(
+                    "the embedded metastore serves one process at a time",
+                    where=str(home),
+                    why=f"it is held by {_holder(lock)}",
+                    fix="Wait for it with --wait, stop it, or use metastore: {kind: thrift}.",
+                ) from error
+            sleep(0.2)
+            waited += 0.2
+        else:
+            return
+
+
+def _holder(lock: TextIO) -> str:
+    lock.seek(0)
+    try:
+        holder = json.loads(lock.read())
+    except ValueError:
+        return "another process"
+    return f"process {holder['pid']} ({holder['purpose']})"

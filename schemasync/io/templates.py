@@ -1,0 +1,67 @@
+"""DDL and the compaction's SQL through Jinja2: layout only, values arrive decided and quoted.
+
+The templates ship with the package; a user's folder may override any of them by file name. A template that names a
+value that does not exist fails loudly (StrictUndefined), and says which template and which line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from schemasync.errors import UsageError
+
+_PACKAGE = Path(__file__).resolve().parent.parent / "templates"
+_CHECKOUT = Path(__file__).resolve().parent.parent.parent / "templates"
+
+
+def template_directory() -> Path:
+    """Return where the shipped templates are: inside the wheel, or at the top of a checkout."""
+    return _PACKAGE if _PACKAGE.is_dir() else _CHECKOUT
+
+
+class TemplateRenderer:
+    """Renders templates by name, the user's before ours."""
+
+    def __init__(self, overrides: Path | None = None) -> None:
+        """Look in ``overrides`` first.
+
+        Raises:
+            UsageError: there is no such folder.
+        """
+        if overrides is not None and not overrides.is_dir():
+            raise UsageError("there is no such folder", where=f"templates: {overrides}", fix="Create it, or remove it.")
+        folders = [str(overrides)] if overrides else []
+        self._environment = jinja2.Environment(
+            loader=jinja2.FileSystemLoader([*folders, str(template_directory())]),
+            undefined=jinja2.StrictUndefined,
+            autoescape=False,  # noqa: S701 - this writes SQL; every value is quoted for its dialect before it comes here
+            trim_blocks=True,
+            lstrip_blocks=True,
+            keep_trailing_newline=False,
+        )
+
+    def render(self, name: str, values: Mapping[str, Any], *, dialect: str) -> str:
+        """Return the text of ``name.DIALECT.sql.j2`` where there is one, else of ``name.sql.j2``.
+
+        Raises:
+            UsageError: a template is broken, or names a value that does not exist.
+        """
+        try:
+            chosen = self._environment.select_template(_candidates(name, dialect))
+            return chosen.render(values, template_of=lambda other: _candidates(other, dialect)).strip()
+        except jinja2.TemplateError as error:
+            line = getattr(error, "lineno", None)
+            raise UsageError(
+                "the template cannot be rendered",
+                where=f"{getattr(error, 'filename', None) or name}{f':{line}' if line else ''}",
+                why=str(error),
+                fix=f"Compare it with the one that ships: {template_directory() / name}.",
+            ) from error
+
+
+def _candidates(name: str, dialect: str) -> list[str]:
+    return [f"{name}.{dialect}.sql.j2", f"{name}.sql.j2"]

@@ -1,0 +1,444 @@
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import SecretStr, ValidationError
+
+from schemasync.core.config import (
+    REFUSED,
+    UNSUPPORTED,
+    Compaction,
+    Config,
+    Notice,
+    Policies,
+    Server,
+    TableEntry,
+    Unsupported,
+    Watch,
+    is_pattern,
+    known_keys,
+    nearest,
+    parse_duration,
+    parse_size,
+    setting_type,
+)
+from schemasync.core.schema import EnvelopeKind
+
+REGISTRY = {"url": "http://localhost:8081"}
+
+
+def config(**settings: Any) -> Config:
+    return Config.model_validate({"registry": REGISTRY, **settings})
+
+
+def problems(**settings: Any) -> list[tuple[str, str]]:
+    """Return (path, text) of everything that is refused."""
+    with pytest.raises(ValidationError) as caught:
+        config(**settings)
+    return [
+        (".".join(map(str, e["loc"])), f"{e['ctx']['what']}. {e['ctx']['fix']}" if e["type"] == REFUSED else e["type"])
+        for e in caught.value.errors()
+    ]
+
+
+def table(**settings: Any) -> dict[str, Any]:
+    return {"tables": [{"subject": "shop.student-value", **settings}]}
+
+
+def test_the_defaults_are_those_of_the_documentation() -> None:
+    assert config().model_dump() == {
+        "registry": {
+            "url": "http://localhost:8081",
+            "auth": {"basic": None, "bearer": None, "oauth": None, "mtls": None},
+            "ca": None,
+            "timeout": 10_000,
+            "retries": 4,
+        },
+        "metastore": {"kind": "embedded", "uri": None, "dir": ".schemasync"},
+        "spark": {"master": "local[*]", "conf": {}},
+        "defaults": {
+            "database": "lake",
+            "location": "./lake/{topic}",
+            "increments": "incremental/increment_{yyyyMMddHH}",
+            "policies": {
+                "add": "evolve",
+                "drop": "drop",
+                "widen": "evolve",
+                "retype": "migrate",
+                "rename": "alias",
+                "semantic": "hold",
+                "key": "hold",
+            },
+            "compaction": {
+                "every": 3_600_000,
+                "tombstone_retention": 604_800_000,
+                "reader_grace": 3_600_000,
+                "vacuum_retention": 604_800_000,
+                "on_fold": "delete",
+                "arrow_limit": 268_435_456,
+            },
+            "names": {
+                "view": "{table}_view",
+                "base": "{table}_base",
+                "incremental": "{table}_incremental_{hour}",
+                "compactor": "{table}_compactor",
+            },
+            "view": {"metadata": False},
+        },
+        "tables": (),
+        "watch": {"poll": 15_000, "apply": "auto", "sweep": 3_600_000},
+        "server": {"listen": None},
+        "notify": (),
+        "templates": None,
+    }
+
+
+def test_a_configuration_survives_its_own_dump() -> None:
+    whole = config(
+        metastore={"kind": "thrift", "uri": "thrift://hms:9083"},
+        tables=[{"subject": "a-value", "policies": {"add": "null"}, "compaction": {"every": "0s"}}],
+        notify=[{"command": "notify.sh 'two words'"}],
+    )
+    assert Config.model_validate(whole.model_dump()) == whole
+
+
+def test_a_table_entry_takes_everything_that_the_documentation_shows() -> None:
+    entry = config(
+        **table(
+            table="student",
+            keys=["id"],
+            sequence_by=["ts_ms", "kafka_offset"],
+            insert_only=False,
+            renames={"full_name": "name"},
+            adopt=False,
+            envelope="debezium",
+        )
+    ).tables[0]
+    assert entry == TableEntry(
+        subject="shop.student-value",
+        table="student",
+        keys=("id",),
+        sequence_by=("ts_ms", "kafka_offset"),
+        renames={"full_name": "name"},
+        envelope=EnvelopeKind.DEBEZIUM,
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "ms"), [("0s", 0), ("0", 0), ("250ms", 250), ("15s", 15_000), ("10m", 600_000), ("1h", 3_600_000)]
+)
+def test_durations_become_milliseconds(text: str, ms: int) -> None:
+    assert parse_duration(text) == ms
+
+
+@given(n=st.integers(0, 10**6))
+def test_a_day_is_24_hours_is_1440_minutes(n: int) -> None:
+    assert parse_duration(f"{n}d") == parse_duration(f"{24 * n}h") == parse_duration(f"{1440 * n} m")
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("0B", 0), ("512KB", 524_288), ("256MB", 268_435_456), ("256mib", 268_435_456), ("1TB", 1 << 40)]
+)
+def test_sizes_become_bytes(text: str, size: int) -> None:
+    assert parse_size(text) == size
+
+
+@pytest.mark.parametrize("text", ["15", "1.5h", "-1s", "h", "", "1 fortnight", "1h30m"])
+def test_a_duration_needs_a_whole_number_and_a_unit(text: str) -> None:
+    assert problems(watch={"poll": text}) == [
+        ("watch.poll", "must be a duration: a whole number with a unit. Write for example 15s, 10m, 1h or 7d.")
+    ]
+
+
+def test_a_size_does_not_take_the_unit_of_a_duration() -> None:
+    assert problems(defaults={"compaction": {"arrow_limit": "1h"}}) == [
+        (
+            "defaults.compaction.arrow_limit",
+            "must be a size: a whole number with a unit. Write for example 512KB, 256MB or 1GB.",
+        )
+    ]
+
+
+def test_numbers_are_base_units_already() -> None:
+    assert Compaction(every=5, arrow_limit=7).model_dump(include={"every", "arrow_limit"}) == {
+        "every": 5,
+        "arrow_limit": 7,
+    }
+
+
+def test_a_daemon_that_never_sleeps_is_refused() -> None:
+    assert problems(watch={"poll": "0s"}) == [("watch.poll", "must be longer than 0s. ")]
+
+
+def test_an_unknown_key_is_refused_wherever_it_stands() -> None:
+    assert problems(tabels=[], watch={"pol": "1s"}, **table(keyz=["id"])) == [
+        ("tables.0.keyz", "extra_forbidden"),
+        ("watch.pol", "extra_forbidden"),
+        ("tabels", "extra_forbidden"),
+    ]
+
+
+@pytest.mark.parametrize("registry", [None, {}, {"url": None}])
+def test_without_a_registry_its_url_is_what_is_missing(registry: object) -> None:
+    assert problems(registry=registry) == [("registry.url", "missing")]
+
+
+def test_a_configuration_that_is_no_mapping_is_refused() -> None:
+    with pytest.raises(ValidationError, match="valid dictionary"):
+        Config.model_validate(["registry"])
+
+
+def test_null_means_not_given() -> None:
+    assert config(tables=None, templates=None, watch={"poll": None}) == config()
+
+
+def test_null_is_a_word_where_a_policy_knows_it() -> None:
+    assert config(**table(policies={"add": None, "drop": None})).tables[0].policies == Policies(add="null")
+
+
+def test_null_for_an_unknown_key_is_still_an_unknown_key() -> None:
+    assert problems(watch={"pol": None}) == [("watch.pol", "extra_forbidden")]
+
+
+def test_only_what_an_entry_says_itself_counts_as_set() -> None:
+    assert TableEntry(subject="a", policies=Policies(drop="keep")).policies.model_fields_set == {"drop"}
+
+
+EXAMPLES: dict[tuple[str, str], tuple[dict[str, Any], str]] = {
+    ("Auth", "oauth"): (
+        {
+            "registry": REGISTRY
+            | {"auth": {"oauth": {"token_url": "http://t", "client_id": "c", "client_secret": "hush"}}}
+        },
+        "is not supported yet by this version. Use basic, bearer or mtls.",
+    ),
+    ("Metastore", "kind"): (
+        {"metastore": {"kind": "sql"}},
+        "sql is not supported yet by this version. This version has embedded and thrift.",
+    ),
+    ("Notice", "slack"): (
+        {"notify": [{"slack": "https://hooks"}]},
+        "is not supported yet by this version. Use webhook or command.",
+    ),
+    ("Policies", "key"): (
+        {"defaults": {"policies": {"key": "rebuild"}}},
+        "rebuild is not supported yet by this version. Use hold.",
+    ),
+    ("Policies", "retype"): (
+        table(policies={"retype": "variant"}),
+        "variant is not supported yet by this version. Use migrate or hold.",
+    ),
+    ("Policies", "semantic"): (
+        {"defaults": {"policies": {"semantic": "migrate"}}},
+        "migrate is not supported yet by this version. Use hold.",
+    ),
+    ("TableEntry", "partition_by"): (
+        table(partition_by={"y": "year(d)"}),
+        "is not supported yet by this version. Leave it out: the table has no user partitions.",
+    ),
+    ("TableEntry", "toast"): (
+        table(toast=None),
+        "null is not supported yet by this version. Use placeholder.",
+    ),
+}
+
+
+@pytest.mark.parametrize("row", UNSUPPORTED, ids=lambda row: f"{row.model}.{row.field}")
+def test_what_is_not_supported_yet_is_refused(row: Unsupported) -> None:
+    settings, text = EXAMPLES[row.model, row.field]
+    assert [told for _, told in problems(**settings)] == [text]
+
+
+def test_what_is_supported_of_the_same_settings_is_taken() -> None:
+    entry = config(**table(toast="placeholder", partition_by={}, policies={"retype": "migrate"})).tables[0]
+    assert (entry.toast, entry.policies.retype) == ("placeholder", "migrate")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://r:8081",
+        "https://r/apis/ccompat/v7",
+        "file:./registry",
+        "file:/r",
+        "file:///r",
+        "http://a:1, https://b:2",
+        "file:a,b",
+    ],
+)
+def test_registry_urls_are_http_or_a_directory(url: str) -> None:
+    assert config(registry={"url": url}).registry.url == url
+
+
+@pytest.mark.parametrize(
+    ("url", "text"),
+    [
+        ("localhost:8081", "must be http://HOST[:PORT], https://HOST[:PORT] or file:DIRECTORY. "),
+        ("http://", "must be http://HOST[:PORT], https://HOST[:PORT] or file:DIRECTORY. "),
+        ("file://registry/x", "must be http://HOST[:PORT], https://HOST[:PORT] or file:DIRECTORY. "),
+        ("http://a,file:/b", "must be http://HOST[:PORT], https://HOST[:PORT] or file:DIRECTORY. "),
+        ("http://a,http://u:hush@b", "must not hold a user or password. Put them under registry.auth.basic."),
+        ("http://[::1", "is not a URL. "),
+        ("http://r:eighty", "is not a URL. "),
+        ("http://:hush@r", "must not hold a user or password. Put them under registry.auth.basic."),
+        ("http://u:hush@r", "must not hold a user or password. Put them under registry.auth.basic."),
+    ],
+)
+def test_other_registry_urls_are_refused(url: str, text: str) -> None:
+    assert problems(registry={"url": url}) == [("registry.url", text)]
+
+
+def test_basic_and_bearer_exclude_each_other() -> None:
+    auth = {"basic": {"username": "u", "password": "p"}, "bearer": "t"}
+    assert problems(registry=REGISTRY | {"auth": auth}) == [
+        ("registry.auth", "must have one of basic and bearer, not both. ")
+    ]
+
+
+def test_a_client_certificate_may_stand_beside_a_token() -> None:
+    auth = config(registry=REGISTRY | {"auth": {"bearer": "t", "mtls": {"cert": "c", "key": "k"}}}).registry.auth
+    assert (auth.bearer, auth.mtls and auth.mtls.key) == (SecretStr("t"), "k")
+
+
+@pytest.mark.parametrize("uri", [None, "hms:9083"])
+def test_a_thrift_metastore_needs_its_address(uri: str | None) -> None:
+    assert problems(metastore={"kind": "thrift", "uri": uri}) == [
+        ("metastore", "needs uri: thrift://HOST:PORT for kind thrift. ")
+    ]
+
+
+def test_no_secret_shows_in_a_repr() -> None:
+    whole = config(
+        registry=REGISTRY | {"auth": {"basic": {"username": "u", "password": "hush"}}},
+        spark={"conf": {"spark.hadoop.fs.s3a.secret.key": "hush"}},
+        notify=[
+            {"webhook": "https://example.org/hush", "headers": {"Authorization": "hush"}},
+            {"command": "notify --token hush"},
+        ],
+    )
+    assert "hush" not in repr(whole) + str(whole)
+
+
+def test_no_input_shows_in_an_error() -> None:
+    with pytest.raises(ValidationError) as caught:
+        config(registry=REGISTRY | {"auth": "hush", "timeout": "hush"}, spark="hush", server={"listen": "hush"})
+    assert "hush" not in str(caught.value)
+
+
+@pytest.mark.parametrize("listen", ["8090", ":8090", "host:", "host:99999", "host:http"])
+def test_a_listen_address_is_host_and_port(listen: str) -> None:
+    assert problems(server={"listen": listen}) == [
+        ("server.listen", "must be HOST:PORT. Write for example 127.0.0.1:8090.")
+    ]
+
+
+def test_listening_is_possible_on_any_address() -> None:
+    assert config(server={"listen": "[::]:8090"}).server == Server(listen="[::]:8090")
+
+
+def test_a_command_is_split_like_a_shell_does() -> None:
+    assert config(notify=[{"command": "notify.sh 'two words'"}]).notify == (Notice(command=("notify.sh", "two words")),)
+
+
+@pytest.mark.parametrize(
+    ("notice", "path", "text"),
+    [
+        ({}, "notify.0", "must have one of webhook and command. "),
+        ({"webhook": "https://e.org", "command": ["x"]}, "notify.0", "must have one of webhook and command. "),
+        ({"command": ["x"], "headers": {"a": "b"}}, "notify.0", "has headers but no webhook. "),
+        ({"command": "it's"}, "notify.0.command", "has a quote that is not closed. "),
+        ({"webhook": "example.org"}, "notify.0.webhook", "must be http://... or https://.... "),
+    ],
+)
+def test_news_go_to_one_place_that_can_be_reached(notice: dict[str, Any], path: str, text: str) -> None:
+    assert problems(notify=[notice]) == [(path, text)]
+
+
+BELOW = "must be a path below the table's location. Put the rest of it into location."
+IDENTIFIER = "must be lower-case letters, digits and _, not beginning with a digit. Metastores keep no case."
+NO_REGEX = "is not a regular expression ({}). Write .* where any text is meant."
+
+
+@pytest.mark.parametrize(
+    ("settings", "path", "text"),
+    [
+        ({"keys": ["id", "id"]}, "keys", "names one column twice. "),
+        ({"renames": {"a": "a"}}, "renames", "must map each new name to another old one, {new: old}. "),
+        ({"renames": {"a": "c", "b": "c"}}, "renames", "must map each new name to another old one, {new: old}. "),
+        (
+            {"database": "My-Lake"},
+            "database",
+            IDENTIFIER,
+        ),
+        (
+            {"location": "s3a://lake/{tpoic}"},
+            "location",
+            "unknown placeholder {tpoic}. Known here: {database}, {table}, {topic}.",
+        ),
+        ({"names": {"view": "{table}_{hour}"}}, "names.view", "unknown placeholder {hour}. Known here: {table}."),
+        ({"increments": "/landing/{yyyyMMddHH}"}, "increments", BELOW),
+        ({"increments": "../{yyyyMMddHH}"}, "increments", BELOW),
+        ({"increments": "s3a://l/{yyyyMMddHH}"}, "increments", BELOW),
+        ({"exclude": ["("]}, "exclude", NO_REGEX.format("missing ), unterminated subpattern at position 0")),
+    ],
+)
+def test_a_table_setting_that_cannot_work_is_refused(settings: dict[str, Any], path: str, text: str) -> None:
+    assert problems(**table(**settings)) == [(f"tables.0.{path}", text)]
+
+
+@pytest.mark.parametrize("increments", ["incremental/increment_{yyyyMMdd}", "increment_{yymmddhh}"])
+def test_an_increments_pattern_says_the_hour(increments: str) -> None:
+    [(path, text)] = problems(defaults={"increments": increments})
+    assert (path, "Use {yyyy}, {MM}, {dd} and {HH}" in text) == ("defaults.increments", True)
+
+
+def test_hive_style_increments_are_taken() -> None:
+    pattern = "year={yyyy}/month={MM}/day={dd}/hour={HH}"
+    assert config(defaults={"increments": pattern}).defaults.increments == pattern
+
+
+@pytest.mark.parametrize(
+    ("entry", "text"),
+    [
+        ({"subject": "shop.student-key"}, "names a key subject. Name the -value subject; its -key is found by itself."),
+        ({"subject": "*-value"}, NO_REGEX.format("nothing to repeat at position 0")),
+        (
+            {"subject": "shop.(?P<name>.+)-value", "table": "shop_{nmae}"},
+            "unknown placeholder {nmae}. Known here: {name}, {topic}.",
+        ),
+        ({"subject": "shop.student-value", "table": "{name}"}, "unknown placeholder {name}. Known here: {topic}."),
+        ({"subject": "shop.student-value", "table": "9lives"}, IDENTIFIER),
+    ],
+)
+def test_an_entry_whose_subject_or_table_cannot_work_is_refused(entry: dict[str, Any], text: str) -> None:
+    assert [told for _, told in problems(tables=[entry])] == [text]
+
+
+@pytest.mark.parametrize(("subject", "pattern"), [("shop.public.a_b-value", False), ("shop\\.a", True), ("a.+", True)])
+def test_dots_alone_make_no_regular_expression(subject: str, pattern: bool) -> None:
+    assert is_pattern(subject) is pattern
+
+
+@pytest.mark.parametrize(
+    ("name", "known"), [("keyz", "keys"), ("KEYS", "keys"), ("tabel", "table"), ("xyz", None), ("", None)]
+)
+def test_the_nearest_known_name_is_found_or_none(name: str, known: str | None) -> None:
+    assert nearest(name, TableEntry.model_fields) == known
+
+
+def test_the_known_keys_of_any_place_can_be_asked_for() -> None:
+    assert (known_keys(("watch",)), known_keys(("notify", 0))) == (
+        tuple(Watch.model_fields),
+        ("webhook", "command", "slack", "headers"),
+    )
+
+
+@pytest.mark.parametrize("path", [("wacth",), ("watch", "poll"), ("watch", "poll", "x"), ("spark", "conf", "a")])
+def test_where_nothing_is_known_there_are_no_known_keys(path: tuple[str, ...]) -> None:
+    assert known_keys(path) == ()
+
+
+def test_the_type_of_any_setting_can_be_asked_for() -> None:
+    paths = [("registry", "ca"), ("tables", 3, "location"), ("spark", "conf", "a"), ("tables", 0, "keys", 1), ("x", 0)]
+    assert [setting_type(p) for p in paths] == [str, str, str, str, None]

@@ -1,0 +1,205 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from schemasync.core.avro import read_value_schema
+from schemasync.core.encoding import Meaning
+from schemasync.core.schema import Envelope, EnvelopeKind, OrderingField, SubjectVersion
+from schemasync.core.types import Primitive
+from schemasync.errors import SchemaError
+from tests.core.avro_schemas import DATA, captured, field, record, registered
+
+ROW = record("Value", field("id", "long"))
+AFTER = field("after", ["null", ROW])
+OP = field("op", "string")
+
+
+def read(*fields: dict[str, Any], **options: Any) -> SubjectVersion:
+    return read_value_schema(registered(record("Event", *fields)), **options)
+
+
+def debezium(*source: dict[str, Any], ts: tuple[str, ...] = ("ts_ms", "ts_us", "ts_ns")) -> SubjectVersion:
+    return read(AFTER, field("source", record("Source", *source)), OP, *(field(t, ["null", "long"]) for t in ts))
+
+
+def order(version: SubjectVersion) -> list[str]:
+    return [str(f) for f in version.envelope.ordering]
+
+
+def names(version: SubjectVersion) -> list[str]:
+    return [c.name for c in version.columns]
+
+
+def test_a_debezium_event_is_understood() -> None:
+    assert read_value_schema(captured("cdc.inventory.evolving-value", 6)).envelope == Envelope(
+        kind=EnvelopeKind.DEBEZIUM,
+        op="op",
+        ts_ms=("ts_ms",),
+        ordering=(
+            OrderingField(path=("source", "lsn"), type=Primitive.BIGINT),
+            OrderingField(path=("ts_ns",), type=Primitive.BIGINT),
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("fields", "kind"),
+    [
+        ((AFTER, OP), EnvelopeKind.DEBEZIUM),
+        ((field("after", ROW), OP), EnvelopeKind.DEBEZIUM),
+        ((field("after", "string"), OP), EnvelopeKind.PLAIN),
+        ((field("after", ["null", ROW, "string"]), OP), EnvelopeKind.PLAIN),
+        ((AFTER,), EnvelopeKind.PLAIN),
+        ((field("id", "int"), field("__op", "string")), EnvelopeKind.UNWRAPPED),
+        ((field("id", "int"), field("__deleted", "string")), EnvelopeKind.UNWRAPPED),
+        ((field("id", "int"), OP, field("ts_ms", "long")), EnvelopeKind.FLAT),
+        ((field("id", "int"), OP), EnvelopeKind.PLAIN),
+        ((field("id", "int"),), EnvelopeKind.PLAIN),
+    ],
+)
+def test_the_envelope_is_told_by_its_fields(fields: tuple[dict[str, Any], ...], kind: EnvelopeKind) -> None:
+    assert read(*fields).envelope.kind is kind
+
+
+def test_the_row_of_a_flat_event_is_all_but_its_envelope() -> None:
+    version = read(
+        field("id", "int"), OP, field("ts_ms", "long"), field("kafka_offset", "long"), field("__note", "string")
+    )
+    assert names(version) == ["id", "__note"]
+    assert version.envelope == Envelope(
+        kind=EnvelopeKind.FLAT,
+        op="op",
+        ts_ms=("ts_ms",),
+        offset="kafka_offset",
+        ordering=(
+            OrderingField(path=("ts_ms",), type=Primitive.BIGINT),
+            OrderingField(path=("kafka_offset",), type=Primitive.BIGINT),
+        ),
+    )
+
+
+def test_the_row_of_an_unwrapped_event_is_all_but_what_debezium_added() -> None:
+    added = ("__op", "__lsn", "__source_ts_ms", "__ts_ms", "__deleted", "__offset")
+    version = read(field("id", "int"), *(field(name, "string") for name in added))
+    assert names(version) == ["id"]
+    assert order(version) == ["__lsn", "__source_ts_ms", "__ts_ms"]
+    assert (version.envelope.op, version.envelope.deleted) == ("__op", "__deleted")
+    assert (version.envelope.ts_ms, version.envelope.offset) == (("__ts_ms",), "__offset")
+
+
+def test_an_unwrapped_event_may_have_nothing_but_its_delete_mark() -> None:
+    version = read(field("id", "int"), field("__deleted", "string"))
+    assert version.envelope == Envelope(kind=EnvelopeKind.UNWRAPPED, deleted="__deleted")
+
+
+def test_a_plain_row_keeps_all_columns_and_has_no_order() -> None:
+    version = read(field("id", "int"), field("__note", "string"), field("ts_ms", "long"))
+    assert names(version) == ["id", "__note", "ts_ms"]
+    assert version.envelope == Envelope(kind=EnvelopeKind.PLAIN)
+
+
+LONG = ["null", "long"]
+FILE_AND_POS = (field("file", "string"), field("pos", "long"))
+LSNS = (field("commit_lsn", ["null", "string"]), field("change_lsn", ["null", "string"]))
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ((field("lsn", LONG), field("ts_ms", "long")), ["source.lsn", "ts_ns"]),
+        (FILE_AND_POS, ["source.file", "source.pos", "ts_ns"]),
+        ((*FILE_AND_POS, field("row", "int")), ["source.file", "source.pos", "source.row", "ts_ns"]),
+        (LSNS, ["source.commit_lsn", "source.change_lsn", "ts_ns"]),
+        (
+            (*LSNS, field("event_serial_no", LONG)),
+            ["source.commit_lsn", "source.change_lsn", "source.event_serial_no", "ts_ns"],
+        ),
+        ((field("ts_ms", "long"),), ["source.ts_ms", "ts_ns"]),
+        ((field("ts_ms", "long"), field("ts_us", "long")), ["source.ts_us", "ts_ns"]),
+        ((field("ts_ms", "long"), field("ts_ns", "long")), ["source.ts_ns", "ts_ns"]),
+        ((field("db", "string"),), ["ts_ns"]),
+        ((field("lsn", {"type": "array", "items": "long"}),), ["ts_ns"]),
+        ((field("lsn", "double"),), ["ts_ns"]),
+    ],
+)
+def test_the_order_follows_what_the_source_says(source: tuple[dict[str, Any], ...], expected: list[str]) -> None:
+    assert order(debezium(*source)) == expected
+
+
+@pytest.mark.parametrize(
+    ("ts", "finest"), [(("ts_ms",), ["ts_ms"]), (("ts_ms", "ts_us"), ["ts_us"]), ((), [])], ids=str
+)
+def test_the_finest_clock_of_the_envelope_comes_last(ts: tuple[str, ...], finest: list[str]) -> None:
+    assert order(debezium(field("lsn", LONG), ts=ts)) == ["source.lsn", *finest]
+
+
+def test_an_event_without_its_own_clock_takes_the_sources() -> None:
+    assert debezium(field("ts_ms", "long"), ts=()).envelope.ts_ms == ("source", "ts_ms")
+
+
+def test_an_event_may_have_no_clock_at_all() -> None:
+    assert read(AFTER, OP).envelope == Envelope(kind=EnvelopeKind.DEBEZIUM, op="op")
+
+
+def test_the_events_of_one_transaction_are_ordered_as_they_happened() -> None:
+    lines = (DATA / "messages" / "cdc.inventory.evolving.jsonl").read_text().splitlines()
+    events = {e["offset"]: e["value"] for e in map(json.loads, lines)}
+    envelope = read_value_schema(captured("cdc.inventory.evolving-value")).envelope
+
+    def key(offset: int) -> list[Any]:
+        return [_dig(events[offset], f.path) for f in envelope.ordering]
+
+    assert sorted([14, 12, 10, 11], key=key) == [10, 11, 12, 14]
+
+
+def _dig(value: Any, path: tuple[str, ...]) -> Any:
+    for name in path:
+        value = value[name]
+    return value
+
+
+def test_sequence_by_replaces_the_detected_order() -> None:
+    when = {"type": "long", "logicalType": "timestamp-millis"}
+    source = record("Source", field("lsn", "long"), field("at", ["null", when]))
+    version = read(AFTER, OP, field("source", source), sequence_by=("source.at", "op"))
+    assert version.envelope.ordering == (
+        OrderingField(path=("source", "at"), type=Primitive.TIMESTAMP, meaning=Meaning.EPOCH_MILLIS),
+        OrderingField(path=("op",), type=Primitive.STRING),
+    )
+
+
+@pytest.mark.parametrize("path", ["nothing", "source.nothing", "op.x", "source", "after.id.x", "", "amount", "uuid"])
+def test_sequence_by_takes_only_paths_that_have_an_order(path: str) -> None:
+    decimal = field("amount", {"type": "bytes", "logicalType": "decimal", "precision": 4})
+    uuid = field("uuid", {"type": "fixed", "name": "U", "size": 16, "logicalType": "uuid"})
+    with pytest.raises(SchemaError) as caught:
+        read(AFTER, OP, field("source", record("S", field("lsn", "long"))), decimal, uuid, sequence_by=(path,))
+    assert caught.value.text() == (
+        f"shop-value version 3: events cannot be ordered by {path}: `sequence_by` takes paths, from the event's "
+        "root, of whole numbers, text, dates and timestamps. At the root there are: after, op, source, amount, uuid."
+    )
+
+
+def test_a_configured_envelope_overrules_detection() -> None:
+    version = read(AFTER, OP, envelope=EnvelopeKind.PLAIN)
+    assert (names(version), version.envelope) == (["after", "op"], Envelope(kind=EnvelopeKind.PLAIN))
+
+
+@pytest.mark.parametrize(
+    ("kind", "needs"),
+    [
+        (EnvelopeKind.DEBEZIUM, "`op` and a record `after`"),
+        (EnvelopeKind.FLAT, "`op` and `ts_ms`"),
+        (EnvelopeKind.UNWRAPPED, "`__op` or `__deleted`"),
+    ],
+)
+def test_a_configured_envelope_whose_fields_are_missing_is_refused(kind: EnvelopeKind, needs: str) -> None:
+    with pytest.raises(SchemaError) as caught:
+        read(field("id", "int"), envelope=kind)
+    assert caught.value.text() == (
+        f"shop-value version 3: the events are not wrapped as {kind.value}: that needs {needs} at the root, "
+        "which has id. Correct `envelope:` of this table, or leave it out to have it detected."
+    )

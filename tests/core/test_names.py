@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schemasync.core.names import (
+    RESERVED_COLUMNS,
+    Dialect,
+    comment_text,
+    expand_pattern,
+    parse_hour,
+    quote_identifier,
+    quote_string,
+    table_name,
+)
+from schemasync.errors import SchemaError, UsageError
+
+NASTY = 'it\'s "a" \\ `b`\n\r\té\N{GRINNING FACE} ${env:HOME} \0' + "1"
+
+
+@pytest.mark.parametrize(
+    ("dialect", "quoted"), [(Dialect.SPARK, '`a``"b`'), (Dialect.HIVE, '`a``"b`'), (Dialect.TRINO, '"a`""b"')]
+)
+def test_an_identifier_is_quoted_and_its_quotes_are_doubled(dialect: Dialect, quoted: str) -> None:
+    assert quote_identifier('a`"b', dialect) == quoted
+
+
+@pytest.mark.parametrize("dialect", [Dialect.SPARK, Dialect.HIVE])
+def test_a_spark_or_hive_literal_escapes_with_backslashes(dialect: Dialect) -> None:
+    quoted = quote_string(NASTY, dialect)
+    assert quoted == "'it\\'s \"a\" \\\\ `b`\\n\\r\té\N{GRINNING FACE} \\u0024{env:HOME} \\u00001'"
+
+
+def test_a_trino_literal_only_doubles_single_quotes() -> None:
+    assert quote_string(NASTY, Dialect.TRINO) == "'" + NASTY.replace("'", "''") + "'"
+
+
+UNESCAPED = {"\\n": "\n", "\\r": "\r", "\\'": "'", "\\\\": "\\", "\\u0000": "\0", "\\u0024": "$"}
+
+
+def read_back(literal: str) -> str:
+    """Read a literal as Spark's ``unescapeSQLString`` does, as far as our escapes go."""
+    return re.sub(r"\\(?:u[0-9]{4}|.)", lambda found: UNESCAPED[found[0]], literal[1:-1], flags=re.DOTALL)
+
+
+@given(st.text("ab'\\\n\r${}\0u01é") | st.text())
+def test_every_text_survives_a_spark_literal(text: str) -> None:
+    quoted = quote_string(text, Dialect.SPARK)
+    assert read_back(quoted) == text
+    assert "${" not in quoted
+
+
+@given(st.text("a'\\"))
+def test_a_spark_literal_ends_where_its_text_ends(text: str) -> None:
+    assert re.fullmatch(r"'(?:[^'\\]|\\.)*'", quote_string(text, Dialect.SPARK))
+
+
+@pytest.mark.parametrize(
+    ("topic", "table"),
+    [
+        ("cdc.inventory.Order-Lines", "cdc_inventory_order_lines"),
+        ("1st", "_1st"),
+        ("été", "_t_"),
+        ("a" * 128, "a" * 128),
+    ],
+)
+def test_a_topic_becomes_an_identifier(topic: str, table: str) -> None:
+    assert table_name(topic) == table
+
+
+@pytest.mark.parametrize("topic", ["", "a" * 129, "1" * 128])
+def test_a_topic_that_makes_no_table_name_is_refused(topic: str) -> None:
+    with pytest.raises(SchemaError, match=r"makes no table name.*Set `table:`"):
+        table_name(topic)
+
+
+@given(st.text(min_size=1, max_size=60))
+def test_every_short_topic_makes_a_safe_identifier(topic: str) -> None:
+    assert re.fullmatch(r"[a-z_][a-z0-9_]*", table_name(topic))
+
+
+def test_a_comment_is_one_printable_line() -> None:
+    assert comment_text("  two\r\nlines\tand a\0 bell\a ") == "two lines and a bell"
+
+
+@pytest.mark.parametrize(("length", "ending"), [(255, "xxx"), (256, "...")])
+def test_a_comment_has_at_most_255_characters(length: int, ending: str) -> None:
+    comment = comment_text("x" * length)
+    assert (len(comment), comment[-3:]) == (255, ending)
+
+
+def test_a_pattern_is_expanded_once() -> None:
+    assert expand_pattern("s3a://lake/{topic}/{name}", {"topic": "{name}", "name": "b"}) == "s3a://lake/{name}/b"
+
+
+@pytest.mark.parametrize(("values", "known"), [({"topic": "a", "name": "b"}, "{name}, {topic}"), ({}, "none")])
+def test_an_unknown_placeholder_is_refused_and_the_known_ones_named(values: dict[str, str], known: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        expand_pattern("{tpoic}", values)
+    assert caught.value.text() == f"pattern '{{tpoic}}': unknown placeholder {{tpoic}}. Known here: {known}."
+
+
+JOINED = "incremental/increment_{yyyyMMddHH}"
+HIVE_STYLE = "incremental/year={yyyy}/month={MM}/day={dd}/hour={HH}"
+TWICE = "dt={yyyy-MM-dd}/increment_{yyyyMMddHH}/"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "directory", "hour"),
+    [
+        (JOINED, "incremental/increment_2026112010", "2026112010"),
+        (JOINED, "/incremental/increment_2026112010/", "2026112010"),
+        (JOINED, "incremental/increment_2026112024", None),
+        (JOINED, "incremental/increment_20261120101", None),
+        (JOINED, "incremental/increment_2026112010/_temporary", None),
+        (JOINED, "incrementalXincrement_2026112010", None),
+        (HIVE_STYLE, "incremental/year=2026/month=11/day=20/hour=10", "2026112010"),
+        (HIVE_STYLE, "incremental/year=2026/month=13/day=20/hour=10", None),
+        (TWICE, "dt=2026-11-20/increment_2026112010", "2026112010"),
+        (TWICE, "dt=2026-11-20/increment_2026112110", None),
+    ],
+)
+def test_a_directory_stands_for_the_hour_that_its_pattern_reads(pattern: str, directory: str, hour: str | None) -> None:
+    assert parse_hour(pattern, directory) == hour
+
+
+def test_an_hour_pattern_with_other_letters_is_refused() -> None:
+    with pytest.raises(UsageError, match=re.escape("unknown placeholder {topic}")):
+        parse_hour("{topic}/{yyyyMMddHH}", "a")
+
+
+def test_an_hour_pattern_that_lacks_parts_is_refused() -> None:
+    with pytest.raises(UsageError, match="an hour pattern without dd, HH"):
+        parse_hour("{yyyy}/{MM}", "2026/11")
+
+
+def test_the_tables_own_columns_are_reserved() -> None:
+    assert {"segment", "__op", "__seq1", "__seq9"} < RESERVED_COLUMNS

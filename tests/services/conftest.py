@@ -1,0 +1,62 @@
+"""Services that the suite starts for itself: on loopback, from what is installed, stopped by process id."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from schemasync.io.java import find_java
+
+START_SECONDS = 180.0
+STOP_SECONDS = 30.0
+
+
+@pytest.fixture(scope="session")
+def java_environ(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Return the environment for programs that start a JVM through pyspark."""
+    java = find_java(os.environ, cache_dir=tmp_path_factory.mktemp("java"))
+    return {**os.environ, "JAVA_HOME": str(java.home), "PYSPARK_PYTHON": sys.executable}
+
+
+@pytest.fixture(scope="session")
+def hive_metastore(tmp_path_factory: pytest.TempPathFactory, java_environ: dict[str, str]) -> Iterator[str]:
+    """Serve an empty Hive metastore; yield its address, ``thrift://127.0.0.1:PORT``."""
+    directory = tmp_path_factory.mktemp("metastore")
+    command = [sys.executable, str(Path(__file__).with_name("metastore_server.py")), str(directory)]
+    with (directory / "log").open("wb") as log:
+        process = subprocess.Popen(
+            command, cwd=directory, env=java_environ, stdout=log, stderr=log, start_new_session=True
+        )
+    try:
+        yield f"thrift://127.0.0.1:{announced_port(process, directory)}"
+    finally:
+        stop(process)
+
+
+def announced_port(process: subprocess.Popen[bytes], directory: Path) -> int:
+    deadline = time.monotonic() + START_SECONDS
+    while not (directory / "port").exists():
+        if process.poll() is not None or time.monotonic() > deadline:
+            tail = (directory / "log").read_text(errors="replace")[-5000:]
+            pytest.fail(f"the metastore did not start (exit code {process.poll()}); the end of its log:\n{tail}")
+        time.sleep(0.1)
+    return int((directory / "port").read_text())
+
+
+def stop(process: subprocess.Popen[bytes]) -> None:
+    """End the process and the JVM that it started; both are in the process group that bears its id."""
+    if process.poll() is not None:
+        return
+    os.killpg(process.pid, signal.SIGTERM)
+    try:
+        process.wait(STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()

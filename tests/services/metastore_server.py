@@ -1,0 +1,53 @@
+"""A Hive metastore (2.3) on Derby, run from the jars that pyspark ships: ``python metastore_server.py DIRECTORY``.
+
+Started by the fixture `hive_metastore`. It serves Thrift on a free port of 127.0.0.1 and writes that port into
+``DIRECTORY/port`` once it can be asked; the JVM ends with this process, however that ends.
+
+Hive's own main class cannot be told an address: 2.3.10 calls ``getServerSocket(null, port)`` and so listens on every
+interface, without authentication. This makes the same request handler and gives it a socket on loopback instead.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from py4j.java_gateway import JVMView
+from pyspark.java_gateway import launch_gateway
+
+
+def settings(directory: Path) -> dict[str, str]:
+    return {
+        "javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={directory / 'derby'};create=true",
+        "javax.jdo.option.ConnectionDriverName": "org.apache.derby.jdbc.EmbeddedDriver",
+        "datanucleus.connectionPoolingType": "HikariCP",  # the default, BoneCP, is not among pyspark's jars
+        "datanucleus.schema.autoCreateAll": "true",
+        "hive.metastore.schema.verification": "false",
+        "hive.metastore.disallow.incompatible.col.type.changes": "false",
+        "hive.metastore.warehouse.dir": str(directory / "warehouse"),
+    }
+
+
+def serve(jvm: JVMView, directory: Path) -> None:
+    conf = jvm.org.apache.hadoop.hive.conf.HiveConf()
+    for name, value in settings(directory).items():
+        conf.set(name, value)
+    metastore = jvm.org.apache.hadoop.hive.metastore
+    handler = metastore.HiveMetaStore.newRetryingHMSHandler("metastore", conf, True)
+    thrift = jvm.org.apache.thrift
+    socket = thrift.transport.TServerSocket(jvm.java.net.InetSocketAddress("127.0.0.1", 0))
+    pool = thrift.server.TThreadPoolServer.Args(socket).processor(metastore.TSetIpAddressProcessor(handler))
+    announce(directory, socket.getServerSocket().getLocalPort())
+    thrift.server.TThreadPoolServer(pool).serve()
+
+
+def announce(directory: Path, port: int) -> None:
+    whole = directory / "port.new"
+    whole.write_text(str(port))
+    whole.rename(directory / "port")
+
+
+if __name__ == "__main__":
+    os.environ["PYSPARK_SUBMIT_ARGS"] = "--driver-memory 512m pyspark-shell"
+    serve(launch_gateway().jvm, Path(sys.argv[1]))  # type: ignore[no-untyped-call]  # pyspark leaves it untyped
