@@ -1,0 +1,37 @@
+"""One embedded Spark for the whole run; every test gets a database and a directory of its own."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.lab import Lab
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_NUMBERS = itertools.count(1)
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    from schemasync.io.java import find_java
+    from schemasync.io.spark_session import SessionSettings, held, start_session
+
+    home = tmp_path_factory.mktemp("spark")
+    with held(home, purpose="tests"):
+        java = find_java(os.environ, cache_dir=home / "java")
+        session = start_session(SessionSettings(home=home), java_home=java.home, python=sys.executable)
+        yield session
+        session.stop()
+
+
+@pytest.fixture
+def lab(tmp_path: Path, spark: SparkSession) -> Lab:
+    return Lab(root=tmp_path, session=spark, database=f"lab{next(_NUMBERS)}")

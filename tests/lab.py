@@ -1,0 +1,125 @@
+"""A whole schemasync on a scratch directory: register schemas, land events, apply, compact, look at the view.
+
+Everything but the registry (a memory twin) and the clock is real: Spark, the embedded metastore, files on disk.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from schemasync.app.applying import ApplyResult, apply
+from schemasync.app.compacting import CompactResult, compact
+from schemasync.app.opening import workspace_of
+from schemasync.app.planning import Plan, plan
+from schemasync.app.workspace import Workspace
+from schemasync.core.avro import read_value_schema
+from schemasync.core.config import Config
+from schemasync.core.types import Struct
+from schemasync.core.written import written_type
+from schemasync.io.landed.values import arrow_type
+from tests.twins.registry import MemoryRegistry
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+HOUR = 3_600_000
+DAY = 24 * HOUR
+START = 1_790_000_000_000
+"""The lab's clock begins here, ms since 1970 UTC."""
+
+
+class Lab:
+    """One configuration, one registry, one clock."""
+
+    def __init__(self, *, root: Path, session: SparkSession, database: str) -> None:
+        self.root = root
+        self.session = session
+        self.database = database
+        self.registry = MemoryRegistry()
+        self.now_ms = START
+        self.settings: dict[str, Any] = {}
+        self._tokens = itertools.count(1)
+        self._files = itertools.count(0)
+        self._schemas: dict[tuple[str, int], str] = {}
+
+    def register(self, topic: str, value: Mapping[str, Any], key: Sequence[str] | None = ("id",)) -> int:
+        """Register the next value schema of a topic, and its key (fields as the value has them) the first time."""
+        subject = f"{topic}-value"
+        if key is not None and not self.registry.versions(f"{topic}-key"):
+            fields = [{"name": name, "type": "long"} for name in key]
+            self.registry.register(f"{topic}-key", json.dumps({"type": "record", "name": "Key", "fields": fields}))
+        self.registry.register(subject, json.dumps(value))
+        version = self.registry.versions(subject)[-1]
+        self._schemas[topic, version] = json.dumps(value)
+        return version
+
+    def land(
+        self,
+        topic: str,
+        events: Iterable[Mapping[str, Any]],
+        *,
+        version: int | None = None,
+        hour: str = "2026112000",
+        name: str | None = None,
+        footer: bool = True,
+    ) -> Path:
+        """Write events as the sink does: one Parquet file of one schema version, Avro schema in its footer."""
+        subject = f"{topic}-value"
+        number = version or self.registry.versions(subject)[-1]
+        understood = read_value_schema(self.registry.schema(subject, number))
+        assert understood.event is not None
+        event = written_type(understood.event)
+        assert isinstance(event, Struct)
+        schema = pa.schema([pa.field(f.name, arrow_type(f.type)) for f in event.fields])
+        if footer:
+            schema = schema.with_metadata({"parquet.avro.schema": self.registry.schema(subject, number).text})
+        directory = self.root / "lake" / topic / "incremental" / f"increment_{hour}"
+        directory.mkdir(parents=True, exist_ok=True)
+        path = directory / (name or f"part-{next(self._files):05}.parquet")
+        pq.write_table(pa.Table.from_pylist([dict(e) for e in events], schema=schema), path)
+        return path
+
+    @property
+    def config(self) -> Config:
+        """The configuration: defaults, plus ``settings``."""
+        defaults = {"database": self.database, "location": f"file://{self.root}/lake/{{topic}}"}
+        base: dict[str, Any] = {"registry": {"url": "file:///unused"}}
+        given = dict(self.settings)
+        return Config.model_validate(base | given | {"defaults": defaults | given.get("defaults", {})})
+
+    @property
+    def workspace(self) -> Workspace:
+        """A workspace with this lab's registry and clock."""
+        wired = workspace_of(self.config, self.session, clock=lambda: self.now_ms)
+        return replace(wired, registry=self.registry, token=lambda: f"{next(self._tokens):04}")
+
+    def plan(self, *tables: str) -> Plan:
+        return plan(self.workspace, tables)
+
+    def apply(self, *tables: str) -> ApplyResult:
+        return apply(self.workspace, tables)
+
+    def compact(self, *tables: str) -> CompactResult:
+        return compact(self.workspace, tables)
+
+    def rows(self, table: str, order_by: str = "1") -> list[dict[str, Any]]:
+        """Return the dedup view's rows."""
+        found = self.workspace.sql.query(f"SELECT * FROM `{self.database}`.`{table}_view` ORDER BY {order_by}")
+        return [dict(zip(found.columns, row, strict=True)) for row in found.rows]
+
+    def flat(self, name: str, *columns: tuple[str, Any]) -> dict[str, Any]:
+        """Return a flat schema: ``id`` and the given columns, with ``op`` and ``ts_ms`` beside them."""
+        fields = [
+            {"name": n, "type": t} if not isinstance(t, dict) or "type" not in t else {"name": n} | t
+            for n, t in columns
+        ]
+        own = [{"name": "op", "type": ["null", "string"]}, {"name": "ts_ms", "type": "long"}]
+        return {"type": "record", "name": name, "fields": [{"name": "id", "type": "long"}, *fields, *own]}
