@@ -179,8 +179,9 @@ def _keep_schemas(workspace: Workspace, view: TableView) -> None:
         return
     lake = workspace.storage(view.decision.target.location).lake
     live = set(workspace.registry.versions(view.decision.target.subject))
-    for version in shape.history.between(shape.layout.baseline, shape.version.version):
-        if version.version in live:
+    # All of them, not only those since the baseline: a column's identity is the version in which its life began.
+    for version in shape.history.versions:
+        if version.version in live and version.version <= shape.version.version:
             keep_schema(lake, workspace.registry.schema(version.subject, version.version))
 
 

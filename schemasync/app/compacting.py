@@ -140,7 +140,7 @@ def _compact(
     )
     if fold is None or dry_run:
         if not dry_run:
-            retire(workspace, target, properties, manifest)
+            retire(workspace, target, shape, properties, manifest)
         return Compacted(target=target, applied=applied, generation=manifest.state.generation, fold=fold)
     with _per_run_tables(workspace, target, shape, manifest, fold) as location:
         workspace.progress(target.table, f"folding {fold.events} events into generation {fold.generation}")
@@ -150,7 +150,7 @@ def _compact(
         properties = publish(workspace, target, properties, manifest)
     refresh_view(workspace, target, shape, manifest)
     seconds = (workspace.now_ms() - started) / 1000
-    retire(workspace, target, properties, manifest)
+    retire(workspace, target, shape, properties, manifest)
     return Compacted(
         target=target,
         applied=applied,
@@ -174,7 +174,10 @@ def _per_run_tables(
     for place in (directory, base):
         lake.make_directory(place)
     run = ddl.PerRun(
-        base=lake.uri(base), compactor=lake.uri(directory), increments=_hours(workspace, target, manifest, fold)
+        base=lake.uri(base),
+        compactor=lake.uri(directory),
+        increments=_hours(workspace, target, manifest, fold),
+        present=_present(workspace, target),
     )
     drop_per_run_tables(workspace, target)
     try:
@@ -183,6 +186,11 @@ def _per_run_tables(
         yield directory
     finally:
         drop_per_run_tables(workspace, target)
+
+
+def _present(workspace: Workspace, target: TableTarget) -> frozenset[str]:
+    table = workspace.metastore.table(target.database, target.table)
+    return frozenset(c.name for c in table.columns) if table else frozenset()
 
 
 def _hours(workspace: Workspace, target: TableTarget, manifest: Manifest, fold: FoldPlan) -> dict[str, str]:
@@ -221,6 +229,7 @@ def _run(workspace: Workspace, target: TableTarget, shape: Shape, manifest: Mani
         shape,
         segment_versions=manifest.segment_versions,
         deltas=[segment.name for segment in fold.fold],
+        present=_present(workspace, target),
         purge_before_ms=fold.purge_before_ms,
         dialect=Dialect.SPARK,
     )

@@ -126,7 +126,7 @@ def lay_out_steps(workspace: Workspace, found: TableView) -> TablePlan:
     steps: tuple[Step, ...] = ()
     drift: tuple[Diagnostic, ...] = ()
     shape = decision.effective
-    if shape is not None and properties is not None:
+    if shape is not None and properties is not None and decision.verdict is not Verdict.HOLD:
         missing, wrong, drift = _column_drift(found, shape)
         builders = (_creation, _columns, _view, _watermark)
         context = _Context(

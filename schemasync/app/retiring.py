@@ -9,8 +9,10 @@ from __future__ import annotations
 from schemasync.app.states import publish
 from schemasync.app.workspace import Workspace
 from schemasync.core.compaction import Retirement, after_retirement, due
+from schemasync.core.ddl import expected_columns
 from schemasync.core.manifest import AdmittedFile, Manifest
 from schemasync.core.mapping import TableTarget
+from schemasync.core.plan import Shape
 from schemasync.core.ports import Lake
 from schemasync.core.properties import TableProperties
 
@@ -25,7 +27,7 @@ def retirement(target: TableTarget, manifest: Manifest, *, now_ms: int) -> Retir
 
 
 def retire(
-    workspace: Workspace, target: TableTarget, properties: TableProperties, manifest: Manifest
+    workspace: Workspace, target: TableTarget, shape: Shape, properties: TableProperties, manifest: Manifest
 ) -> tuple[TableProperties, Manifest]:
     """Clean up what is due, then publish the state that no longer lists it.
 
@@ -35,6 +37,7 @@ def retire(
     now = workspace.now_ms()
     found = retirement(target, manifest, now_ms=now)
     if found.empty:
+        remove_dead_columns(workspace, target, shape, manifest)
         return properties, manifest
     workspace.progress(target.table, _summary(found))
     lake = workspace.storage(target.location).lake
@@ -46,10 +49,44 @@ def retire(
     for file in found.sink_files:
         _retire_file(lake, target, file)
     manifest = after_retirement(manifest, found, now_ms=now)
-    return publish(workspace, target, properties, manifest), manifest
+    properties = publish(workspace, target, properties, manifest)
+    remove_dead_columns(workspace, target, shape, manifest)
+    return properties, manifest
+
+
+def dead_columns(shape: Shape, manifest: Manifest, present: frozenset[str]) -> frozenset[str]:
+    """Return the columns of the long-lived table that were ours and that no file a reader may meet carries any more.
+
+    Nothing is dead while folded deltas are still registered, or a segment is of an earlier version.
+    """
+    if any(s.registered for s in manifest.superseded):
+        return frozenset()
+    if any(s.schema_version != shape.version.version for s in manifest.segments):
+        return frozenset()
+    needed = {c.name for c in expected_columns(shape)}
+    carried = {name for segment in manifest.segments for name in segment.columns}
+    ours = {c.name for c in shape.layout.columns}
+    return frozenset(present & ours - needed - carried)
+
+
+def remove_dead_columns(workspace: Workspace, target: TableTarget, shape: Shape, manifest: Manifest) -> None:
+    """Take dead columns out of the metastore's table and its partitions; files never change for that."""
+    table = workspace.metastore.table(target.database, target.table)
+    if table is None or not manifest.segments:
+        return
+    dead = dead_columns(shape, manifest, frozenset(c.name for c in table.columns))
+    if dead:
+        workspace.progress(target.table, f"removing the dead columns {', '.join(sorted(dead))}")
+        kept = [c for c in table.columns if c.name not in dead]
+        workspace.metastore.replace_columns(target.database, target.table, kept)
 
 
 def _retire_file(lake: Lake, target: TableTarget, file: AdmittedFile) -> None:
+    directory = file.path.rpartition("/")[0]
+    there = {f.path: f.bytes for f in lake.files(directory)}
+    if there.get(file.path) != file.bytes:
+        # Gone already, or the sink wrote another file of that name: that one was not admitted yet.
+        return
     if target.compaction.on_fold == "archive":
         lake.move(file.path, f"archive/{file.path}")
     else:

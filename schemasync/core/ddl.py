@@ -213,6 +213,8 @@ class PerRun:
     compactor: str
     increments: Mapping[str, str]
     """Hour (yyyyMMddHH) -> location."""
+    present: frozenset[str]
+    """Columns of the long-lived table: phases that were never needed, or that were removed, are not among them."""
 
 
 def per_run_tables(target: TableTarget, shape: Shape, run: PerRun, dialect: Dialect) -> tuple[Statement, ...]:
@@ -227,7 +229,7 @@ def per_run_tables(target: TableTarget, shape: Shape, run: PerRun, dialect: Dial
         ("incremental", target.incremental_table(hour), landed, place) for hour, place in sorted(run.increments.items())
     ]
     tables = (
-        ("base", target.base, stored_columns(shape), run.base),
+        ("base", target.base, stored_columns(shape, run.present), run.base),
         *hours,
         ("compactor", target.compactor, physical_columns(shape), run.compactor),
     )
@@ -244,9 +246,9 @@ def per_run_tables(target: TableTarget, shape: Shape, run: PerRun, dialect: Dial
     )
 
 
-def stored_columns(shape: Shape) -> tuple[tuple[str, Type, str], ...]:
+def stored_columns(shape: Shape, present: frozenset[str]) -> tuple[tuple[str, Type, str], ...]:
     """Return (name, type, comment) of every column that files of any version of the table may carry."""
-    row = ((c.name, c.type, "") for c in shape.layout.columns)
+    row = ((c.name, c.type, "") for c in shape.layout.columns if c.name in present)
     return (*row, *((c.name, c.type, c.comment) for c in meta_columns(shape.envelope)))
 
 
@@ -256,6 +258,7 @@ def fold(
     *,
     segment_versions: frozenset[int],
     deltas: Sequence[str],
+    present: frozenset[str],
     purge_before_ms: int,
     dialect: Dialect,
 ) -> Statement:
@@ -266,7 +269,7 @@ def fold(
     """
     source = row_source(shape, segment_versions)
     segment = quote_identifier(SEGMENT, dialect)
-    stored = [quote_identifier(name, dialect) for name, _, _ in stored_columns(shape)]
+    stored = [quote_identifier(name, dialect) for name, _, _ in stored_columns(shape, present)]
     listed = ", ".join(quote_string(name, dialect) for name in deltas)
     values = {
         "columns": _folded(shape, source, dialect),

@@ -65,6 +65,7 @@ def arrow_type(type_: Type) -> pa.DataType:
 
 def decode(values: pa.Array, encoding: Encoding) -> pa.Array:
     """Return written values as shown ones, of the encoding's shown type."""
+    values = _unwrapped(values, encoding)
     match encoding:
         case Leaf():
             return _LEAVES[encoding.meaning](values, encoding)
@@ -81,6 +82,16 @@ def decode(values: pa.Array, encoding: Encoding) -> pa.Array:
             return _struct(values, parts)
         case _:  # pragma: no cover
             assert_never(encoding)
+
+
+def _unwrapped(values: pa.Array, encoding: Encoding) -> pa.Array:
+    """Take a value out of the group that parquet-avro writes for a union of one type, ``["T"]``."""
+    is_group = pa.types.is_struct(values.type) and values.type.num_fields == 1
+    if not is_group or values.type.field(0).name != "member0":
+        return values
+    if isinstance(encoding, Record) and any(m.name == "member0" for m in encoding.members):
+        return values
+    return pc.struct_field(values, "member0")
 
 
 def reshape(values: pa.Array, shape: Reshape) -> pa.Array:
