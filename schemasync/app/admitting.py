@@ -6,7 +6,7 @@ Files of a schema that the table does not have wait where the sink put them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from schemasync.app.inspecting import Landed, look_at, pending_files
 from schemasync.app.states import publish, read_manifest
@@ -33,7 +33,6 @@ class AdmissionOutcome:
     events: int = 0
     waiting: int = 0
     findings: tuple[Diagnostic, ...] = ()
-    blocked: bool = False
 
 
 def admit(workspace: Workspace, target: TableTarget, shape: Shape, properties: TableProperties) -> AdmissionOutcome:
@@ -50,25 +49,13 @@ def admit(workspace: Workspace, target: TableTarget, shape: Shape, properties: T
     unchanged = AdmissionOutcome(
         properties=properties, manifest=manifest, waiting=len(landed.waiting), findings=landed.findings
     )
-    if landed.blocked:
-        return _blocked(unchanged, landed.findings)
-    if not landed.ready:
+    if landed.blocked or not landed.ready:
         return unchanged
     workspace.progress(target.table, f"admitting {len(landed.ready)} landed files")
     try:
         return _publish(workspace, target, shape, unchanged, landed)
     except DataError as error:
-        return _blocked(unchanged, (*landed.findings, diagnose("SS303", str(error))))
-
-
-def _blocked(outcome: AdmissionOutcome, findings: tuple[Diagnostic, ...]) -> AdmissionOutcome:
-    return AdmissionOutcome(
-        properties=outcome.properties,
-        manifest=outcome.manifest,
-        waiting=outcome.waiting,
-        findings=findings,
-        blocked=True,
-    )
+        return replace(unchanged, findings=(*landed.findings, diagnose("SS303", str(error))))
 
 
 def _publish(

@@ -17,7 +17,7 @@ from schemasync.app.states import keep_schema, recover
 from schemasync.app.workspace import Workspace
 from schemasync.core import ddl
 from schemasync.core.describe import diagnostic_json
-from schemasync.core.diagnostics import Diagnostic
+from schemasync.core.diagnostics import Diagnostic, Severity
 from schemasync.core.mapping import TableTarget
 from schemasync.core.plan import Shape, Step
 from schemasync.core.policy import Verdict
@@ -47,8 +47,9 @@ class Applied:
     @property
     def held(self) -> bool:
         """Tell whether something about this table waits for a person."""
-        blocked = self.admitted is not None and self.admitted.blocked
-        return self.error is None and (self.plan.verdict is Verdict.HOLD or blocked)
+        findings = self.admitted.findings if self.admitted else ()
+        waiting = any(d.severity is Severity.ERROR for d in findings)
+        return self.error is None and (self.plan.verdict is Verdict.HOLD or waiting)
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from schemasync.app.states import kept_schemas, read_manifest
+from schemasync.app.states import GENERATIONS, kept_schemas, read_manifest
 from schemasync.app.workspace import Workspace
 from schemasync.core.admission import (
     Footer,
@@ -19,7 +19,7 @@ from schemasync.core.admission import (
     match_writer,
 )
 from schemasync.core.avro import read_key_schema, read_value_schema
-from schemasync.core.diagnostics import Diagnostic, Severity, diagnose
+from schemasync.core.diagnostics import Diagnostic, diagnose
 from schemasync.core.history import History, read_history
 from schemasync.core.manifest import Manifest
 from schemasync.core.mapping import Mapping, TableTarget, map_subjects
@@ -67,7 +67,17 @@ def inspect(workspace: Workspace, target: TableTarget) -> Inspected:
     kept = kept_schemas(workspace.storage(target.location).lake) if table and is_ours(table.properties) else ()
     history, trouble = _history(workspace, target, kept)
     key, key_trouble = _key(workspace, target)
+    if table is None or not is_ours(table.properties):
+        trouble = (*trouble, *_leftovers(workspace, target))
     return Inspected(target=target, history=history, key=key, table=table, view=view, trouble=(*trouble, *key_trouble))
+
+
+def _leftovers(workspace: Workspace, target: TableTarget) -> tuple[Diagnostic, ...]:
+    """Notice states of an earlier table: a new one would have other columns, and must not take them for its own."""
+    lake = workspace.storage(target.location).lake
+    if not lake.files(GENERATIONS):
+        return ()
+    return (diagnose("SS206", f"{lake.uri(GENERATIONS)} has manifests, but {target.database}.{target.table} is gone"),)
 
 
 def _history(
@@ -123,8 +133,8 @@ class Landed:
     """What lies in a table's increment directories and is not admitted yet.
 
     ``ready`` files can be admitted now; ``waiting`` ones are of a schema that the table does not have (a hold), or
-    still being written; ``findings`` say what is wrong with the rest. While one of them is an error nothing of the
-    table is admitted.
+    still being written; ``findings`` say what is wrong with the rest. A file that fits no version stays where it is
+    while others are admitted; a corrupt one holds the table, because nobody knows what it held.
     """
 
     ready: tuple[LandedFile, ...] = ()
@@ -134,7 +144,7 @@ class Landed:
     @property
     def blocked(self) -> bool:
         """Tell whether a file's trouble holds the table."""
-        return any(d.severity is Severity.ERROR for d in self.findings)
+        return any(d.code == "SS301" for d in self.findings)
 
 
 def pending_files(workspace: Workspace, target: TableTarget, manifest: Manifest | None) -> tuple[FileInfo, ...]:
@@ -180,7 +190,11 @@ def _look_at_one(
         code = "SS305" if footer.incomplete else "SS301"
         return diagnose(code, f"{target.location}/{footer.path}: {footer.reason}")
     where = f"{target.location}/{file.path}"
-    writer = match_writer(footer, shape.history.versions, embedded=_embedded(footer, target))
+    try:
+        embedded = _embedded(footer, target)
+    except SchemaError as error:
+        return diagnose("SS302", f"{where}: {error}")
+    writer = match_writer(footer, shape.history.versions, embedded=embedded)
     if isinstance(writer, NoWriter):
         return diagnose("SS302", f"{where}: {writer.reason}")
     if writer.version > shape.version.version:
@@ -201,14 +215,11 @@ def _look_at_one(
 
 
 def _embedded(footer: Footer, target: TableTarget) -> SubjectVersion | None:
-    """Understand the schema in a file's footer; None where there is none, or it is none we could follow."""
+    """Understand the schema in a file's footer; None where there is none."""
     if footer.avro is None:
         return None
     registered = RegisteredSchema(subject=target.subject, version=1, schema_id=0, text=footer.avro)
-    try:
-        return read_value_schema(registered, envelope=target.envelope, sequence_by=target.sequence_by)
-    except SchemaError:
-        return None
+    return read_value_schema(registered, envelope=target.envelope, sequence_by=target.sequence_by)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

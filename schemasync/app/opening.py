@@ -10,6 +10,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
@@ -132,6 +133,7 @@ def workspace_of(
     from schemasync.io.spark_fold import SparkFold  # noqa: PLC0415
     from schemasync.io.spark_sql import SparkSql  # noqa: PLC0415
 
+    @lru_cache
     def storage(location: str) -> Storage:
         lake = ArrowLake(location)
         arrow = ArrowFiles(lake.filesystem, lake.path(""))

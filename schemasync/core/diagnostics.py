@@ -141,6 +141,13 @@ _ALL: Final = (
         fix="",
     ),
     Code(
+        code="SS206",
+        severity=Severity.ERROR,
+        meaning="The location holds the state of a table that the metastore no longer has.",
+        fix="Restore the table in the metastore; or, to begin anew from the landed files, move base/, delta/ and "
+        "_schemasync/ out of the location.",
+    ),
+    Code(
         code="SS301",
         severity=Severity.ERROR,
         meaning="A landed file is corrupt or cannot be read.",

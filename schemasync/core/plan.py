@@ -107,7 +107,8 @@ def _decide_new(inspected: Inspected, *, drop_first: bool) -> Decision:
     target, history = inspected.target, inspected.history
     if history is None or inspected.trouble:
         return _held(target, *inspected.trouble)
-    shape, problems = shape_of(target, history, inspected.key, baseline=history.newest.version)
+    newest = history.newest
+    shape, problems = shape_of(target, history, newest, key=inspected.key, baseline=newest.version)
     errors = [p for p in problems if p.code in _FATAL]
     if errors:
         return _held(target, *problems)
@@ -144,12 +145,11 @@ def _decide_evolution(inspected: Inspected, history: History, properties: TableP
         why = "is gone" if known is None else "has another content than the one that was applied"
         message = f"version {properties.version} of {target.subject} {why}"
         return _held(target, diagnose("SS404", message), *inspected.trouble, properties=properties)
-    applied = History(versions=history.between(history.versions[0].version, properties.version))
-    current, _ = shape_of(target, applied, properties.keys, baseline=properties.baseline)
+    current, _ = shape_of(target, history, known, key=properties.keys, baseline=properties.baseline)
     current = replace(current, keys=properties.keys, envelope=with_ordering(known.envelope, properties))
     if inspected.trouble:
         return _held(target, *inspected.trouble, current=current, properties=properties)
-    desired, problems = shape_of(target, history, inspected.key, baseline=properties.baseline)
+    desired, problems = shape_of(target, history, history.newest, key=inspected.key, baseline=properties.baseline)
     if not target.sequence_by and _carries(desired.version, properties):
         # A connector that starts to send finer times does not change how this table is ordered.
         desired = replace(desired, envelope=with_ordering(desired.envelope, properties))
@@ -196,22 +196,21 @@ _FATAL = frozenset({"SS402", "SS403", "SS407"})
 
 
 def shape_of(
-    target: TableTarget, history: History, key: tuple[str, ...] | None, *, baseline: int
+    target: TableTarget, history: History, version: SubjectVersion, *, key: tuple[str, ...] | None, baseline: int
 ) -> tuple[Shape, tuple[Diagnostic, ...]]:
-    """Work out the table under the history's newest version, and what is wrong or remarkable about its key."""
-    newest = history.newest
-    layout = lay_out(history, baseline=baseline, version=newest.version)
-    columns = newest.columns
+    """Work out the table under one version of its history, and what is wrong or remarkable about its key."""
+    layout = lay_out(history, baseline=baseline, version=version.version)
+    columns = version.columns
     if target.policies.drop == "keep":
-        columns = (*columns, *_kept(history, layout, newest))
-    keys, problems = _keys(target, newest, key)
+        columns = (*columns, *_kept(history, layout, version))
+    keys, problems = _keys(target, version, key)
     shape = Shape(
         history=history,
-        version=newest,
+        version=version,
         layout=layout,
         columns=columns,
         keys=keys,
-        envelope=newest.envelope,
+        envelope=version.envelope,
         fill_defaults=target.policies.add != "null",
     )
     return shape, problems

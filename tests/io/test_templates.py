@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from schemasync.errors import UsageError
+from schemasync.io.templates import TemplateRenderer, template_directory
+
+EVERY_TEMPLATE = sorted(path.name for path in template_directory().glob("*.sql.j2"))
+
+
+@pytest.mark.parametrize("name", EVERY_TEMPLATE)
+def test_every_template_can_be_overridden_from_a_users_folder(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("mine: {{ table }}")
+    stem, *dialect = name.removesuffix(".sql.j2").split(".")
+    text = TemplateRenderer(tmp_path).render(stem, {"table": "t"}, dialect=dialect[0] if dialect else "spark")
+    assert text == "mine: t"
+
+
+def test_a_dialects_own_template_beats_the_common_one(tmp_path: Path) -> None:
+    (tmp_path / "x.sql.j2").write_text("common")
+    (tmp_path / "x.trino.sql.j2").write_text("trino")
+    renderer = TemplateRenderer(tmp_path)
+    assert [renderer.render("x", {}, dialect=d) for d in ("spark", "trino")] == ["common", "trino"]
+
+
+def test_a_value_that_does_not_exist_is_named_with_template_and_fix(tmp_path: Path) -> None:
+    (tmp_path / "drop_table.sql.j2").write_text("DROP TABLE {{ tabel }}")
+    with pytest.raises(UsageError, match=r"drop_table.*'tabel' is undefined.*Compare it with the one that ships"):
+        TemplateRenderer(tmp_path).render("drop_table", {"table": "t"}, dialect="spark")
+
+
+def test_a_broken_template_is_named_with_its_line(tmp_path: Path) -> None:
+    (tmp_path / "drop_table.sql.j2").write_text("DROP\n{% if %}")
+    with pytest.raises(UsageError, match=r"drop_table\.sql\.j2:2: the template cannot be rendered"):
+        TemplateRenderer(tmp_path).render("drop_table", {"table": "t"}, dialect="spark")
+
+
+def test_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="there is no such folder"):
+        TemplateRenderer(tmp_path / "nowhere")
