@@ -21,7 +21,7 @@ from schemasync.core.diagnostics import Diagnostic, Severity
 from schemasync.core.mapping import TableTarget
 from schemasync.core.plan import Shape, Step
 from schemasync.core.policy import Verdict
-from schemasync.core.properties import STATE, TableProperties, is_ours, write_properties
+from schemasync.core.properties import STATE, TableProperties, is_ours, read_properties, write_properties
 from schemasync.errors import ConflictError, EngineError, SchemasyncError, UsageError
 
 
@@ -123,6 +123,8 @@ def apply_table(
     plan = TablePlan(target=target, verdict=Verdict.HOLD)
     done: list[Step] = []
     try:
+        if admitting:
+            _finish_publication(workspace, target)
         plan = lay_out_steps(workspace, look(workspace, target))
         if expected is not None and expected[target.table] != plan.fingerprint:
             raise _moved(target)
@@ -132,7 +134,6 @@ def apply_table(
         shape, properties = _standing(plan, changed=changing)
         admitted = None
         if admitting and shape is not None and properties is not None:
-            properties = recover(workspace, target, properties)
             admitted = admit(workspace, target, shape, properties)
             properties = admitted.properties
     except SchemasyncError as error:
@@ -140,6 +141,22 @@ def apply_table(
     if admitted is not None and admitted.files:
         done += [step for step in plan.steps if step.kind == "admit"]
     return Applied(plan=plan, done=tuple(done), admitted=admitted, shape=shape, properties=properties)
+
+
+def _finish_publication(workspace: Workspace, target: TableTarget) -> None:
+    """Put in force what a killed run left, before anything is decided: the view must know the segments of that state.
+
+    What cannot be understood is left to planning, which says why.
+    """
+    table = workspace.metastore.table(target.database, target.table)
+    if table is None or not is_ours(table.properties):
+        return
+    try:
+        properties = read_properties(table.properties)
+    except ValueError:
+        return
+    if properties.subject == target.subject:
+        recover(workspace, target, properties)
 
 
 def _standing(plan: TablePlan, *, changed: bool) -> tuple[Shape | None, TableProperties | None]:

@@ -14,9 +14,9 @@ from typing import Any
 
 from schemasync.app.applying import Applied, apply_table
 from schemasync.app.inspecting import map_tables, select
-from schemasync.app.planning import TablePlan, view_sql
-from schemasync.app.retiring import retire
-from schemasync.app.states import publish, read_manifest, recover
+from schemasync.app.planning import TablePlan
+from schemasync.app.retiring import refresh_view, retire
+from schemasync.app.states import publish, read_manifest, recover, require_files
 from schemasync.app.workspace import Workspace
 from schemasync.core import ddl
 from schemasync.core.admission import Unreadable
@@ -140,8 +140,11 @@ def _compact(
     )
     if fold is None or dry_run:
         if not dry_run:
+            # Those of a run that was killed once its state was written: nothing is left to fold after it.
+            drop_per_run_tables(workspace, target)
             retire(workspace, target, shape, properties, manifest)
         return Compacted(target=target, applied=applied, generation=manifest.state.generation, fold=fold)
+    require_files(lake, (*fold.rewrite, *fold.fold))
     with _per_run_tables(workspace, target, shape, manifest, fold) as location:
         workspace.progress(target.table, f"folding {fold.events} events into generation {fold.generation}")
         counts = _run(workspace, target, shape, manifest, fold)
@@ -215,6 +218,8 @@ def drop_per_run_tables(workspace: Workspace, target: TableTarget) -> None:
             if table is None:
                 continue
             if table.properties.get(ddl.PER_RUN) != target.table:
+                if pattern == hours and not _is_hourly(target, name):
+                    continue
                 raise OwnershipError(
                     f"{target.database}.{name} stands where a compaction needs a table of its own",
                     where=target.table,
@@ -223,12 +228,20 @@ def drop_per_run_tables(workspace: Workspace, target: TableTarget) -> None:
             workspace.sql.execute(workspace.text(ddl.drop_table(target.database, name, Dialect.SPARK)))
 
 
+def _is_hourly(target: TableTarget, name: str) -> bool:
+    """Tell whether a compaction could need this name for one of its hours; others only look alike."""
+    before, after = target.incremental_table("*").split("*")
+    hour = name.removeprefix(before).removesuffix(after)
+    return len(hour) == 10 and hour.isdecimal()
+
+
 def _run(workspace: Workspace, target: TableTarget, shape: Shape, manifest: Manifest, fold: FoldPlan) -> FoldCounts:
     statement = ddl.fold(
         target,
         shape,
         segment_versions=manifest.segment_versions,
         deltas=[segment.name for segment in fold.fold],
+        witnesses=[folded.segment for folded in manifest.superseded if folded.registered and shape.keys],
         present=_present(workspace, target),
         purge_before_ms=fold.purge_before_ms,
         dialect=Dialect.SPARK,
@@ -287,11 +300,3 @@ def _repeated_keys(workspace: Workspace, target: TableTarget, shape: Shape) -> b
     compactor = ddl.qualified(target.database, target.compactor, Dialect.SPARK)
     twice = f"SELECT 1 FROM {compactor} GROUP BY {keys} HAVING count(*) > 1 LIMIT 1"  # noqa: S608 - quoted names only
     return bool(workspace.sql.query(twice).rows)
-
-
-def refresh_view(workspace: Workspace, target: TableTarget, shape: Shape, manifest: Manifest) -> None:
-    """Replace the view where the published segments let its text become simpler."""
-    text = view_sql(workspace, target, shape, manifest.segment_versions)
-    view = workspace.metastore.table(target.database, target.view)
-    if view is None or view.view_text.strip() != text.body.strip():
-        workspace.sql.execute(text.statement)

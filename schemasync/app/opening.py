@@ -18,10 +18,12 @@ from urllib.parse import unquote, urlsplit
 from schemasync.app.workspace import Progress, Storage, Workspace, silent
 from schemasync.core.config import Config, Notice
 from schemasync.core.ports import Notifier, Registry
+from schemasync.errors import MetastoreBusyError
 from schemasync.io.java import find_java
 from schemasync.io.notify import CommandNotifier, WebhookNotifier
-from schemasync.io.registry_file import FileRegistry
-from schemasync.io.registry_http import NO_AUTH, Auth, BasicAuth, BearerAuth, HttpRegistry
+from schemasync.io.registry.auth import NO_AUTH, Auth, BasicAuth, BearerAuth
+from schemasync.io.registry.file import FileRegistry
+from schemasync.io.registry.http import HttpRegistry
 from schemasync.io.templates import TemplateRenderer
 
 if TYPE_CHECKING:
@@ -102,13 +104,28 @@ def open_workspace(
         EngineError: Spark did not start.
         UsageError: there is no usable Java.
     """
+    with open_session(config, environ=environ, purpose=purpose, wait_s=wait_s, progress=progress) as session:
+        yield workspace_of(config, session, progress=progress, clock=clock)
+
+
+@contextmanager
+def open_session(
+    config: Config, *, environ: Mapping[str, str], purpose: str, wait_s: float = 0.0, progress: Progress = silent
+) -> Iterator[SparkSession]:
+    """Hold the embedded metastore and run Spark; both end with the context.
+
+    Raises:
+        MetastoreBusyError: another process holds the embedded metastore, and still did after ``wait_s`` seconds.
+        EngineError: Spark did not start.
+        UsageError: there is no usable Java.
+    """
     from schemasync.io import spark_session  # noqa: PLC0415 - starts to import pyspark, half a second
 
     home = Path(config.metastore.dir)
     embedded = config.metastore.kind == "embedded"
     with ExitStack() as stack:
         if embedded:
-            stack.enter_context(spark_session.held(home, purpose=purpose, wait_s=wait_s))
+            _hold(stack, home, purpose=purpose, wait_s=wait_s, progress=progress)
         java = find_java(environ, cache_dir=home / "java")
         progress("", "starting Spark")
         settings = spark_session.SessionSettings(
@@ -119,7 +136,19 @@ def open_workspace(
         )
         session = spark_session.start_session(settings, java_home=java.home, python=sys.executable)
         stack.callback(session.stop)
-        yield workspace_of(config, session, progress=progress, clock=clock)
+        yield session
+
+
+def _hold(stack: ExitStack, home: Path, *, purpose: str, wait_s: float, progress: Progress) -> None:
+    from schemasync.io import spark_session  # noqa: PLC0415
+
+    try:
+        stack.enter_context(spark_session.held(home, purpose=purpose))
+    except MetastoreBusyError as error:
+        if wait_s <= 0:
+            raise
+        progress("", f"waiting for the embedded metastore, {error.why}")
+        stack.enter_context(spark_session.held(home, purpose=purpose, wait_s=wait_s))
 
 
 def workspace_of(

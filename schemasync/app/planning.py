@@ -18,7 +18,7 @@ from schemasync.core.describe import change_json, diagnostic_json
 from schemasync.core.diagnostics import Diagnostic, diagnose
 from schemasync.core.manifest import StateId
 from schemasync.core.mapping import TableTarget
-from schemasync.core.names import Dialect
+from schemasync.core.names import Dialect, comment_text
 from schemasync.core.plan import Shape, Step, fingerprint
 from schemasync.core.policy import Verdict
 from schemasync.core.ports import HiveColumn, HiveTable
@@ -227,10 +227,21 @@ def _columns(context: _Context) -> Iterator[Step]:
 def _view(context: _Context) -> Iterator[Step]:
     text = view_sql(context.workspace, context.target, context.shape, segment_versions(context.found))
     view = context.found.inspected.view
-    if view is not None and _same_text(view.view_text, text.body) and view.properties.get(SUBJECT):
+    current = view is not None and _same_text(view.view_text, text.body) and SUBJECT in view.properties
+    if view is not None and current and _same_comments(view, context.shape):
         return
-    why = "the view does not exist yet" if view is None else "its columns or the versions behind them changed"
-    yield Step(kind="replace_view", why=why, sql=text.statement)
+    yield Step(kind="replace_view", why=_view_reason(view, only_comments=current), sql=text.statement)
+
+
+def _view_reason(view: HiveTable | None, *, only_comments: bool) -> str:
+    if view is None:
+        return "the view does not exist yet"
+    return "its comments changed" if only_comments else "its columns or the versions behind them changed"
+
+
+def _same_comments(view: HiveTable, shape: Shape) -> bool:
+    actual = {c.name.lower(): c.comment for c in view.columns}
+    return all(actual.get(c.name.lower()) == comment_text(c.doc) for c in shape.columns)
 
 
 def _watermark(context: _Context) -> Iterator[Step]:

@@ -6,6 +6,9 @@ name once a published generation holds them. Killed anywhere, the next run does 
 
 from __future__ import annotations
 
+from itertools import chain, count
+
+from schemasync.app.planning import view_sql
 from schemasync.app.states import publish
 from schemasync.app.workspace import Workspace
 from schemasync.core.compaction import Retirement, after_retirement, due
@@ -37,6 +40,8 @@ def retire(
     now = workspace.now_ms()
     found = retirement(target, manifest, now_ms=now)
     if found.empty:
+        # A run that was killed in here may have left the view as it was.
+        refresh_view(workspace, target, shape, manifest)
         remove_dead_columns(workspace, target, shape, manifest)
         return properties, manifest
     workspace.progress(target.table, _summary(found))
@@ -50,8 +55,18 @@ def retire(
         _retire_file(lake, target, file)
     manifest = after_retirement(manifest, found, now_ms=now)
     properties = publish(workspace, target, properties, manifest)
+    # The view still reads the old columns for folded deltas that were registered until now.
+    refresh_view(workspace, target, shape, manifest)
     remove_dead_columns(workspace, target, shape, manifest)
     return properties, manifest
+
+
+def refresh_view(workspace: Workspace, target: TableTarget, shape: Shape, manifest: Manifest) -> None:
+    """Replace the view where the registered segments let its text become simpler."""
+    text = view_sql(workspace, target, shape, manifest.segment_versions)
+    view = workspace.metastore.table(target.database, target.view)
+    if view is None or view.view_text.strip() != text.body.strip():
+        workspace.sql.execute(text.statement)
 
 
 def dead_columns(shape: Shape, manifest: Manifest, present: frozenset[str]) -> frozenset[str]:
@@ -88,9 +103,17 @@ def _retire_file(lake: Lake, target: TableTarget, file: AdmittedFile) -> None:
         # Gone already, or the sink wrote another file of that name: that one was not admitted yet.
         return
     if target.compaction.on_fold == "archive":
-        lake.move(file.path, f"archive/{file.path}")
+        lake.move(file.path, _free_place(lake, f"archive/{file.path}"))
     else:
         lake.delete(file.path)
+
+
+def _free_place(lake: Lake, path: str) -> str:
+    """Return a path that no file has yet: sinks use names again, and an archive keeps what it was given."""
+    directory, _, name = path.rpartition("/")
+    there = {f.path for f in lake.files(directory)}
+    again = (f"{directory}/{number}-{name}" for number in count(2))
+    return next(place for place in chain([path], again) if place not in there)
 
 
 def _summary(found: Retirement) -> str:

@@ -8,12 +8,12 @@ finishes it; one whose parent is no longer in force can never be published and i
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from pydantic import ValidationError
 
 from schemasync.app.workspace import Workspace
-from schemasync.core.manifest import FORMAT, Manifest, StateId, empty
+from schemasync.core.manifest import FORMAT, Manifest, Segment, StateId, empty
 from schemasync.core.mapping import TableTarget
 from schemasync.core.ports import Lake, RegisteredSchema
 from schemasync.core.properties import STATE, TableProperties, write_properties
@@ -55,6 +55,24 @@ def _parse(content: bytes, where: str) -> Manifest:
             why=str(error).splitlines()[0],
             fix="Restore it from a backup of the table's location; the data files are untouched.",
         ) from error
+
+
+def require_files(lake: Lake, segments: Iterable[Segment]) -> None:
+    """Make sure that every file of these segments is there, whole: engines read a directory without one in silence.
+
+    Raises:
+        DataError: one is missing or has another size; names it.
+    """
+    for segment in segments:
+        there = {file.path: file.bytes for file in lake.files(segment.location)}
+        for file in segment.files:
+            if there.get(file.path) != file.bytes:
+                raise DataError(
+                    "a file of the table is missing" if file.path not in there else "a file of the table was changed",
+                    where=lake.uri(file.path),
+                    why=f"segment {segment.name} had it with {file.rows} rows in {file.bytes} bytes",
+                    fix="Restore it from a backup; until then nothing is folded, so that no row is lost for good.",
+                )
 
 
 def publish(

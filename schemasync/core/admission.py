@@ -115,11 +115,13 @@ def match_writer(
     """Say under which version a file was written.
 
     ``embedded`` is the schema of the file's own footer, understood. It must be equal to a version in all that
-    matters for reading (comments aside). Without one the file's column types are matched; where several versions
-    fit and mean the same the newest is taken, where they mean different things none is.
+    matters for reading; one that is equal in all, down to comments, comes first: it alone tells a column from the
+    one that had its name before. Without a footer the file's column types are matched; where several versions fit and
+    mean the same the newest is taken, where they mean different things none is.
     """
     if embedded is not None:
-        alike = [v for v in versions if _reads_alike(v, embedded)]
+        equal = [v for v in versions if v.fingerprint == embedded.fingerprint]
+        alike = equal or [v for v in versions if _reads_alike(v, embedded)]
         return alike[-1] if alike else NoWriter(reason="the Avro schema in its footer is no version of the subject")
     fitting = [v for v in versions if v.event is not None and may_be_written_as(v.event, footer.type)]
     if not fitting:

@@ -60,10 +60,8 @@ def after_fold(current: Manifest, plan: FoldPlan, *, written: Segment, now_ms: i
     new partitions, or the other way round, still sees every row.
     """
     folded = {s.name for s in plan.fold}
-    superseded = [Superseded(segment=s.name, location=s.location, since_ms=now_ms) for s in plan.fold]
-    superseded += [
-        Superseded(segment=s.name, location=s.location, since_ms=now_ms, registered=False) for s in plan.rewrite
-    ]
+    superseded = [_superseded(s, now_ms, registered=True) for s in plan.fold]
+    superseded += [_superseded(s, now_ms, registered=False) for s in plan.rewrite]
     others = tuple(s for s in current.segments if s.name not in folded and s.kind is not SegmentKind.BASE)
     return current.model_copy(
         update={
@@ -75,6 +73,16 @@ def after_fold(current: Manifest, plan: FoldPlan, *, written: Segment, now_ms: i
             "superseded": (*current.superseded, *superseded),
             "admitted": tuple(_folded(f, folded, plan.generation, now_ms) for f in current.admitted),
         }
+    )
+
+
+def _superseded(segment: Segment, now_ms: int, *, registered: bool) -> Superseded:
+    return Superseded(
+        segment=segment.name,
+        location=segment.location,
+        schema_version=segment.schema_version,
+        since_ms=now_ms,
+        registered=registered,
     )
 
 

@@ -3,39 +3,80 @@
 Built by `schemasync.io.config_file` from YAML and the environment, or from Python with ``Config.model_validate``;
 read by `schemasync.core.mapping` and the use cases. What is here is complete and checked: unknown keys, unreadable
 values and settings that this version cannot honour are refused by pydantic's ValidationError, never ignored.
-Units are in the types: a `Duration` is milliseconds, a `Size` bytes, whatever the file said. Secrets are SecretStr.
+Units are in the types of `schemasync.core.config_values`: milliseconds, bytes. Secrets are SecretStr.
 """
 
 from __future__ import annotations
 
 import difflib
 import re
-import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
-from urllib.parse import urlsplit
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    SecretStr,
-    ValidationInfo,
-    field_validator,
-    model_validator,
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationInfo, field_validator, model_validator
+
+from schemasync.core.config_values import (
+    DAY,
+    HOUR,
+    MB,
+    REFUSED,
+    SECOND,
+    Columns,
+    Command,
+    Duration,
+    HourName,
+    Identifier,
+    Increments,
+    Listen,
+    Location,
+    Period,
+    RegistryUrl,
+    Renames,
+    Size,
+    TableName,
+    Text,
+    Webhook,
+    check_name_pattern,
+    check_regex,
+    is_pattern,
+    parse_duration,
+    parse_size,
+    refusal,
 )
-from pydantic_core import PydanticCustomError
-
-from schemasync.core.names import expand_pattern, hour_directory_regex
 from schemasync.core.schema import EnvelopeKind
-from schemasync.errors import UsageError
 
-REFUSED = "schemasync"
-"""The error type of this module's own refusals; their context holds ``what`` and ``fix``."""
+__all__ = [
+    "REFUSED",
+    "UNSUPPORTED",
+    "Auth",
+    "Basic",
+    "Compaction",
+    "Config",
+    "Defaults",
+    "Metastore",
+    "Mtls",
+    "Names",
+    "Notice",
+    "OAuth",
+    "Policies",
+    "RegistrySettings",
+    "Server",
+    "Settings",
+    "SparkSettings",
+    "TableEntry",
+    "Unsupported",
+    "View",
+    "Watch",
+    "is_pattern",
+    "known_keys",
+    "nearest",
+    "parse_duration",
+    "parse_size",
+    "refusal",
+    "setting_type",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,161 +105,6 @@ UNSUPPORTED: tuple[Unsupported, ...] = (
     Unsupported(model="TableEntry", field="toast", values=("carry", "null"), instead="Use placeholder."),
 )
 """Delete a row when the feature arrives; nothing else needs to know."""
-
-_SECONDS = 1000
-_DURATION_UNITS = {"ms": 1, "s": _SECONDS, "m": 60 * _SECONDS, "h": 3600 * _SECONDS, "d": 86400 * _SECONDS}
-_SIZE_UNITS = {"b": 1} | {f"{prefix}{end}": 1024**n for n, prefix in enumerate("kmgt", 1) for end in ("b", "ib")}
-_AMOUNT = re.compile(r"([0-9]{1,12}) ?([A-Za-z]+)")
-_IDENTIFIER = re.compile(r"[a-z_][a-z0-9_]*")
-_PATTERN_SIGNS = frozenset("\\^$*+?{}[]|()")
-
-
-def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that a person most likely meant by ``name``, None where none is close."""
-    by_lower = {k.lower(): k for k in known}
-    found = difflib.get_close_matches(name.lower(), by_lower, n=1)
-    return by_lower[found[0]] if found else None
-
-
-def refusal(what: str, fix: str = "") -> PydanticCustomError:
-    """Return the error that a validator raises: ``what`` is wrong in one clause, ``fix`` says what to do."""
-    return PydanticCustomError(REFUSED, "{what}", {"what": what, "fix": fix})
-
-
-def parse_duration(value: object) -> object:
-    """Turn ``15s`` into milliseconds; units are ms, s, m, h, d. An int is milliseconds already."""
-    return _parse_amount(value, _DURATION_UNITS, what="a duration", example="15s, 10m, 1h or 7d")
-
-
-def parse_size(value: object) -> object:
-    """Turn ``256MB`` into bytes; units are B, KB, MB, GB, TB, of 1024 like Spark's. An int is bytes already."""
-    return _parse_amount(value, _SIZE_UNITS, what="a size", example="512KB, 256MB or 1GB")
-
-
-def is_pattern(subject: str) -> bool:
-    """Tell whether a configured subject can only be meant as a regular expression.
-
-    Dots do not count: nearly every subject has some.
-    """
-    return not _PATTERN_SIGNS.isdisjoint(subject)
-
-
-def _parse_amount(value: object, units: dict[str, int], *, what: str, example: str) -> object:
-    if not isinstance(value, str):
-        return value
-    match = _AMOUNT.fullmatch(value.strip())
-    if match and match[2].lower() in units:
-        return int(match[1]) * units[match[2].lower()]
-    if value.strip() == "0":
-        return 0
-    raise refusal(f"must be {what}: a whole number with a unit", f"Write for example {example}.")
-
-
-def _positive(value: int) -> int:
-    if value == 0:
-        raise refusal("must be longer than 0s")
-    return value
-
-
-def _identifier(value: str) -> str:
-    if not _IDENTIFIER.fullmatch(value):
-        raise refusal(
-            "must be lower-case letters, digits and _, not beginning with a digit", "Metastores keep no case."
-        )
-    return value
-
-
-def _expands(text: str, allowed: Iterable[str]) -> str:
-    """Return what a pattern becomes with every allowed placeholder replaced by x."""
-    try:
-        return expand_pattern(text, dict.fromkeys(allowed, "x"))
-    except UsageError as error:
-        raise refusal(error.what, error.fix) from None
-
-
-def _name_pattern(text: str, allowed: Iterable[str]) -> str:
-    _identifier(_expands(text, allowed))
-    return text
-
-
-def _location(value: str) -> str:
-    _expands(value, ("topic", "table", "database"))
-    return value
-
-
-def _increments(value: str) -> str:
-    try:
-        hour_directory_regex(value)
-    except UsageError as error:
-        raise refusal(error.what, error.fix) from None
-    if value.startswith("/") or ":" in value or ".." in value.split("/"):
-        raise refusal("must be a path below the table's location", "Put the rest of it into location.")
-    return value
-
-
-def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
-    if len(set(names)) != len(names):
-        raise refusal("names one column twice")
-    return names
-
-
-def _renames(renames: dict[str, str]) -> dict[str, str]:
-    if any(new == old for new, old in renames.items()) or len(set(renames.values())) != len(renames):
-        raise refusal("must map each new name to another old one, {new: old}")
-    return renames
-
-
-def _registry_url(value: str) -> str:
-    several = value.lower().startswith("http")
-    for url in value.split(",") if several else [value]:
-        _one_url(url.strip(), local=not several)
-    return value
-
-
-def _one_url(text: str, *, local: bool) -> None:
-    try:
-        url = urlsplit(text)
-        url.port  # noqa: B018 (reading it checks it)
-    except ValueError:
-        raise refusal("is not a URL") from None
-    if url.username is not None:
-        raise refusal("must not hold a user or password", "Put them under registry.auth.basic.")
-    directory = local and url.scheme == "file" and url.netloc in ("", "localhost") and url.path
-    if not (directory or (url.scheme in ("http", "https") and url.hostname)):
-        raise refusal("must be http://HOST[:PORT], https://HOST[:PORT] or file:DIRECTORY")
-
-
-def _listen(value: str) -> str:
-    host, _, port = value.rpartition(":")
-    if not host or not re.fullmatch("[0-9]{1,5}", port) or int(port) > 65535:
-        raise refusal("must be HOST:PORT", "Write for example 127.0.0.1:8090.")
-    return value
-
-
-def _webhook(value: SecretStr) -> SecretStr:
-    if not re.match(r"https?://[^/]", value.get_secret_value()):
-        raise refusal("must be http://... or https://...")
-    return value
-
-
-def _command(value: object) -> object:
-    try:
-        return shlex.split(value) if isinstance(value, str) else value
-    except ValueError:
-        raise refusal("has a quote that is not closed") from None
-
-
-Text = Annotated[str, Field(min_length=1)]
-Identifier = Annotated[str, AfterValidator(_identifier)]
-Duration = Annotated[int, BeforeValidator(parse_duration), Field(ge=0)]
-Period = Annotated[int, BeforeValidator(parse_duration), Field(ge=0), AfterValidator(_positive)]
-Size = Annotated[int, BeforeValidator(parse_size), Field(ge=0)]
-Columns = Annotated[tuple[Text, ...], AfterValidator(_distinct)]
-Renames = Annotated[dict[Text, Text], AfterValidator(_renames)]
-Location = Annotated[Text, AfterValidator(_location)]
-Increments = Annotated[Text, AfterValidator(_increments)]
-TableName = Annotated[Text, AfterValidator(lambda text: _name_pattern(text, ("table",)))]
-HourName = Annotated[Text, AfterValidator(lambda text: _name_pattern(text, ("table", "hour")))]
 
 
 class Settings(BaseModel):
@@ -293,10 +179,10 @@ class Auth(Settings):
 class RegistrySettings(Settings):
     """The registry. ``url``: http(s)://HOST[/path], several with commas, or file:DIRECTORY; ``ca``: a PEM file."""
 
-    url: Annotated[Text, AfterValidator(_registry_url)]
+    url: RegistryUrl
     auth: Auth = Auth()
     ca: Text | None = None
-    timeout: Period = 10 * _SECONDS
+    timeout: Period = 10 * SECOND
     retries: Annotated[int, Field(ge=0, le=100)] = 4
 
 
@@ -339,12 +225,12 @@ class Compaction(Settings):
     ``arrow_limit``: bytes of landed files per admission up to which Arrow does the work, beyond it Spark.
     """
 
-    every: Duration = _DURATION_UNITS["h"]
-    tombstone_retention: Duration = 7 * _DURATION_UNITS["d"]
-    reader_grace: Duration = _DURATION_UNITS["h"]
-    vacuum_retention: Duration = 7 * _DURATION_UNITS["d"]
+    every: Duration = HOUR
+    tombstone_retention: Duration = 7 * DAY
+    reader_grace: Duration = HOUR
+    vacuum_retention: Duration = 7 * DAY
     on_fold: Literal["delete", "archive", "keep"] = "delete"
-    arrow_limit: Size = 256 * _SIZE_UNITS["mb"]
+    arrow_limit: Size = 256 * MB
 
 
 class Names(Settings):
@@ -404,39 +290,39 @@ class TableEntry(Settings):
     def _value_subject(cls, value: str) -> str:
         if value.endswith("-key"):
             raise refusal("names a key subject", "Name the -value subject; its -key is found by itself.")
-        return _compiles(value) if is_pattern(value) else value
+        return check_regex(value) if is_pattern(value) else value
 
     @field_validator("exclude", mode="after")
     @classmethod
     def _patterns(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(map(_compiles, value))
+        return tuple(map(check_regex, value))
 
     @model_validator(mode="after")
     def _known_groups(self) -> TableEntry:
         groups = re.compile(self.subject).groupindex if is_pattern(self.subject) else ()
-        _name_pattern(self.table or "{topic}", ("topic", *groups))
+        check_name_pattern(self.table or "{topic}", ("topic", *groups))
         return self
 
 
 class Watch(Settings):
     """The daemon's rhythm, in ms, and what it may do by itself."""
 
-    poll: Period = 15 * _SECONDS
+    poll: Period = 15 * SECOND
     apply: Literal["auto", "safe", "manual"] = "auto"
-    sweep: Period = _DURATION_UNITS["h"]
+    sweep: Period = HOUR
 
 
 class Server(Settings):
     """Where the status page is served; nowhere unless said."""
 
-    listen: Annotated[str, AfterValidator(_listen)] | None = None
+    listen: Listen | None = None
 
 
 class Notice(Settings):
     """One receiver of news: a webhook with its headers, or a command as arguments (text is split like a shell's)."""
 
-    webhook: Annotated[SecretStr, AfterValidator(_webhook)] | None = None
-    command: Annotated[tuple[Text, ...], BeforeValidator(_command)] = Field(default=(), repr=False)
+    webhook: Webhook | None = None
+    command: Command = Field(default=(), repr=False)
     slack: SecretStr | None = None
     headers: dict[Text, SecretStr] = {}
 
@@ -468,6 +354,13 @@ class Config(Settings):
         """Let an absent registry be told by the key that is missing in it."""
         missing = isinstance(data, dict) and data.get("registry") is None
         return {**data, "registry": {}} if missing else data
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name that a person most likely meant by ``name``, None where none is close."""
+    by_lower = {k.lower(): k for k in known}
+    found = difflib.get_close_matches(name.lower(), by_lower, n=1)
+    return by_lower[found[0]] if found else None
 
 
 def setting_type(path: Iterable[str | int]) -> Any:
@@ -502,11 +395,3 @@ def _bare(annotation: Any) -> Any:
     while get_origin(annotation) in (Annotated, UnionType, Union):
         annotation = next(a for a in get_args(annotation) if a is not type(None))
     return annotation
-
-
-def _compiles(pattern: str) -> str:
-    try:
-        re.compile(pattern)
-    except (re.error, RecursionError, OverflowError) as error:
-        raise refusal(f"is not a regular expression ({error})", "Write .* where any text is meant.") from None
-    return pattern

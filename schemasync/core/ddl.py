@@ -100,9 +100,13 @@ def create_table(target: TableTarget, shape: Shape, properties: TableProperties,
         partitions=((SEGMENT, Primitive.STRING, "base_*: shards; delta_*: changes admitted since"),),
         location=target.location,
         properties=write_properties(properties),
-        comment=f"{target.subject}: query {target.view} instead, it shows the newest row per key",
+        comment=f"{target.subject}: query {target.view} instead, it shows {_shows(shape)}",
         dialect=dialect,
     )
+
+
+def _shows(shape: Shape) -> str:
+    return "the newest row per key" if shape.keys else "every event"
 
 
 def _external(
@@ -194,7 +198,7 @@ def create_view(target: TableTarget, shape: Shape, body: str, dialect: Dialect) 
             {"name": quote_identifier(name, dialect), "comment": quote_string(comment, dialect) if comment else ""}
             for name, comment in columns
         ],
-        "comment": quote_string(f"newest row per key of {target.database}.{target.table}", dialect),
+        "comment": quote_string(f"{_shows(shape)} of {target.database}.{target.table}", dialect),
         "properties": _properties({SUBJECT: target.subject}, dialect),
         "body": body,
     }
@@ -261,23 +265,26 @@ def fold(
     present: frozenset[str],
     purge_before_ms: int,
     dialect: Dialect,
+    witnesses: Sequence[str] = (),
 ) -> Statement:
     """Select what the new shard holds: the newest row per key of base and deltas, projected to the newest version.
 
     Four flags stand beside the columns: the key was alive in the base; a delta has the key; the row itself comes from
-    a delta; the row is a tombstone that may go.
+    a delta; the row is a tombstone that may go. ``witnesses`` are folded deltas that are still registered: a tombstone
+    stays while one of them has its key, or an older event there would show again.
     """
     source = row_source(shape, segment_versions)
     segment = quote_identifier(SEGMENT, dialect)
     stored = [quote_identifier(name, dialect) for name, _, _ in stored_columns(shape, present)]
-    listed = ", ".join(quote_string(name, dialect) for name in deltas)
+    base = f"(t.{segment} = 'base')"
     values = {
         "columns": _folded(shape, source, dialect),
         "keys": list(key_expressions(source, dialect)),
         "order_by": list(order_by(shape.envelope, dialect)),
         "op": f"t.{quote_identifier(OP, dialect)}",
         "admitted": f"t.{quote_identifier(ADMITTED_MS, dialect)}",
-        "base": f"(t.{segment} = 'base')",
+        "base": base,
+        "delta": f"({_among(f't.{segment}', deltas, dialect)})" if witnesses else f"NOT {base}",
         "purge_before": purge_before_ms,
         "segment": segment,
         "stored": stored,
@@ -286,11 +293,16 @@ def fold(
             {
                 "table": qualified(target.database, target.table, dialect),
                 "segment": segment,
-                "filter": f"{segment} IN ({listed})" if deltas else "FALSE",
+                "filter": _among(segment, (*deltas, *witnesses), dialect),
             },
         ],
     }
     return Statement(template="fold", values=values)
+
+
+def _among(column: str, names: Sequence[str], dialect: Dialect) -> str:
+    listed = ", ".join(quote_string(name, dialect) for name in names)
+    return f"{column} IN ({listed})" if names else "FALSE"
 
 
 def _folded(shape: Shape, source: RowSource, dialect: Dialect) -> list[dict[str, str]]:

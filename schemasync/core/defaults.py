@@ -7,20 +7,25 @@ bytes, a Debezium date a number of days. It is decoded the same way as a value i
 from __future__ import annotations
 
 import json
+import struct
+from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal as Number
 from decimal import localcontext
-from typing import Any, Final, assert_never
+from typing import Any, Final, TypeVar, assert_never
+from uuid import UUID
 
 from schemasync.core.encoding import Encoding, Leaf, ListOf, MapOf, Meaning, Record
 from schemasync.core.names import Dialect, quote_string
 from schemasync.core.type_strings import print_type
 from schemasync.core.types import Array, Decimal, Map, Primitive, Struct, Type
+from schemasync.errors import SchemaError
 
-Value = None | bool | int | float | str | bytes | Number | date | datetime | list[Any] | dict[str, Any]
-"""A decoded value: structs and string-keyed maps are dicts."""
+Value = None | bool | int | float | str | bytes | Number | date | datetime | list[Any] | dict[Any, Any]
+"""A decoded value: structs and maps are dicts."""
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_BITS: Final = {Primitive.TINYINT: 8, Primitive.SMALLINT: 16, Primitive.INT: 32, Primitive.BIGINT: 64}
 
 
 def default_value(encoding: Encoding, default: str | None) -> Value:
@@ -29,7 +34,7 @@ def default_value(encoding: Encoding, default: str | None) -> Value:
         return None
     try:
         return _decode(encoding, json.loads(default))
-    except (ValueError, TypeError, KeyError, OverflowError, AttributeError):
+    except (ValueError, TypeError, KeyError, OverflowError):
         return None
 
 
@@ -40,19 +45,29 @@ def _decode(encoding: Encoding, value: Any) -> Value:
         case Leaf():
             return _decode_leaf(encoding, value)
         case ListOf(element=element):
-            return [_decode(element, item) for item in value]
-        case MapOf(entries=True):
-            return {str(item["key"]): _decode(encoding.value, item["value"]) for item in value}
-        case MapOf():
-            return {key: _decode(encoding.value, item) for key, item in value.items()}
+            return [_decode(element, item) for item in _a(list, value)]
+        case MapOf(key=key, value=item, entries=True):
+            return {_decode(key, e["key"]): _decode(item, e["value"]) for e in _a(list, value)}
+        case MapOf(value=item):
+            return {key: _decode(item, found) for key, found in _a(dict, value).items()}
         case Record(union=True):
             # The default of a union is one of its first branch.
             first, *rest = encoding.members
             return {first.name: _decode(first.encoding, value)} | {m.name: None for m in rest}
         case Record():
-            return {m.name: _decode(m.encoding, value.get(m.name)) for m in encoding.members}
+            return {m.name: _decode(m.encoding, _a(dict, value).get(m.name)) for m in encoding.members}
         case _:  # pragma: no cover
             assert_never(encoding)
+
+
+_T = TypeVar("_T")
+
+
+def _a(kind: type[_T], value: Any) -> _T:
+    """Return the JSON value if it is of this kind; true and false are no numbers."""
+    if type(value) is not kind:
+        raise TypeError(f"{value!r} is no {kind.__name__}")
+    return value
 
 
 def _decode_leaf(leaf: Leaf, value: Any) -> Value:
@@ -60,36 +75,74 @@ def _decode_leaf(leaf: Leaf, value: Any) -> Value:
         case Meaning.PLAIN:
             return _decode_plain(leaf.type, value)
         case Meaning.DAYS:
-            return date(1970, 1, 1) + timedelta(days=value)
+            return date(1970, 1, 1) + timedelta(days=_a(int, value))
         case Meaning.EPOCH_MILLIS:
-            return _EPOCH + timedelta(milliseconds=value)
+            return _EPOCH + timedelta(milliseconds=_a(int, value))
         case Meaning.EPOCH_MICROS:
-            return _EPOCH + timedelta(microseconds=value)
+            return _EPOCH + timedelta(microseconds=_a(int, value))
         case Meaning.ZONED_TIMESTAMP:
-            return datetime.fromisoformat(value).astimezone(UTC)
+            return _instant(_a(str, value))
         case Meaning.TIME_MILLIS:
-            return clock_text(value, digits=3)
+            return clock_text(_a(int, value), digits=3)
         case Meaning.TIME_MICROS:
-            return clock_text(value, digits=6)
+            return clock_text(_a(int, value), digits=6)
         case Meaning.TIME_NANOS:
-            return clock_text(value, digits=9)
+            return clock_text(_a(int, value), digits=9)
         case Meaning.VARIABLE_DECIMAL:
-            return decimal_text(value["scale"], value["value"].encode("iso-8859-1"))
+            return decimal_text(_a(int, _a(dict, value)["scale"]), _bytes(value["value"]))
         case Meaning.UUID_BYTES:
-            digits = value.encode("iso-8859-1").hex()
-            return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
+            return str(UUID(bytes=_bytes(value)))
         case _:  # pragma: no cover
             assert_never(leaf.meaning)
 
 
+def _instant(text: str) -> datetime:
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None:
+        raise ValueError(f"{text!r} has no offset")
+    return moment.astimezone(UTC)
+
+
+def _bytes(value: Any) -> bytes:
+    return _a(str, value).encode("iso-8859-1")
+
+
 def _decode_plain(type_: Primitive | Decimal, value: Any) -> Value:
-    if isinstance(type_, Decimal):
-        return _scaled(int.from_bytes(value.encode("iso-8859-1"), "big", signed=True), type_.scale)
-    if type_ is Primitive.BINARY:
-        return bytes(value, "iso-8859-1")
-    if type_ in {Primitive.FLOAT, Primitive.DOUBLE}:
-        return float(value)
-    return value  # type: ignore[no-any-return]
+    match type_:
+        case Decimal(precision=precision, scale=scale):
+            return _decimal(int.from_bytes(_bytes(value), "big", signed=True), precision, scale)
+        case Primitive.BINARY:
+            return _bytes(value)
+        case Primitive.STRING:
+            return _a(str, value)
+        case Primitive.BOOLEAN:
+            return _a(bool, value)
+        case Primitive.DOUBLE:
+            return _number(value)
+        case Primitive.FLOAT:
+            # The nearest float, so that a later DOUBLE shows what a FLOAT column held.
+            nearest: float = struct.unpack("<f", struct.pack("<f", _number(value)))[0]
+            return nearest
+        case _:
+            return _integer(_a(int, value), _BITS[type_])
+
+
+def _number(value: Any) -> float:
+    if type(value) not in {int, float, str}:
+        raise TypeError(f"{value!r} is no number")
+    return float(value)
+
+
+def _integer(value: int, bits: int) -> int:
+    if not -(2 ** (bits - 1)) <= value < 2 ** (bits - 1):
+        raise ValueError(f"{value} has more than {bits} bits")
+    return value
+
+
+def _decimal(unscaled: int, precision: int, scale: int) -> Number:
+    if abs(unscaled) >= 10**precision:
+        raise ValueError(f"{unscaled} has more than {precision} digits")
+    return _scaled(unscaled, scale)
 
 
 def clock_text(count: int, *, digits: int) -> str:
@@ -109,25 +162,85 @@ def _scaled(unscaled: int, scale: int) -> Number:
         return Number(unscaled).scaleb(-scale)
 
 
-def literal_sql(value: Value, type_: Type, dialect: Dialect) -> str:
-    """Write a decoded value as a SQL literal of exactly that type."""
-    if value is None:
-        return f"CAST(NULL AS {print_type(type_, dialect)})"
+def fit(value: Value, type_: Type) -> Value:
+    """Return a decoded value with exactly the members that a later type has; those that came later are None."""
     match type_, value:
         case Struct(fields=fields), dict():
-            pairs = (f"{quote_string(f.name, dialect)}, {literal_sql(value[f.name], f.type, dialect)}" for f in fields)
-            return f"named_struct({', '.join(pairs)})"
+            return {f.name: fit(value.get(f.name), f.type) for f in fields}
         case Array(element=element), list():
-            items = ", ".join(literal_sql(item, element, dialect) for item in value)
-            return f"CAST(array({items}) AS {print_type(type_, dialect)})"
+            return [fit(item, element) for item in value]
+        case Map(value=inner), dict():
+            return {key: fit(item, inner) for key, item in value.items()}
+        case _:
+            return value
+
+
+def literal_sql(value: Value, type_: Type, dialect: Dialect) -> str:
+    """Write a decoded value, fitted to the type, as a SQL literal of exactly that type.
+
+    Raises:
+        SchemaError: Hive's SQL has no literals of arrays and maps.
+    """
+    if value is None:
+        return null_sql(type_, dialect)
+    match type_, value:
+        case Struct(fields=fields), dict():
+            return struct_sql(type_, [literal_sql(value[f.name], f.type, dialect) for f in fields], dialect)
+        case Array(element=element), list():
+            items = _list_sql((literal_sql(item, element, dialect) for item in value), dialect)
+            return cast_sql(items, type_, dialect)
         case Map(), dict():
-            pairs = (
-                f"{literal_sql(k, type_.key, dialect)}, {literal_sql(v, type_.value, dialect)}"
-                for k, v in value.items()
-            )
-            return f"CAST(map({', '.join(pairs)}) AS {print_type(type_, dialect)})"
+            return _map_sql(type_, value, dialect)
         case _:
             return _scalar_sql(value, type_, dialect)
+
+
+def null_sql(type_: Type, dialect: Dialect) -> str:
+    """Return NULL of a type."""
+    return cast_sql("NULL", type_, dialect)
+
+
+def cast_sql(expression: str, type_: Type, dialect: Dialect) -> str:
+    """Return a cast.
+
+    Raises:
+        SchemaError: Hive casts to primitive types only.
+    """
+    if dialect is Dialect.HIVE and isinstance(type_, Array | Map | Struct):
+        raise beyond_hive(type_)
+    return f"CAST({expression} AS {print_type(type_, dialect)})"
+
+
+def beyond_hive(type_: Type) -> SchemaError:
+    """Return the error for a nested value that Hive's SQL cannot make."""
+    return SchemaError(
+        f"Hive's SQL cannot convert rows of older versions to {print_type(type_, Dialect.HIVE)}",
+        why="it casts to primitive types only, and has no functions over the elements of arrays and maps",
+        fix="Compact the table first: the view needs no conversion then.",
+    )
+
+
+def struct_sql(type_: Struct, values: Iterable[str], dialect: Dialect) -> str:
+    """Return a struct made of one expression per field, in order."""
+    if dialect is Dialect.TRINO:
+        return cast_sql(f"ROW({', '.join(values)})", type_, dialect)
+    pairs = (f"{quote_string(f.name, dialect)}, {value}" for f, value in zip(type_.fields, values, strict=True))
+    return f"named_struct({', '.join(pairs)})"
+
+
+def _list_sql(items: Iterable[str], dialect: Dialect) -> str:
+    return f"ARRAY[{', '.join(items)}]" if dialect is Dialect.TRINO else f"array({', '.join(items)})"
+
+
+def _map_sql(type_: Map, value: dict[Any, Any], dialect: Dialect) -> str:
+    keys = [literal_sql(key, type_.key, dialect) for key in value]
+    items = [literal_sql(item, type_.value, dialect) for item in value.values()]
+    made = "MAP" if dialect is Dialect.TRINO else "map_from_arrays"
+    return cast_sql(f"{made}({_list_sql(keys, dialect)}, {_list_sql(items, dialect)})", type_, dialect)
+
+
+_NO_NUMBERS: Final = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
+"""How Python writes the floats that are no numbers, and how every engine reads them."""
 
 
 def _scalar_sql(value: Value, type_: Type, dialect: Dialect) -> str:
@@ -135,20 +248,20 @@ def _scalar_sql(value: Value, type_: Type, dialect: Dialect) -> str:
         case bool():
             return "TRUE" if value else "FALSE"
         case bytes():
-            return f"X'{value.hex().upper()}'"
-        case datetime():
-            text = quote_string(value.strftime("%Y-%m-%d %H:%M:%S.%f"), dialect)
-        case date():
-            text = quote_string(value.isoformat(), dialect)
+            digits = value.hex().upper()
+            return f"unhex('{digits}')" if dialect is Dialect.HIVE else f"X'{digits}'"
         case str():
-            text = quote_string(value, dialect)
-            if type_ is Primitive.STRING:
-                return text
+            return quote_string(value, dialect)
+        case datetime():
+            # Spark reads a text without an offset in the session's time zone; the others know no zones here.
+            zone = "+00:00" if dialect is Dialect.SPARK else ""
+            text = value.replace(tzinfo=None).isoformat(sep=" ", timespec="microseconds") + zone
+        case date():
+            text = value.isoformat()
         case Number():
             text = format(value, "f")
         case float():
-            # repr writes nan and inf, which are names in SQL; as text every engine casts them.
-            text = quote_string(repr(value), dialect)
+            text = _NO_NUMBERS.get(repr(value), repr(value))
         case _:
-            text = str(value)
-    return f"CAST({text} AS {print_type(type_, dialect)})"
+            return cast_sql(str(value), type_, dialect)
+    return cast_sql(quote_string(text, dialect), type_, dialect)

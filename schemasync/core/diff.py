@@ -35,6 +35,7 @@ from schemasync.core.encoding import Encoding, Leaf, ListOf, MapOf, Record
 from schemasync.core.promotion import widens
 from schemasync.core.schema import Column, Life, TableSchema
 from schemasync.core.types import Primitive
+from schemasync.core.written import avro_type
 
 
 def diff(current: TableSchema, desired: TableSchema) -> tuple[Change, ...]:
@@ -99,7 +100,9 @@ def _facts(path: str, current: Encoding, desired: Encoding) -> Iterator[tuple[st
         case ListOf(), ListOf():
             yield from _facts(f"{path}.element", current.element, desired.element)
         case MapOf(), MapOf() if current.entries == desired.entries:
-            yield from _facts(f"{path}.key", current.key, desired.key)
+            # Keys that lose a member may become equal, and one entry would push out the other.
+            keys = _facts(f"{path}.key", current.key, desired.key)
+            yield from (("retype" if kind == "drop" else kind, place) for kind, place in keys)
             yield from _facts(f"{path}.value", current.value, desired.value)
         case Leaf(), Leaf():
             yield from _leaf_facts(path, current, desired)
@@ -121,11 +124,12 @@ def _member_facts(path: str, current: Record, desired: Record) -> Iterator[tuple
 
 def _leaf_facts(path: str, current: Leaf, desired: Leaf) -> Iterator[tuple[str, str]]:
     meaning_kept = _same_meaning(current, desired)
-    if current.type == desired.type:
-        if not meaning_kept:
-            yield "semantic", path
-    elif meaning_kept and widens(current.type, desired.type):
+    if meaning_kept and current.type == desired.type:
+        return
+    if meaning_kept and widens(current.type, desired.type):
         yield "widen", path
+    elif not meaning_kept and (current.type == desired.type or avro_type(current) == avro_type(desired)):
+        yield "semantic", path
     else:
         yield "retype", path
 

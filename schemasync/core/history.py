@@ -48,32 +48,36 @@ def read_history(
 ) -> History:
     """Compute the lives of all columns.
 
-    A column continues the life of the previous version's column of the same name (case aside); of the one that an
-    Avro alias names, unless ``aliases`` is off; of the one that ``renames`` (new: old) names. The old name must be
-    gone in the version that brings the new one.
+    A column continues the life of the previous version's column of the same name (case aside); of the one that
+    ``renames`` (new: old, case aside) names; of the one that an Avro alias names, unless ``aliases`` is off. The old
+    name must be gone in the version that brings the new one.
     """
+    said = {new.lower(): (old,) for new, old in (renames or {}).items()}
     walked: list[SubjectVersion] = []
     previous: Sequence[Column] = ()
     for version in sorted(versions, key=lambda v: v.version):
-        columns = tuple(_live(c, version, previous, renames or {}, aliases) for c in version.columns)
-        walked.append(replace(version, columns=columns))
-        previous = columns
+        old_names = {c.name: (*said.get(c.name.lower(), ()), *(c.aliases if aliases else ())) for c in version.columns}
+        previous = _live(version, previous, old_names)
+        walked.append(replace(version, columns=previous))
     return History(versions=tuple(walked))
 
 
 def _live(
-    column: Column, version: SubjectVersion, previous: Sequence[Column], renames: Mapping[str, str], aliases: bool
-) -> Column:
-    before = {c.name.lower(): c for c in previous}
+    version: SubjectVersion, previous: Sequence[Column], old_names: Mapping[str, Sequence[str]]
+) -> tuple[Column, ...]:
+    """Return the version's columns with their lives; of two that claim one ancestor the first has it."""
     here = {c.name.lower() for c in version.columns}
-    old_names = [renames[column.name]] if column.name in renames else []
-    old_names += column.aliases if aliases else ()
-    gone = (name.lower() for name in old_names if name.lower() not in here)
-    candidates = (before.get(name) for name in (column.name.lower(), *gone))
-    ancestor = next((c for c in candidates if c is not None), None)
-    if ancestor is None:
-        return replace(column, since=version.version, origin=column.name)
-    return replace(column, since=ancestor.since, origin=ancestor.origin)
+    before = {c.name.lower(): c for c in previous}
+    columns: list[Column] = []
+    for column in version.columns:
+        gone = (name.lower() for name in old_names[column.name] if name.lower() not in here)
+        found = next((name for name in (column.name.lower(), *gone) if name in before), None)
+        if found is None:
+            columns.append(replace(column, since=version.version, origin=column.name))
+        else:
+            ancestor = before.pop(found)
+            columns.append(replace(column, since=ancestor.since, origin=ancestor.origin))
+    return tuple(columns)
 
 
 def surviving(first: Encoding, later: Iterable[Encoding]) -> Encoding:

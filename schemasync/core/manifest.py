@@ -7,14 +7,17 @@ admission adds a delta segment and publishes a state of its own.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from enum import Enum
-from typing import Self
+from typing import Final, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-FORMAT = 1
+FORMAT: Final = 1
 """Version of this file format; a newer one is refused rather than misread."""
+
+_STATE: Final = re.compile(r"(?P<generation>[0-9]{6,})(-(?P<admission>[0-9]{4,}))?")
 
 
 class _Value(BaseModel):
@@ -38,8 +41,10 @@ class StateId(_Value):
         Raises:
             ValueError: it is not one.
         """
-        generation, _, admission = text.partition("-")
-        return cls(generation=int(generation), admission=int(admission or 0))
+        found = _STATE.fullmatch(text)
+        if found is None:
+            raise ValueError(f"{text!r} is no state")
+        return cls(generation=int(found["generation"]), admission=int(found["admission"] or 0))
 
     def __lt__(self, other: StateId) -> bool:
         """Order states as they were published."""
@@ -99,6 +104,7 @@ class Superseded(_Value):
 
     segment: str
     location: str
+    schema_version: int
     since_ms: int
     registered: bool = True
     """Whether the metastore still has a partition for it (a rewritten shard's old directory has none)."""
@@ -134,7 +140,8 @@ class Manifest(_Value):
     @property
     def segment_versions(self) -> frozenset[int]:
         """Subject versions of the rows that readers may still meet; superseded segments count while registered."""
-        return frozenset(s.schema_version for s in self.segments)
+        folded = {s.schema_version for s in self.superseded if s.registered}
+        return frozenset(s.schema_version for s in self.segments) | folded
 
     def knows(self, path: str, size: int) -> bool:
         """Tell whether a landed file was admitted already."""

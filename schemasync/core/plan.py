@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,7 +22,7 @@ from schemasync.core.mapping import TableTarget
 from schemasync.core.policy import Judgement, Verdict, judge
 from schemasync.core.ports import HiveTable
 from schemasync.core.properties import TableProperties, is_ours, read_properties, with_ordering
-from schemasync.core.schema import Column, Envelope, EnvelopeKind, SubjectVersion, TableSchema
+from schemasync.core.schema import Column, Envelope, EnvelopeKind, Life, OrderingField, SubjectVersion, TableSchema
 from schemasync.core.types import Array, Map, Struct
 
 
@@ -91,9 +92,13 @@ def decide(inspected: Inspected) -> Decision:
     if table is not None and not is_ours(table.properties) and table.kind != "EXTERNAL_TABLE":
         message = f"{table.database}.{table.name} is a {table.kind.lower()}: taking it over would delete its data"
         return _held(target, diagnose("SS201", message, fix="Rename it, or choose another name (table:)."))
-    if inspected.view is not None and not is_ours(inspected.view.properties) and not target.adopt:
-        name = f"{inspected.view.database}.{inspected.view.name}"
+    view = inspected.view
+    if view is not None and not is_ours(view.properties) and not target.adopt:
+        name = f"{view.database}.{view.name}"
         return _held(target, diagnose("SS201", f"{name}, which the view would replace, is not schemasync's"))
+    if view is not None and view.kind != "VIRTUAL_VIEW":
+        message = f"{view.database}.{view.name} is a {view.kind.lower()}, which no view can replace"
+        return _held(target, diagnose("SS201", message, fix="Rename it, or choose another name (names: {view: ...})."))
     if table is None or not is_ours(table.properties):
         return _decide_new(inspected, drop_first=table is not None)
     return _decide_ours(inspected, table)
@@ -141,10 +146,10 @@ def _decide_ours(inspected: Inspected, table: HiveTable) -> Decision:
 def _decide_evolution(inspected: Inspected, history: History, properties: TableProperties) -> Decision:
     target = inspected.target
     known = history.at(properties.version)
-    if known is None or known.fingerprint != properties.fingerprint or history.at(properties.baseline) is None:
-        why = "is gone" if known is None else "has another content than the one that was applied"
-        message = f"version {properties.version} of {target.subject} {why}"
-        return _held(target, diagnose("SS404", message), *inspected.trouble, properties=properties)
+    broken = _broken_past(history, known, properties)
+    if known is None or broken:
+        finding = diagnose("SS404", f"{target.subject}: {broken}")
+        return _held(target, finding, *inspected.trouble, properties=properties)
     current, _ = shape_of(target, history, known, key=properties.keys, baseline=properties.baseline)
     current = replace(current, keys=properties.keys, envelope=with_ordering(known.envelope, properties))
     if inspected.trouble:
@@ -155,28 +160,54 @@ def _decide_evolution(inspected: Inspected, history: History, properties: TableP
         desired = replace(desired, envelope=with_ordering(desired.envelope, properties))
     changes = diff(current.schema, desired.schema)
     judgement = judge(changes, target.policies, readded=_earlier_names(history, properties.version))
-    fatal = any(p.code in _FATAL for p in problems)
+    reborn = tuple(_reborn_keys(current, desired))
+    fatal = bool(reborn) or any(p.code in _FATAL for p in problems)
     return Decision(
         target=target,
         verdict=Verdict.HOLD if fatal else _verdict(judgement, current, desired),
         changes=changes,
-        diagnostics=(*judgement.diagnostics, *problems),
+        diagnostics=(*judgement.diagnostics, *problems, *reborn),
         current=current,
         desired=desired,
         properties=properties,
     )
 
 
+def _reborn_keys(current: Shape, desired: Shape) -> Iterator[Diagnostic]:
+    """Find key columns of one name on both sides that are two columns: older rows would all have the key NULL."""
+    lives = {c.life for c in current.columns}
+    for column in desired.columns:
+        if column.life not in lives and column.name in current.keys and column.name in desired.keys:
+            yield diagnose(
+                "SS122",
+                f"key column {column.name} was dropped and came back in version {column.since}: "
+                "rows from before have no value in it",
+                fix="Delete the versions without it from the registry, or give the new history a table of its own.",
+            )
+
+
+def _broken_past(history: History, known: SubjectVersion | None, properties: TableProperties) -> str:
+    """Say what is wrong with the versions that the table was built under, empty where nothing is."""
+    if known is None:
+        return f"version {properties.version}, which the table has, is gone"
+    if known.fingerprint != properties.fingerprint:
+        return f"version {properties.version} has another content than the one that was applied"
+    if history.at(properties.baseline) is None:
+        return f"version {properties.baseline}, with which the table was created, is gone"
+    return ""
+
+
 def _carries(version: SubjectVersion, properties: TableProperties) -> bool:
     """Tell whether events of a version still hold every field that the table is ordered by."""
-    return all(_leaf_at(version.event, field.path) for field in properties.ordering)
+    return all(_stands_in(version.event, field) for field in properties.ordering)
 
 
-def _leaf_at(event: Encoding | None, path: tuple[str, ...]) -> bool:
-    for step in path:
+def _stands_in(event: Encoding | None, field: OrderingField) -> bool:
+    for step in field.path:
         members = {m.name: m.encoding for m in event.members} if isinstance(event, Record) else {}
         event = members.get(step)
-    return isinstance(event, Leaf)
+    # Milliseconds and microseconds of one name are no order.
+    return isinstance(event, Leaf) and event.meaning is field.meaning
 
 
 def _verdict(judgement: Judgement, current: Shape, desired: Shape) -> Verdict:
@@ -220,10 +251,12 @@ def _kept(history: History, layout: Layout, newest: SubjectVersion) -> tuple[Col
     """Return the dropped columns that ``policies.drop: keep`` goes on showing, as they last stood."""
     live = {c.life for c in newest.columns}
     names = {c.name.lower() for c in newest.columns}
-    kept: dict[object, Column] = {}
+    kept: dict[Life, Column] = {}
     for version in history.between(layout.baseline, layout.version):
         kept |= {c.life: replace(c, nullable=True) for c in version.columns if c.life not in live}
-    return tuple(c for c in kept.values() if c.name.lower() not in names)
+    # Of several lives of one name the last is the one that people saw.
+    last = {c.name.lower(): c for c in sorted(kept.values(), key=lambda c: c.since)}
+    return tuple(c for name, c in last.items() if name not in names)
 
 
 def _keys(

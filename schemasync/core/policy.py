@@ -32,7 +32,7 @@ from schemasync.core.changes import (
 )
 from schemasync.core.config import Policies
 from schemasync.core.diagnostics import Diagnostic, diagnose
-from schemasync.core.encoding import shown_type
+from schemasync.core.encoding import Encoding, Leaf, shown_type
 from schemasync.core.names import Dialect
 from schemasync.core.type_strings import print_type
 
@@ -88,7 +88,7 @@ def _judge_one(change: Change, policies: Policies, readded: frozenset[str]) -> J
         case RetypeColumn():
             return _hold("SS120", f"column {change.name}: {_types(change)} may lose values")
         case ChangeSemanticType():
-            return _hold("SS121", f"column {change.name}: the values of {_names(change)} mean something else")
+            return _hold("SS121", f"column {change.name}: {_meanings(change)}: the same values mean something else")
         case AddField():
             return _evolve("SS111", f"field {change.path} was added")
         case DropField():
@@ -146,8 +146,14 @@ def _types(change: WidenColumn | RetypeColumn) -> str:
     return " to ".join(sides)
 
 
-def _names(change: ChangeSemanticType) -> str:
-    return print_type(shown_type(change.desired), Dialect.SPARK)
+def _meanings(change: ChangeSemanticType) -> str:
+    return " to ".join(_meaning(encoding) for encoding in (change.current, change.desired))
+
+
+def _meaning(encoding: Encoding) -> str:
+    if isinstance(encoding, Leaf):
+        return encoding.name or encoding.meaning.value
+    return print_type(shown_type(encoding), Dialect.SPARK)
 
 
 def _envelope_sides(change: ChangeEnvelope) -> str:
@@ -163,8 +169,10 @@ def _envelope_sides(change: ChangeEnvelope) -> str:
 def _possible_renames(changes: tuple[Change, ...]) -> Iterator[Diagnostic]:
     dropped = [c.column for c in changes if isinstance(c, DropColumn)]
     added = [c.column for c in changes if isinstance(c, AddColumn)]
-    if len(dropped) == 1 and len(added) == 1 and dropped[0].type == added[0].type:
-        old, new = dropped[0].name, added[0].name
+    if len(dropped) != 1 or len(added) != 1:
+        return
+    old, new = dropped[0].name, added[0].name
+    if dropped[0].type == added[0].type and old.lower() != new.lower():
         yield diagnose(
             "SS108",
             f"{old} was dropped and {new} of the same type added: a rename looks like that",

@@ -189,6 +189,10 @@ class Metastore(Protocol):
         """Unregister partitions; their files stay. Those that are gone already are passed over."""
         ...
 
+    def setting(self, key: str, default: str) -> str:
+        """Return a setting of the metastore itself, ``default`` where it does not say."""
+        ...
+
     def replace_columns(self, database: str, name: str, columns: Sequence[HiveColumn]) -> None:
         """Set the data columns of a table and of all its partitions: what ADD COLUMNS cannot do.
 
@@ -220,6 +224,18 @@ class SqlEngine(Protocol):
         """Run one query and return all its rows.
 
         Raises:
+            EngineError: the engine refused it or failed.
+        """
+        ...
+
+    def select(self, sql: str, *, database: str) -> Rows:
+        """Run one query that only reads, with ``database`` as the default; values are such as JSON can hold.
+
+        Decimals are strings, timestamps ISO 8601 (with Z where they are instants), binary base64, NaN and the
+        infinities strings, structs and maps with string keys objects, other maps lists of [key, value].
+
+        Raises:
+            UsageError: the statement would change something.
             EngineError: the engine refused it or failed.
         """
         ...

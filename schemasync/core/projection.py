@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from schemasync.core.defaults import Value, default_value
+from schemasync.core.defaults import Value, default_value, fit
 from schemasync.core.encoding import Encoding, shown_type
 from schemasync.core.history import History, surviving
 from schemasync.core.layout import Layout, PhysicalColumn
@@ -32,7 +32,7 @@ class Take:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fill:
-    """The row is older than the column: every value is this one (NULL, or the frozen default)."""
+    """The row's version does not have the column: every value is this one (NULL, or the frozen default)."""
 
     value: Value
 
@@ -104,7 +104,7 @@ def _from_file(
 ) -> Take | Fill | str:
     written = history.column(column.life, writer.version)
     if written is None:
-        return Fill(value=frozen_default(history, column) if fill_defaults else None)
+        return _fill(history, column, writer.version, target, fill_defaults)
     later = [c.encoding for c in _path(history, column, writer.version, target)]
     kept = shown_type(surviving(written.encoding, later))
     if not widens(kept, target.type):
@@ -131,15 +131,23 @@ def _loss(name: str, stored: Type, target: Type) -> str:
     return f"column {name}: {print_type(stored, Dialect.SPARK)} does not fit {print_type(target, Dialect.SPARK)}"
 
 
-def frozen_default(history: History, column: Column) -> Value:
+def _fill(history: History, column: Column, version: int, target: PhysicalColumn, fill_defaults: bool) -> Fill:
+    """Rows older than the column read its frozen default; those newer than its end (``drop: keep``) NULL."""
+    older = version < column.since
+    return Fill(value=frozen_default(history, column, target) if fill_defaults and older else None)
+
+
+def frozen_default(history: History, column: Column, target: PhysicalColumn) -> Value:
     """Return what rows older than the column read: its default in the version that added it, if it was NOT NULL.
 
-    For a nullable column that is NULL. It is frozen: later changes of default or nullability do not touch it.
+    For a nullable column that is NULL. It is frozen: later changes of default or nullability do not touch it. Of a
+    struct, members that were dropped since are gone from it, as from every row.
     """
     born = history.born(column.life)
     if born is None or born.nullable:
         return None
-    return default_value(born.encoding, born.default)
+    later = [c.encoding for c in _path(history, column, column.since, target)]
+    return fit(default_value(surviving(born.encoding, later), born.default), target.type)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,7 +169,7 @@ def carried(
     target = layout.current(column)
     stored = layout.phase(column.life, version)
     if stored is None:
-        return Fill(value=frozen_default(history, column) if fill_defaults else None)
+        return _fill(history, column, version, target, fill_defaults)
     if stored == target:
         return Carried(name=target.name, shape=Reshape(stored=target.type, kept=target.type, target=target.type))
     then = history.column(column.life, max(version, layout.baseline))

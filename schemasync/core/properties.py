@@ -7,9 +7,9 @@ in production): whole schemas lie beside the data.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, TypeVar
 
 from schemasync.core.encoding import Meaning
 from schemasync.core.manifest import StateId
@@ -67,24 +67,42 @@ def read_properties(properties: Mapping[str, str]) -> TableProperties:
     Raises:
         ValueError: a property is missing or mangled; the message names it.
     """
+    return TableProperties(
+        subject=_read(properties, SUBJECT, str),
+        version=_read(properties, "schemasync.version", int),
+        schema_id=_read(properties, "schemasync.schema_id", int),
+        fingerprint=_read(properties, "schemasync.fingerprint", str),
+        baseline=_read(properties, "schemasync.baseline", int),
+        keys=_read(properties, "schemasync.keys", _keys),
+        ordering=_read(properties, "schemasync.ordering", _ordering),
+        state=_read(properties, STATE, lambda text: StateId.parse(text.partition("@")[0])),
+    )
+
+
+_T = TypeVar("_T")
+
+
+def _read(properties: Mapping[str, str], name: str, parse: Callable[[str], _T]) -> _T:
+    if name not in properties:
+        raise ValueError(f"the property {name} is missing")
     try:
-        return TableProperties(
-            subject=properties[SUBJECT],
-            version=int(properties["schemasync.version"]),
-            schema_id=int(properties["schemasync.schema_id"]),
-            fingerprint=properties["schemasync.fingerprint"],
-            baseline=int(properties["schemasync.baseline"]),
-            keys=tuple(json.loads(properties["schemasync.keys"])),
-            ordering=tuple(_ordering(pair) for pair in json.loads(properties["schemasync.ordering"])),
-            state=StateId.parse(properties[STATE].partition("@")[0]),
-        )
-    except KeyError as error:
-        raise ValueError(f"the property {error.args[0]} is missing") from error
+        return parse(properties[name])
+    except (ValueError, TypeError, AttributeError) as error:
+        raise ValueError(f"the property {name} is mangled: {properties[name]!r}") from error
 
 
-def _ordering(pair: list[str]) -> OrderingField:
-    path, type_, meaning = pair
-    return OrderingField(path=tuple(path.split("/")), type=Primitive(type_), meaning=Meaning(meaning))
+def _keys(text: str) -> tuple[str, ...]:
+    found = json.loads(text)
+    if not isinstance(found, list) or not all(isinstance(name, str) for name in found):
+        raise TypeError("not a list of names")
+    return tuple(found)
+
+
+def _ordering(text: str) -> tuple[OrderingField, ...]:
+    return tuple(
+        OrderingField(path=tuple(path.split("/")), type=Primitive(type_), meaning=Meaning(meaning))
+        for path, type_, meaning in json.loads(text)
+    )
 
 
 def with_ordering(envelope: Envelope, properties: TableProperties) -> Envelope:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from schemasync.core.names import Dialect, quote_identifier, quote_string
-from schemasync.core.type_strings import print_type
+from schemasync.core.defaults import beyond_hive, cast_sql, null_sql, struct_sql
+from schemasync.core.names import Dialect, quote_identifier
 from schemasync.core.types import Array, Map, Struct, Type
 
 
@@ -31,9 +31,14 @@ def reshape_sql(expression: str, shape: Reshape, dialect: Dialect) -> str:
     """Return SQL of type ``shape.target`` for an expression of type ``shape.stored``.
 
     The caller has made sure that ``shape.kept`` widens to ``shape.target``.
+
+    Raises:
+        SchemaError: Hive's SQL cannot do it.
     """
     if shape.is_identity:
         return expression
+    if dialect is Dialect.HIVE and isinstance(shape.target, Array | Map):
+        raise beyond_hive(shape.target)
     match shape.stored, shape.kept, shape.target:
         case Struct() as stored, Struct() as kept, Struct() as target:
             return _struct_sql(expression, stored, kept, target, dialect)
@@ -45,7 +50,7 @@ def reshape_sql(expression: str, shape: Reshape, dialect: Dialect) -> str:
             values = Reshape(stored=stored.value, kept=kept.value, target=target.value)
             return _values_sql(_keys_sql(expression, keys, dialect), values, dialect)
         case _:
-            return f"CAST({expression} AS {print_type(shape.target, dialect)})"
+            return cast_sql(expression, shape.target, dialect)
 
 
 def _keys_sql(expression: str, keys: Reshape, dialect: Dialect) -> str:
@@ -65,11 +70,9 @@ def _struct_sql(expression: str, stored: Struct, kept: Struct, target: Struct, d
     usable = {f.name: f.type for f in kept.fields}
     parts: list[str] = []
     for field in target.fields:
-        parts.append(quote_string(field.name, dialect))
         if field.name in usable:
             shape = Reshape(stored=written[field.name], kept=usable[field.name], target=field.type)
             parts.append(reshape_sql(f"{expression}.{quote_identifier(field.name, dialect)}", shape, dialect))
         else:
-            parts.append(f"CAST(NULL AS {print_type(field.type, dialect)})")
-    built = f"named_struct({', '.join(parts)})"
-    return f"CASE WHEN {expression} IS NULL THEN NULL ELSE {built} END"
+            parts.append(null_sql(field.type, dialect))
+    return f"CASE WHEN {expression} IS NULL THEN NULL ELSE {struct_sql(target, parts, dialect)} END"

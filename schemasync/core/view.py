@@ -7,7 +7,6 @@ predicates reach the files again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -18,7 +17,6 @@ from schemasync.core.names import Dialect, comment_text, quote_identifier
 from schemasync.core.projection import Fill, carried
 from schemasync.core.reshape import reshape_sql
 from schemasync.core.schema import Column, Envelope
-from schemasync.core.type_strings import print_type
 from schemasync.core.types import Type
 
 
@@ -102,13 +100,3 @@ def key_expressions(source: RowSource, dialect: Dialect) -> tuple[str, ...]:
     """Return the expressions of the key columns, in the order of the key."""
     by_name = {c.name: c for c in source.columns}
     return tuple(column_sql(source, by_name[key], dialect) for key in source.keys)
-
-
-def column_list(columns: Iterable[ViewColumn], dialect: Dialect) -> tuple[str, ...]:
-    """Return the quoted names."""
-    return tuple(quote_identifier(c.name, dialect) for c in columns)
-
-
-def type_sql(column: ViewColumn, dialect: Dialect) -> str:
-    """Return the column's type as that dialect writes it."""
-    return print_type(column.type, dialect)

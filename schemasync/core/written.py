@@ -81,6 +81,13 @@ def _written_leaf(leaf: Leaf) -> Type:
     return annotated or _RAW[leaf.meaning]
 
 
+def avro_type(leaf: Leaf) -> Type:
+    """Return the type that the value has in Avro, whatever it means; of bytes, fixed and their decimals ``binary``."""
+    if leaf.meaning is Meaning.PLAIN:
+        return _P.BINARY if isinstance(leaf.type, Decimal) else _written_leaf(leaf)
+    return _RAW.get(leaf.meaning) or _written_leaf(leaf)
+
+
 def may_be_written_as(encoding: Encoding, found: Type) -> bool:
     """Tell whether a file's column of type ``found`` can hold values of this encoding, whoever wrote it."""
     match encoding, found:

@@ -11,7 +11,7 @@ import os
 import posixpath
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -32,6 +32,10 @@ _REASONS = {
     errno.EDQUOT: "the disk quota is used up; free some and run again, nothing was published",
     errno.ENOENT: "there is no such file",
 }
+
+
+_LISTINGS = 100
+"""How often a directory is listed that changes under the listing, before that is an error."""
 
 
 class ArrowLake:
@@ -77,7 +81,7 @@ class ArrowLake:
         """Return all files below a directory, sorted by path; none where there is no such directory."""
         selector = fs.FileSelector(self.path(directory), recursive=True, allow_not_found=True)
         with self._translated("list", directory):
-            found = self.filesystem.get_file_info(selector)
+            found = self._list(selector)
         skip = len(self._base) + 1
         infos = (
             FileInfo(path=f.path[skip:], bytes=f.size, modified_ms=int(f.mtime.timestamp() * 1000))
@@ -85,6 +89,16 @@ class ArrowLake:
             if f.type is fs.FileType.File
         )
         return tuple(sorted(infos, key=lambda f: f.path))
+
+    def _list(self, selector: fs.FileSelector) -> list[fs.FileInfo]:
+        """List, and list again where a file vanished in between: Arrow's local disk then raises (26.0.1).
+
+        Sinks write under another name and rename, so that is an ordinary moment in a directory that is in use.
+        """
+        for _ in range(_LISTINGS - 1):
+            with suppress(FileNotFoundError):
+                return list(self.filesystem.get_file_info(selector))
+        return list(self.filesystem.get_file_info(selector))
 
     def read(self, path: str) -> bytes:
         """Return a small file's content."""
@@ -141,11 +155,19 @@ class ArrowLake:
             self.filesystem.create_dir(self.path(directory), recursive=True)
 
     def move(self, source: str, target: str) -> None:
-        """Move one file; no error where only the target exists already."""
+        """Move one file; no error where only the target exists already.
+
+        Raises:
+            StorageError: both exist, and moving would overwrite.
+        """
         self.make_directory(posixpath.dirname(target))
         with self._translated("move", source):
-            if self.filesystem.get_file_info(self.path(source)).type is not fs.FileType.NotFound:
-                self.filesystem.move(self.path(source), self.path(target))
+            here, there = self.filesystem.get_file_info([self.path(source), self.path(target)])
+            if here.type is fs.FileType.NotFound:
+                return
+            if there.type is not fs.FileType.NotFound:
+                raise StorageError("a file stands where another is moved to", where=self.uri(target))
+            self.filesystem.move(self.path(source), self.path(target))
 
     @contextmanager
     def _translated(self, verb: str, path: str) -> Iterator[None]:

@@ -121,6 +121,11 @@ class HiveMetastore:
                     self._client.dropPartition(database, name, self._list([segment]), False)
         self._refresh(database, name)
 
+    def setting(self, key: str, default: str) -> str:
+        """Return a setting of the metastore itself, ``default`` where it does not say."""
+        with self._translated(key, ""):
+            return str(self._client.getConfigValue(key, default))
+
     def replace_columns(self, database: str, name: str, columns: Sequence[HiveColumn]) -> None:
         """Set the data columns of a table and of all its partitions.
 

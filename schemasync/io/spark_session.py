@@ -28,7 +28,7 @@ rootLogger.appenderRef.file.ref = file
 appender.file.type = File
 appender.file.name = file
 appender.file.fileName = {log}
-appender.file.append = false
+appender.file.append = true
 appender.file.layout.type = PatternLayout
 appender.file.layout.pattern = %d{{yyyy-MM-dd'T'HH:mm:ss.SSS}} %p %c{{1}}: %m%n%ex
 """
@@ -66,6 +66,11 @@ class SessionSettings:
     metastore_uri: str | None = None
     conf: Mapping[str, str] | None = None
 
+    @property
+    def log(self) -> Path:
+        """Where Spark, Hive and the JVM itself write what they have to say."""
+        return self.home / "spark.log"
+
     def spark_conf(self) -> dict[str, str]:
         """Return the whole configuration; the user's own settings win."""
         conf = {
@@ -92,7 +97,7 @@ class SessionSettings:
 
 
 def start_session(settings: SessionSettings, *, java_home: Path, python: str) -> SparkSession:
-    """Start Spark with Hive support.
+    """Start Spark with Hive support. What the JVM prints goes to ``spark.log`` in the home, never to our streams.
 
     Raises:
         EngineError: Spark or its metastore did not start; the text says where its log is.
@@ -103,24 +108,61 @@ def start_session(settings: SessionSettings, *, java_home: Path, python: str) ->
     os.environ["PYSPARK_PYTHON"] = python
     if settings.master.startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    from pyspark.errors import PySparkException  # noqa: PLC0415 - importing pyspark costs half a second
+    from py4j.protocol import Py4JError  # noqa: PLC0415 - importing pyspark costs half a second
+    from pyspark.errors import PySparkException  # noqa: PLC0415
     from pyspark.sql import SparkSession  # noqa: PLC0415
 
     builder: Any = SparkSession.builder
     builder = builder.master(settings.master).appName("schemasync").enableHiveSupport()
     for key, value in settings.spark_conf().items():
         builder = builder.config(key, value)
+    session: SparkSession | None = None
     try:
-        session: SparkSession = builder.getOrCreate()
+        _launch(settings)
+        session = builder.getOrCreate()
         session.sql("SHOW DATABASES").collect()
-    except (PySparkException, RuntimeError, OSError) as error:
+    except (PySparkException, Py4JError, RuntimeError, OSError) as error:
+        if session is not None:
+            session.stop()
         raise EngineError(
             "Spark did not start",
             where=settings.metastore_uri or str(settings.home),
-            why=str(error).splitlines()[0],
-            fix=f"Look at {settings.home / 'spark.log'}, and run `schemasync doctor`.",
+            why=_cause(error, settings.log),
+            fix=f"Look at {settings.log}, and run `schemasync doctor`.",
         ) from error
     return session
+
+
+def _launch(settings: SessionSettings) -> None:
+    """Start the JVM with its streams in our log file; pyspark by itself would let it write to the terminal.
+
+    It gets a process group of its own: a signal to ours must not end Spark under a step that is being finished. It
+    ends when its standard input does, so it never outlives this process.
+    """
+    from pyspark import SparkConf, SparkContext  # noqa: PLC0415
+    from pyspark.java_gateway import launch_gateway  # noqa: PLC0415
+
+    context: Any = SparkContext
+    if context._gateway is not None:
+        return
+    settings.log.write_bytes(b"")
+    conf = SparkConf(loadDefaults=False)
+    conf.setMaster(settings.master)
+    conf.setAll(list(settings.spark_conf().items()))
+    with settings.log.open("ab") as log:
+        launch: Any = launch_gateway
+        gateway = launch(conf, popen_kwargs={"stdout": log, "stderr": log, "start_new_session": True})
+    context._ensure_initialized(gateway=gateway, conf=conf)
+
+
+def _cause(error: Exception, log: Path) -> str:
+    """Return the line that says most: of a JVM that never answered, the last one in its log."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+    if "JAVA_GATEWAY_EXITED" in lines[0]:
+        lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()][-1:] or lines
+    # The first line of a call that failed in the JVM only says that it did.
+    shown = next((line.lstrip(": ") for line in lines if not line.startswith("An error occurred while")), lines[0])
+    return shown[:500]
 
 
 def _prepare(home: Path) -> None:

@@ -5,18 +5,33 @@ Handed to the use cases as a `schemasync.core.ports.SqlEngine`.
 
 from __future__ import annotations
 
+import base64
+import math
+import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from datetime import date, datetime, time
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final
 
+import pyarrow as pa
+from py4j.java_gateway import is_instance_of
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from schemasync.core.ports import Rows
-from schemasync.errors import EngineError
+from schemasync.errors import EngineError, UsageError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+_PLANS: Final = "org.apache.spark.sql.catalyst.plans.logical"
+_CHANGING: Final = (f"{_PLANS}.Command", f"{_PLANS}.ParsedStatement")
+"""What Spark 4.1's parser makes of every statement that is no query; INSERT INTO is no Command until analysed."""
+_RUNNING: Final = ("UnresolvedExecuteImmediate", "ExecuteImmediate", "Call")
+"""How the nodes begin that run something else, and are neither of these."""
+_READING: Final = ("Show", "Describe", "Explain")
+"""How the commands begin that only tell something."""
 
 
 class SparkSql:
@@ -36,9 +51,116 @@ class SparkSql:
         """Run one query and return all its rows; structs are dicts, maps lists of pairs, timestamps aware (UTC)."""
         with translated(sql):
             table = self._session.sql(sql).toArrow()
-        columns = [column.to_pylist() for column in table.columns]
-        rows = tuple(zip(*columns, strict=True)) if columns else ()
-        return Rows(columns=tuple(table.column_names), rows=rows)
+        return _rows(table, [column.to_pylist() for column in table.columns])
+
+    def select(self, sql: str, *, database: str) -> Rows:
+        """Run one query that only reads; values are such as JSON can hold.
+
+        Raises:
+            UsageError: the statement would change something.
+            EngineError: Spark refused it, failed in it, or a value is outside of what can be shown (years 1 to 9999).
+        """
+        self._refuse_changes(sql)
+        try:
+            with self._inside(database), translated(sql):
+                table = self._session.sql(sql).toArrow()
+            return _rows(table, [[_json(v, column.type) for v in column.to_pylist()] for column in table.columns])
+        except (ValueError, OverflowError) as error:
+            raise EngineError(
+                "a value of the result cannot be shown", where=_first_line(sql), why=str(error)
+            ) from error
+
+    def _refuse_changes(self, sql: str) -> None:
+        with translated(sql):
+            plan: Any = self._session._jsparkSession.sessionState().sqlParser().parsePlan(sql)
+            changing = next((node for node in _nodes(plan) if self._changes(node)), None)
+        if changing is not None:
+            raise UsageError(
+                "only queries can be run here, this statement is none",
+                where=_first_line(sql),
+                fix="Write SELECT, WITH, VALUES, SHOW, DESCRIBE or EXPLAIN; tables change by apply and compact alone.",
+            )
+
+    def _changes(self, node: Any) -> bool:
+        name = str(node.getClass().getSimpleName())
+        if name.startswith((*_READING, *_RUNNING)):
+            return name.startswith(_RUNNING)
+        gateway: Any = self._session.sparkContext._gateway
+        return any(is_instance_of(gateway, node, kind) for kind in _CHANGING)
+
+    @contextmanager
+    def _inside(self, database: str) -> Iterator[None]:
+        """Make a database the default for a while; where it does not exist yet, its tables don't either."""
+        catalog = self._session.catalog
+        before = catalog.currentDatabase()
+        if catalog.databaseExists(database):
+            catalog.setCurrentDatabase(database)
+        try:
+            yield
+        finally:
+            catalog.setCurrentDatabase(before)
+
+
+def _rows(table: pa.Table, columns: list[list[Any]]) -> Rows:
+    return Rows(columns=tuple(table.column_names), rows=tuple(zip(*columns, strict=True)) if columns else ())
+
+
+def _nodes(plan: Any) -> Iterator[Any]:
+    yield plan
+    if plan.getClass().getSimpleName().startswith(_READING):
+        return  # what is explained is not run
+    children = plan.children()
+    for index in range(children.size()):
+        yield from _nodes(children.apply(index))
+
+
+def _json(value: Any, kind: pa.DataType) -> Any:
+    """Return a value of an Arrow column as JSON holds it; only the type tells an empty map from an empty array."""
+    if value is None:
+        return None
+    if pa.types.is_map(kind):
+        pairs = [[_json(k, kind.key_type), _json(v, kind.item_type)] for k, v in value]
+        return dict(pairs) if pa.types.is_string(kind.key_type) else pairs
+    if pa.types.is_list(kind):
+        return [_json(item, kind.value_type) for item in value]
+    if pa.types.is_struct(kind):
+        return {f.name: _json(value[f.name], f.type) for f in kind}
+    if pa.types.is_float32(kind) and math.isfinite(value):
+        return _shortest(value)
+    return _json_leaf(value)
+
+
+def _json_leaf(value: Any) -> Any:
+    match value:
+        case bool() | int() | str():
+            return value
+        case float():
+            return value if math.isfinite(value) else _NOT_FINITE[str(value)]
+        case Decimal():
+            return format(value, "f")
+        case datetime() | date() | time():
+            return value.isoformat().replace("+00:00", "Z")
+        case bytes():
+            return base64.b64encode(value).decode()
+        case _:
+            return str(value)
+
+
+_NOT_FINITE: Final = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
+
+
+def _shortest(value: float) -> float:
+    """Return the shortest decimal that is this very FLOAT: 0.1, not 0.10000000149011612."""
+    packed = struct.pack("f", value)
+    shorter = (float(f"{value:.{digits}g}") for digits in range(6, 10))
+    return next((one for one in shorter if _as_float(one) == packed), value)
+
+
+def _as_float(value: float) -> bytes | None:
+    try:
+        return struct.pack("f", value)
+    except OverflowError:  # the largest FLOAT, rounded up to fewer digits
+        return None
 
 
 @contextmanager

@@ -13,8 +13,8 @@ import pytest
 
 from schemasync.core.ports import RegisteredSchema, Registry
 from schemasync.errors import RegistryError
-from schemasync.io.registry_file import FileRegistry
-from schemasync.io.registry_http import HttpRegistry
+from schemasync.io.registry.file import FileRegistry
+from schemasync.io.registry.http import HttpRegistry
 from tests.io.http_registry_server import RegistryServer
 from tests.twins.registry import MemoryRegistry, Reference
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from schemasync.core.ports import RegisteredSchema
 from schemasync.errors import RegistryError
-from schemasync.io.registry_file import FileRegistry
+from schemasync.io.registry.file import FileRegistry
 
 ADDRESS = {"type": "record", "name": "Address", "namespace": "shop", "fields": [{"name": "city", "type": "string"}]}
 PERSON = {"type": "record", "name": "shop.Person", "fields": [{"name": "homes", "type": ["null", "Address"]}]}

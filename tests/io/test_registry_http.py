@@ -19,11 +19,11 @@ import trustme
 from cryptography.hazmat.primitives import serialization
 
 from schemasync.errors import RegistryError, RegistryUnavailableError, SchemasyncError, UsageError
-from schemasync.io import registry_http
-from schemasync.io.registry_http import BasicAuth, BearerAuth, HttpRegistry, redact_url
+from schemasync.io.registry import http
+from schemasync.io.registry.auth import NO_AUTH, Auth, BasicAuth, BearerAuth
+from schemasync.io.registry.endpoint import URL_FIX, endpoints_of, redact_url
+from schemasync.io.registry.http import HttpRegistry
 from tests.io.http_registry_server import HANG_UP, HTML, Canned, RegistryServer, error
-
-URL_FIX = registry_http.URL_FIX
 
 
 @pytest.fixture(autouse=True)
@@ -173,13 +173,13 @@ def test_a_redirect_is_not_followed(server: RegistryServer, connect: Connect) ->
 @pytest.mark.parametrize(
     ("auth", "fix"),
     [
-        (registry_http.NO_AUTH, "Set registry.auth (basic, bearer or mtls): no user or token is configured."),
+        (NO_AUTH, "Set registry.auth (basic, bearer or mtls): no user or token is configured."),
         (BasicAuth(username="u", password="wr0ng"), "Check username and password in registry.auth.basic"),
         (BearerAuth(token="wr0ng"), "Check the token in registry.auth.bearer: it may have expired."),
     ],
 )
 def test_a_401_is_final_and_says_which_setting_to_look_at(
-    server: RegistryServer, connect: Connect, auth: registry_http.Auth, fix: str
+    server: RegistryServer, connect: Connect, auth: Auth, fix: str
 ) -> None:
     server.authorization = "Bearer right"
     message = failure(connect(server.url, auth=auth).subjects)
@@ -500,7 +500,7 @@ def test_a_schema_is_asked_for_once(server: RegistryServer, connect: Connect) ->
 def test_only_so_many_schemas_are_kept(
     server: RegistryServer, connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(registry_http, "CACHED_VERSIONS", 2)
+    monkeypatch.setattr(http, "CACHED_VERSIONS", 2)
     for version in (2, 3):
         server.add("s", version)
     registry = connect(server.url)
@@ -516,6 +516,13 @@ def test_a_version_that_a_follower_does_not_have_yet_is_asked_for_again(
     naps = Naps()
     registry = connect(server.url, backoff=1, sleep=naps, random=lambda: 1.0)
     assert (registry.schema("s", 1).version, naps) == (1, [1.0, 2.0, 4.0])
+
+
+def test_the_wait_for_a_follower_is_ours_alone(server: RegistryServer, connect: Connect) -> None:
+    server.faults.append(Canned(status=404, body='{"error_code": 40402}', headers={"Retry-After": "7"}))
+    naps = Naps()
+    connect(server.url, backoff=1, sleep=naps, random=lambda: 1.0).schema("s", 1)
+    assert naps == [1.0]
 
 
 def test_a_version_that_stays_missing_is_an_error_in_the_end(server: RegistryServer, connect: Connect) -> None:
@@ -702,7 +709,5 @@ def test_an_encrypted_key_is_a_wrong_configuration_and_asks_nobody(
 
 
 def test_an_ipv6_address_and_standard_ports_are_named_as_people_write_them() -> None:
-    endpoints = [
-        registry_http._endpoint(url, registry_http.NO_AUTH) for url in ("http://[::1]:81", "https://h", "http://h")
-    ]
+    endpoints = endpoints_of(("http://[::1]:81", "https://h", "http://h"), NO_AUTH)
     assert [endpoint.host for endpoint in endpoints] == ["[::1]:81", "h:443", "h:80"]

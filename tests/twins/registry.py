@@ -6,17 +6,15 @@ with ``register`` and ``delete``; ``fail_with`` makes every question raise.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from schemasync.core import references as walk
 from schemasync.core.ports import RegisteredSchema
 from schemasync.errors import RegistryError, SchemasyncError
 
 Reference = tuple[str, str, int]
 """(name, subject, version)."""
-
-Key = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,16 +66,7 @@ class MemoryRegistry:
 
     def schema(self, subject: str, version: int) -> RegisteredSchema:
         self._answer_or_fail()
-        held = self._find((subject, version))
-        texts: dict[str, str] = {}
-        self._follow(held, ((subject, version),), texts, {})
-        return RegisteredSchema(
-            subject=subject,
-            version=version,
-            schema_id=held.schema_id,
-            text=held.text,
-            references=tuple(texts.values()),
-        )
+        return walk.resolve(subject, version, self._fetch)
 
     def newest_id(self) -> int | None:
         self._answer_or_fail()
@@ -87,23 +76,12 @@ class MemoryRegistry:
         if self.fail_with:
             raise self.fail_with
 
-    def _find(self, key: Key) -> _Held:
-        held = self._held.get(key[0], {}).get(key[1])
+    def _fetch(self, trail: walk.Trail) -> walk.HeldSchema:
+        subject, version = trail[-1]
+        held = self._held.get(subject, {}).get(version)
         if held is None:
-            raise RegistryError(f"there is no version {key[1]} of subject '{key[0]}'")
+            raise RegistryError(f"there is no version {version} of subject '{subject}'")
         if held.kind != "AVRO":
             raise RegistryError(f"this is a schema of type {held.kind}, and only Avro is supported")
-        return held
-
-    def _follow(self, held: _Held, path: tuple[Key, ...], texts: dict[str, str], named: dict[str, str]) -> None:
-        for name, subject, version in held.references:
-            key = (subject, version)
-            trail = " -> ".join(f"{one} version {number}" for one, number in (*path, key))
-            if key in path:
-                raise RegistryError("the references of a schema lead back to it", where=trail)
-            found = self._find(key)
-            self._follow(found, (*path, key), texts, named)
-            content = json.dumps(json.loads(found.text), sort_keys=True)
-            texts.setdefault(content, found.text)
-            if named.setdefault(name, content) != content:
-                raise RegistryError(f"the reference '{name}' stands for two different schemas", where=trail)
+        references = tuple(walk.Reference(name=name, key=(to, number)) for name, to, number in held.references)
+        return walk.HeldSchema(schema_id=held.schema_id, text=held.text, references=references)

@@ -1,0 +1,94 @@
+"""Telling of schema changes without ever being held up or stopped by whoever wants to know.
+
+Used by `schemasync.app.watching`. Each receiver has a queue of its own: one that fails is left alone for a while, gets
+a bounded number of tries per event, and takes nothing from the others.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from schemasync.core.events import SchemaEvent
+from schemasync.core.ports import Notifier
+from schemasync.core.watching import Backoff
+
+TRIES: Final = 5
+"""How often one event is offered to one receiver, whose own retries come on top."""
+
+MOST_WAITING: Final = 1000
+"""Events that wait for one receiver; beyond it the oldest are given up."""
+
+PATIENCE_MS: Final = 600_000
+"""Longest pause between two tries of a receiver that fails."""
+
+_log: Final = logging.getLogger("schemasync.watch")
+
+
+@dataclass(slots=True)
+class _Queue:
+    notifier: Notifier
+    events: deque[SchemaEvent] = field(default_factory=deque)
+    tries: int = 0
+    backoff: Backoff = field(default_factory=Backoff)
+
+
+class Outbox:
+    """Events on their way to all receivers. ``first_ms`` is the pause after a first failure; ``draw`` is random."""
+
+    def __init__(self, notifiers: Sequence[Notifier], *, first_ms: int, draw: Callable[[], float]) -> None:
+        self._queues = [_Queue(notifier) for notifier in notifiers]
+        self._first_ms = first_ms
+        self._draw = draw
+
+    @property
+    def waiting(self) -> int:
+        """How many deliveries are still to be made."""
+        return sum(len(queue.events) for queue in self._queues)
+
+    def post(self, event: SchemaEvent, *, now_ms: int) -> None:
+        """Take one event for all receivers, and deliver what can be delivered now."""
+        for queue in self._queues:
+            queue.events.append(event)
+            if len(queue.events) > MOST_WAITING:
+                _give_up(queue, "too many events wait for this receiver")
+        self.deliver(now_ms=now_ms)
+
+    def deliver(self, *, now_ms: int) -> None:
+        """Offer waiting events to all receivers that are not left alone for now. Never raises."""
+        for queue in self._queues:
+            while queue.events and not queue.backoff.waits(now_ms):
+                self._offer(queue, now_ms)
+
+    def _offer(self, queue: _Queue, now_ms: int) -> None:
+        event = queue.events[0]
+        try:
+            queue.notifier.send(event)
+        except Exception as error:
+            # Whatever is wrong with a receiver, known (NotificationError) or not, is no reason to stop watching.
+            queue.tries += 1
+            queue.backoff = queue.backoff.failed(
+                now_ms=now_ms, first_ms=self._first_ms, longest_ms=PATIENCE_MS, draw=self._draw()
+            )
+            if queue.tries >= TRIES:
+                _give_up(queue, str(error))
+            else:
+                _log.warning("%s; it is tried again", error, extra={"table": event.table, "event": event.id})
+        else:
+            queue.events.popleft()
+            queue.tries, queue.backoff = 0, Backoff()
+
+
+def _give_up(queue: _Queue, why: str) -> None:
+    event = queue.events.popleft()
+    queue.tries = 0
+    _log.error(
+        "event %s of table %s is given up: %s",
+        event.id,
+        event.table,
+        why,
+        extra={"table": event.table, "event": event.id},
+    )

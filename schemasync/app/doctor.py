@@ -1,0 +1,324 @@
+"""Checks of everything that has to be right before schemasync can work, and what to do about each.
+
+Called by `schemasync doctor`. A check that fails never stops the others; those that cannot say anything without it
+are skipped. What is written (a probe file, ``.schemasync``) is what every command would write, and removed again.
+"""
+
+from __future__ import annotations
+
+import shutil
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from enum import Enum
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from schemasync.app.ddl_printing import from_text, print_ddl
+from schemasync.app.opening import open_registry, open_renderer
+from schemasync.app.workspace import Workspace
+from schemasync.core.config import Config
+from schemasync.core.mapping import Mapping as TableMapping
+from schemasync.core.mapping import map_subjects
+from schemasync.core.names import Dialect
+from schemasync.core.ports import Registry
+from schemasync.errors import SchemasyncError, StorageError
+from schemasync.io.config_file import LoadedConfig
+from schemasync.io.java import find_java
+from schemasync.io.lake import ArrowLake
+
+PYSPARK: Final = "4.1"
+"""The Spark that this version is made for."""
+
+GIB: Final = 1024**3
+LITTLE: Final = 1 * GIB
+"""Free bytes below which a warning is due; a compaction writes its table's base anew."""
+TOO_LITTLE: Final = GIB // 16
+
+INCOMPATIBLE: Final = "hive.metastore.disallow.incompatible.col.type.changes"
+
+TRAPS: Final = (
+    ("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS", "INT96 timestamps have no statistics"),
+    ("spark.sql.hive.convertMetastoreParquet", "true", "Hive's reader finds Parquet columns by position"),
+    ("spark.sql.parquet.binaryAsString", "false", "bytes would read as text"),
+    ("spark.sql.caseSensitive", "false", "the metastore does not tell State from state"),
+    ("spark.sql.files.ignoreCorruptFiles", "false", "a corrupt file would be missing rows, silently"),
+    ("spark.sql.files.ignoreMissingFiles", "false", "a missing file would be missing rows, silently"),
+)
+"""(setting, the value that Parquet tables need, what goes wrong with another): Spark 4.1's known traps."""
+
+_SAMPLE: Final = """{"type": "record", "name": "Sample", "fields": [
+  {"name": "id", "type": "long"}, {"name": "name", "type": ["null", "string"]},
+  {"name": "op", "type": "string"}, {"name": "ts_ms", "type": "long"}]}"""
+
+
+class Health(Enum):
+    """How a check ended; the value is what ``doctor --json`` prints."""
+
+    OK = "ok"
+    WARN = "warn"
+    FAIL = "fail"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One check: what was found, and what to do where it is not ok."""
+
+    name: str
+    health: Health
+    detail: str
+    fix: str = ""
+
+    def to_json(self) -> dict[str, str]:
+        """Return ``{"check", "status": "ok|warn|fail|skipped", "detail", "fix"}``."""
+        return {"check": self.name, "status": self.health.value, "detail": self.detail, "fix": self.fix}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """All checks, in the order in which they were made."""
+
+    checks: tuple[Check, ...]
+
+    @property
+    def healthy(self) -> bool:
+        """Tell whether nothing failed; warnings do not count."""
+        return all(check.health is not Health.FAIL for check in self.checks)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return ``{"healthy": true, "checks": [...]}``."""
+        return {"healthy": self.healthy, "checks": [check.to_json() for check in self.checks]}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What is examined: how to load the configuration and open the world, and how much room a directory has."""
+
+    load: Callable[[], LoadedConfig]
+    environ: Mapping[str, str]
+    open_workspace: Callable[[Config], AbstractContextManager[Workspace]]
+    open_registry: Callable[[Config], Registry] = open_registry
+    free_bytes: Callable[[Path], int] = lambda directory: shutil.disk_usage(directory).free
+
+
+def examine(around: Surroundings) -> Report:
+    """Make all checks."""
+    return Report(checks=tuple(_checks(around)))
+
+
+def _checks(around: Surroundings) -> Iterator[Check]:
+    loaded: list[LoadedConfig] = []
+    yield _made("config", lambda: _config(around, loaded))
+    config = loaded[0].config if loaded else None
+    java = _made("java", lambda: _java(around, config))
+    yield java
+    yield _made("pyspark", _pyspark)
+    if config is None:
+        names = ("templates", "registry", "tables", "storage", "disk", *_SPARK_CHECKS)
+        yield from (_skipped(name, "config") for name in names)
+        return
+    yield _made("templates", lambda: _templates(config))
+    yield from _world(around, config)
+    if java.health is Health.FAIL:
+        yield from (_skipped(name, "java") for name in _SPARK_CHECKS)
+        return
+    yield from _spark(around, config)
+
+
+def _made(name: str, probe: Callable[[], Check]) -> Check:
+    try:
+        return probe()
+    except SchemasyncError as error:
+        return _failed(name, error)
+
+
+def _failed(name: str, error: SchemasyncError) -> Check:
+    detail = ": ".join(part for part in (error.where, error.what, error.why) if part)
+    return Check(name=name, health=Health.FAIL, detail=detail, fix=error.fix)
+
+
+def _ok(name: str, detail: str) -> Check:
+    return Check(name=name, health=Health.OK, detail=detail)
+
+
+def _skipped(name: str, needed: str) -> Check:
+    return Check(name=name, health=Health.SKIPPED, detail=f"needs {needed}", fix=f"See {needed}.")
+
+
+def _config(around: Surroundings, loaded: list[LoadedConfig]) -> Check:
+    loaded.append(around.load())
+    return _ok("config", str(loaded[0].path))
+
+
+def _java(around: Surroundings, config: Config | None) -> Check:
+    with TemporaryDirectory() as scratch:
+        cache = Path(config.metastore.dir) / "java" if config else Path(scratch)
+        java = find_java(around.environ, cache_dir=cache)
+    return _ok("java", f"Java {java.version} from {java.source} ({java.home})")
+
+
+def _pyspark() -> Check:
+    try:
+        found = version("pyspark")
+    except PackageNotFoundError:  # pragma: no cover - a dependency of this package
+        return Check(name="pyspark", health=Health.FAIL, detail="not installed", fix="pip install schemasync")
+    if found.startswith(f"{PYSPARK}."):
+        return _ok("pyspark", found)
+    fix = f"Install pyspark {PYSPARK}: pip install 'pyspark=={PYSPARK}.*'"
+    return Check(name="pyspark", health=Health.WARN, detail=f"{found}, made for {PYSPARK}", fix=fix)
+
+
+def _templates(config: Config) -> Check:
+    renderer = open_renderer(config)
+    source = from_text(config, "schemasync.doctor-value", _SAMPLE, keys=("id",))
+    made = [s for dialect in Dialect for s in print_ddl(source, renderer, dialect=dialect).statements]
+    whose = f", with overrides from {config.templates}" if config.templates else ""
+    return _ok("templates", f"{len(made)} statements in {len(Dialect)} dialects{whose}")
+
+
+def _world(around: Surroundings, config: Config) -> Iterator[Check]:
+    """Check what lies outside of Spark: the registry, which tables it makes, where they lie."""
+    mapping: TableMapping | None = None
+    try:
+        mapping = map_subjects(around.open_registry(config).subjects(), config)
+        yield _registry(config, mapping)
+        yield _tables(mapping)
+    except SchemasyncError as error:
+        yield _failed("registry", error)
+        yield _skipped("tables", "registry")
+    locations = _locations(config, mapping)
+    yield _made("storage", lambda: _storage(locations))
+    yield _made("disk", lambda: _disk(around, config, locations))
+
+
+def _registry(config: Config, mapping: TableMapping) -> Check:
+    auth = config.registry.auth
+    given = [name for name in ("basic", "bearer", "mtls") if getattr(auth, name) is not None]
+    known = len(mapping.targets) + len(mapping.skipped)
+    detail = f"{config.registry.url} answers, with {' and '.join(given) or 'no'} authentication"
+    if known:
+        return _ok("registry", detail)
+    fix = "Check tables: in the configuration, and whether this user may see the subjects."
+    return Check(name="registry", health=Health.WARN, detail=f"{detail}; it has no subjects for us", fix=fix)
+
+
+def _tables(mapping: TableMapping) -> Check:
+    if mapping.problems:
+        detail = "; ".join(problem.what for problem in mapping.problems)
+        return Check(name="tables", health=Health.FAIL, detail=detail, fix=mapping.problems[0].fix)
+    if mapping.missing:
+        names = ", ".join(target.subject for target in mapping.missing)
+        fix = "Check the subjects' names in tables:, and this user's rights."
+        return Check(name="tables", health=Health.WARN, detail=f"the registry does not have {names}", fix=fix)
+    return _ok("tables", f"{len(mapping.targets)} tables: {', '.join(t.table for t in mapping.targets)}".rstrip(": "))
+
+
+def _locations(config: Config, mapping: TableMapping | None) -> tuple[str, ...]:
+    """Return where tables lie; where none is known, the directory that the default location begins with."""
+    targets = (*mapping.targets, *mapping.missing) if mapping else ()
+    default = config.defaults.location.split("{", 1)[0].rpartition("/")[0]
+    return tuple(sorted({target.location for target in targets})) or (default,)
+
+
+def _local(location: str) -> Path | None:
+    """Return the nearest existing place on the way to a local location, None where it is elsewhere."""
+    parts = urlsplit(location)
+    if parts.scheme not in {"", "file"}:
+        return None
+    place = Path(parts.path)
+    while not place.exists():
+        place = place.parent
+    return place
+
+
+def _storage(locations: Sequence[str]) -> Check:
+    places = sorted({str(_local(location) or location) for location in locations})
+    for place in places:
+        _probe(place)
+    return _ok("storage", f"{len(locations)} locations can be written, tried in {', '.join(places)}")
+
+
+def _probe(place: str) -> None:
+    if Path(place).is_file():
+        fix = "Move the file, or change location:."
+        raise StorageError("a file stands where a directory is needed", where=place, fix=fix)
+    lake = ArrowLake(place)
+    name = f"_schemasync-doctor-{uuid.uuid4().hex}"
+    lake.create(name, b"")
+    lake.delete(name)
+
+
+def _disk(around: Surroundings, config: Config, locations: Sequence[str]) -> Check:
+    places = {place for location in (*locations, config.metastore.dir) if (place := _local(location))}
+    free = {place: around.free_bytes(place) for place in sorted(places)}
+    least = min(free, key=lambda place: free[place])
+    detail = f"{free[least] / GIB:.1f} GiB are free at {least}"
+    if free[least] >= LITTLE:
+        return _ok("disk", detail)
+    health = Health.FAIL if free[least] < TOO_LITTLE else Health.WARN
+    return Check(name="disk", health=health, detail=detail, fix="A compaction writes the base anew: free some space.")
+
+
+_SPARK_CHECKS: Final = ("spark", "metastore", "column_types", "time_zone", "parquet")
+
+
+def _spark(around: Surroundings, config: Config) -> Iterator[Check]:
+    try:
+        with around.open_workspace(config) as workspace:
+            yield _made("spark", lambda: _starts(config, workspace))
+            yield _made("metastore", lambda: _metastore(config, workspace))
+            yield _made("column_types", lambda: _column_types(workspace))
+            yield _made("time_zone", lambda: _time_zone(workspace))
+            yield _made("parquet", lambda: _parquet(workspace))
+    except SchemasyncError as error:
+        yield _failed("spark", error)
+        yield from (_skipped(name, "spark") for name in _SPARK_CHECKS[1:])
+
+
+def _starts(config: Config, workspace: Workspace) -> Check:
+    row = workspace.sql.query("SELECT version()").rows[0]
+    return _ok("spark", f"Spark {str(row[0]).split(' ', maxsplit=1)[0]} at {config.spark.master}")
+
+
+def _metastore(config: Config, workspace: Workspace) -> Check:
+    names = workspace.metastore.names(config.defaults.database, "*")
+    kind = config.metastore
+    where = kind.dir if kind.kind == "embedded" else kind.uri
+    return _ok("metastore", f"{kind.kind} at {where}; {config.defaults.database} has {len(names)} tables and views")
+
+
+def _column_types(workspace: Workspace) -> Check:
+    if workspace.metastore.setting(INCOMPATIBLE, "true").lower() == "false":
+        return _ok("column_types", f"{INCOMPATIBLE} is false")
+    return Check(
+        name="column_types",
+        health=Health.WARN,
+        detail=f"{INCOMPATIBLE} is true: apply cannot repair columns whose type was altered by hand",
+        fix="Set it to false in the metastore's hive-site.xml.",
+    )
+
+
+def _time_zone(workspace: Workspace) -> Check:
+    found = str(workspace.sql.query("SELECT current_timezone()").rows[0][0])
+    if found in {"UTC", "Etc/UTC", "GMT", "Z"}:
+        return _ok("time_zone", f"the session's is {found}")
+    detail = f"the session's is {found}: timestamps in results would not be what Debezium sent"
+    fix = "Remove spark.sql.session.timeZone from spark: {conf: ...}."
+    return Check(name="time_zone", health=Health.FAIL, detail=detail, fix=fix)
+
+
+def _parquet(workspace: Workspace) -> Check:
+    wrong = [
+        f"{key} is {value}, so {why}"
+        for key, wanted, why in TRAPS
+        if (value := str(workspace.sql.query(f"SET {key}").rows[0][1])).lower() not in {wanted.lower(), "<undefined>"}
+    ]
+    if not wrong:
+        return _ok("parquet", f"{len(TRAPS)} settings are as Parquet tables need them")
+    fix = "Remove these settings from spark: {conf: ...}."
+    return Check(name="parquet", health=Health.WARN, detail="; ".join(wrong), fix=fix)

@@ -1,0 +1,81 @@
+"""What `import schemasync` offers programs: plan, apply and compact, each one call from a configuration to a result.
+
+Opens what the command line would open, and closes it again; with a Spark session of the caller's own it uses that and
+leaves it running.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from schemasync.app import applying, compacting, planning
+from schemasync.app.applying import ApplyResult
+from schemasync.app.compacting import CompactResult
+from schemasync.app.opening import open_workspace, workspace_of
+from schemasync.app.planning import Plan
+from schemasync.app.workspace import Workspace
+from schemasync.core.config import Config
+from schemasync.io.config_file import load_config, resolve
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Configured = Config | str | Path | None
+"""A `Config` (its relative paths start at the working directory), a file, or None: the file that commands would use."""
+
+
+def plan(config: Configured = None, tables: Sequence[str] = (), *, spark: SparkSession | None = None) -> Plan:
+    """Say what `apply` would do with the named tables, all where none is named; nothing is changed.
+
+    ``spark`` is a session to use; without one Spark is started and stopped again.
+
+    Raises:
+        SchemasyncError: the configuration is wrong, or the registry or Spark does not answer.
+    """
+    with _opened(config, spark, "plan") as workspace:
+        return planning.plan(workspace, tables)
+
+
+def apply(config: Configured = None, tables: Sequence[str] = (), *, spark: SparkSession | None = None) -> ApplyResult:
+    """Bring the named tables to what the registry says, and admit what landed.
+
+    A table that fails carries its error in the result; the others went on.
+
+    Raises:
+        SchemasyncError: the configuration is wrong, or the registry or Spark does not answer.
+    """
+    with _opened(config, spark, "apply") as workspace:
+        return applying.apply(workspace, tables)
+
+
+def compact(
+    config: Configured = None, tables: Sequence[str] = (), *, dry_run: bool = False, spark: SparkSession | None = None
+) -> CompactResult:
+    """Apply, then fold what was admitted into the base; a dry run only says what it would fold.
+
+    Raises:
+        SchemasyncError: the configuration is wrong, or the registry or Spark does not answer.
+    """
+    with _opened(config, spark, "compact") as workspace:
+        return compacting.compact(workspace, tables, dry_run=dry_run)
+
+
+@contextmanager
+def _opened(config: Configured, spark: SparkSession | None, purpose: str) -> Iterator[Workspace]:
+    complete = _complete(config)
+    if spark is not None:
+        yield workspace_of(complete, spark)
+        return
+    with open_workspace(complete, environ=os.environ, purpose=f"schemasync.{purpose}") as workspace:
+        yield workspace
+
+
+def _complete(config: Configured) -> Config:
+    if isinstance(config, Config):
+        return resolve(config, Path.cwd())
+    path = None if config is None else Path(config)
+    return load_config(path, environ=os.environ, cwd=Path.cwd()).config

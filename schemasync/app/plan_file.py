@@ -1,0 +1,66 @@
+"""Plans kept in files, between `schemasync plan --out FILE` and `schemasync apply --plan FILE`.
+
+The file is what ``plan --json`` prints: people can read it, review can approve it, and apply only trusts its
+fingerprints. A file that was edited, cut off or made by something else is refused, never half applied.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from schemasync.app.planning import Plan
+from schemasync.core.plan import fingerprint
+from schemasync.errors import UsageError
+
+
+def plan_json(plan: Plan) -> dict[str, Any]:
+    """Return what ``plan --json`` prints: the plan, each table's fingerprint, and the configuration's problems."""
+    document = plan.to_json()
+    tables = zip(document["tables"], plan.tables, strict=True)
+    return {
+        **document,
+        "tables": [{**shown, "fingerprint": table.fingerprint} for shown, table in tables],
+        "problems": [str(problem) for problem in plan.problems],
+    }
+
+
+def write_plan(plan: Plan, file: Path) -> None:
+    """Keep a plan.
+
+    Raises:
+        UsageError: the file cannot be written.
+    """
+    try:
+        file.write_text(json.dumps(plan_json(plan), indent=2) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise UsageError(
+            "the plan cannot be written", where=f"--out {file}", why=error.strerror or "", fix="Check the path."
+        ) from error
+
+
+def read_plan(file: Path) -> Mapping[str, str]:
+    """Return table -> fingerprint of a kept plan.
+
+    Raises:
+        UsageError: there is no such file, it is not a plan of ours, or it was changed.
+    """
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise _refused(file, "the plan cannot be read", getattr(error, "strerror", None) or str(error)) from error
+    try:
+        raw = json.loads(text)
+        found = [(str(table["table"]), str(table["fingerprint"])) for table in raw["tables"]]
+        whole = raw["fingerprint"]
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise _refused(file, "this is not a plan", "it is no JSON that `schemasync plan` wrote") from error
+    if whole != fingerprint([one for _, one in found]) or len(dict(found)) < len(found):
+        raise _refused(file, "this plan was changed after it was made", "its fingerprints do not belong together")
+    return dict(found)
+
+
+def _refused(file: Path, what: str, why: str) -> UsageError:
+    return UsageError(what, where=f"--plan {file}", why=why, fix=f"Make one: schemasync plan --out {file.name}")

@@ -1,0 +1,206 @@
+"""How the tables stand: versions, state, what waits, what is held, and where reality drifted. Reads only.
+
+Built from the same look as plan, so both always agree. *Drift* means that the table does not show what the registry
+has, or that the metastore's table or view is not as schemasync made it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from schemasync.app.inspecting import look_at, map_tables, select
+from schemasync.app.planning import TablePlan, plan_table
+from schemasync.app.retiring import retirement
+from schemasync.app.workspace import Workspace
+from schemasync.core.compaction import Retirement
+from schemasync.core.describe import diagnostic_json
+from schemasync.core.diagnostics import Diagnostic, Severity, diagnose
+from schemasync.core.manifest import Manifest, Segment
+from schemasync.core.mapping import TableTarget
+from schemasync.core.names import parse_hour
+from schemasync.core.policy import Verdict
+from schemasync.core.ports import FileInfo
+from schemasync.errors import SchemasyncError, UsageError
+
+DRIFT: Final = frozenset({"SS202", "SS203", "SS204", "SS205"})
+"""Diagnostics that say that the metastore is not as schemasync left it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableStatus:
+    """How one table stands. ``manifest`` is None where there is no table of ours yet.
+
+    ``pending`` are landed files that are not admitted, ``waiting`` those of them that cannot be yet; ``now_ms`` is
+    when this was looked at.
+    """
+
+    plan: TablePlan
+    manifest: Manifest | None
+    pending: tuple[FileInfo, ...]
+    waiting: int
+    due: Retirement
+    now_ms: int
+    diagnostics: tuple[Diagnostic, ...]
+
+    @property
+    def target(self) -> TableTarget:
+        """The table."""
+        return self.plan.target
+
+    @property
+    def held(self) -> bool:
+        """Tell whether something about the table waits for a person."""
+        return self.plan.verdict is Verdict.HOLD or any(
+            d.severity is Severity.ERROR and d.code not in DRIFT for d in self.diagnostics
+        )
+
+    @property
+    def drift(self) -> tuple[str, ...]:
+        """Say what does not agree, one sentence each; empty where all does."""
+        return tuple(self._drift())
+
+    def _drift(self) -> Iterator[str]:
+        current, desired = self.plan.current_version, self.plan.desired_version
+        if current is None and desired is not None:
+            yield f"the registry is at version {desired}, the table is not there"
+        elif current != desired and desired is not None:
+            yield f"the registry is at version {desired}, the table at {current}"
+        yield from (f"{d.code}: {d.message}" for d in self.diagnostics if d.code in DRIFT)
+
+    @property
+    def oldest_hour(self) -> str | None:
+        """The oldest hour (yyyyMMddHH) that files wait in."""
+        directories = (f.path.rpartition("/")[0] for f in self.pending)
+        hours = (parse_hour(self.target.increments, directory) for directory in directories)
+        return min((hour for hour in hours if hour), default=None)
+
+    @property
+    def lag_s(self) -> float | None:
+        """Seconds since the oldest waiting file was written; None where none waits."""
+        oldest = min((f.modified_ms for f in self.pending), default=None)
+        return None if oldest is None else max(0.0, (self.now_ms - oldest) / 1000)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the table's part of ``status --json``.
+
+        ::
+
+        {"table", "subject", "current_version", "desired_version",     versions are None where there is none
+         "verdict", "held", "drift": ["..."],                           drift: sentences
+         "state": "000001-0002", "generation": 1,                       None where there is no table
+         "segments": {"base": {"segments", "rows", "bytes"}, "delta": {"segments", "rows", "bytes"}},
+         "pending": {"files", "bytes", "oldest_hour": "2026112000", "waiting"},
+         "lag": {"versions", "seconds"},                                seconds: None where nothing waits
+         "to_retire": {"partitions", "directories", "files"},           what is due now
+         "diagnostics": [{"code", "severity", "message", "fix"}]}
+        """
+        current, desired = self.plan.current_version, self.plan.desired_version
+        lag = self.lag_s
+        return {
+            "table": self.target.table,
+            "subject": self.target.subject,
+            "current_version": current,
+            "desired_version": desired,
+            "verdict": self.plan.verdict.value,
+            "held": self.held,
+            "drift": list(self.drift),
+            "state": str(self.manifest.state) if self.manifest else None,
+            "generation": self.manifest.state.generation if self.manifest else None,
+            "segments": {
+                "base": _sizes(self.manifest.base if self.manifest else ()),
+                "delta": _sizes(self.manifest.deltas if self.manifest else ()),
+            },
+            "pending": {
+                "files": len(self.pending),
+                "bytes": sum(f.bytes for f in self.pending),
+                "oldest_hour": self.oldest_hour,
+                "waiting": self.waiting,
+            },
+            "lag": {
+                "versions": (desired or 0) - (current or 0),
+                "seconds": None if lag is None else round(lag, 3),
+            },
+            "to_retire": {
+                "partitions": len(self.due.partitions),
+                "directories": len(self.due.directories),
+                "files": len(self.due.sink_files),
+            },
+            "diagnostics": [diagnostic_json(d) for d in self.diagnostics],
+        }
+
+
+def _sizes(segments: Sequence[Segment]) -> dict[str, int]:
+    return {
+        "segments": len(segments),
+        "rows": sum(s.rows for s in segments),
+        "bytes": sum(s.bytes for s in segments),
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """How all tables stand, and what in the configuration stands in the way."""
+
+    tables: tuple[TableStatus, ...]
+    problems: tuple[UsageError, ...] = ()
+
+    @property
+    def drifted(self) -> bool:
+        """Tell whether any table drifted."""
+        return any(table.drift for table in self.tables)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return ``{"tables": [...], "problems": ["..."]}``, the tables as `TableStatus.to_json` says."""
+        return {"tables": [t.to_json() for t in self.tables], "problems": [str(p) for p in self.problems]}
+
+
+def status(workspace: Workspace, names: Sequence[str] = ()) -> Status:
+    """Say how the named tables stand, all where none is named.
+
+    Raises:
+        UsageError: a name is no configured table.
+        RegistryUnavailableError: the registry does not answer.
+    """
+    mapping = map_tables(workspace)
+    targets = select(mapping, names)
+    return Status(tables=tuple(table_status(workspace, t) for t in targets), problems=mapping.problems)
+
+
+def table_status(workspace: Workspace, target: TableTarget) -> TableStatus:
+    """Say how one table stands."""
+    plan = plan_table(workspace, target)
+    found = plan.view
+    manifest = found.manifest if found else None
+    pending = found.pending if found else ()
+    waiting, findings = _files(workspace, plan, pending)
+    now = workspace.now_ms()
+    return TableStatus(
+        plan=plan,
+        manifest=manifest,
+        pending=pending,
+        waiting=waiting,
+        due=retirement(target, manifest, now_ms=now) if manifest else Retirement(),
+        now_ms=now,
+        diagnostics=(*plan.diagnostics, *_view_drift(plan), *findings),
+    )
+
+
+def _files(workspace: Workspace, plan: TablePlan, pending: tuple[FileInfo, ...]) -> tuple[int, tuple[Diagnostic, ...]]:
+    """Say how many landed files cannot be admitted by the next apply, and why."""
+    shape = plan.view.decision.effective if plan.view else None
+    if shape is None or not pending:
+        return 0, ()
+    try:
+        landed = look_at(workspace, shape, plan.target, pending)
+    except SchemasyncError as error:
+        return len(pending), (diagnose("SS301", str(error)),)
+    return len(pending) - len(landed.ready), landed.findings
+
+
+def _view_drift(plan: TablePlan) -> Iterator[Diagnostic]:
+    """Notice a view that is not as this state needs it, though the table's version did not move."""
+    same = plan.current_version is not None and plan.current_version == plan.desired_version
+    if same and not plan.changes and any(step.kind == "replace_view" for step in plan.steps):
+        yield diagnose("SS203", f"{plan.target.database}.{plan.target.view} is missing or was replaced")

@@ -1,0 +1,218 @@
+"""One table under watch: when it is looked at, what is done then, and what is remembered of it until the next tick.
+
+Used by `schemasync.app.watching`. A failure stays with its table: it is logged, counted, and tried again ever more
+seldom. Only a registry that does not answer is passed on, because then nothing can be said about any table.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Final
+
+from schemasync.app.announcing import Outbox
+from schemasync.app.applying import Applied, apply_table
+from schemasync.app.compacting import compact_table
+from schemasync.app.inspecting import pending_files
+from schemasync.app.planning import TablePlan
+from schemasync.app.retiring import retire
+from schemasync.app.watched import WatchedTable, outcome_of, seen_of
+from schemasync.app.workspace import Workspace
+from schemasync.core.manifest import Manifest
+from schemasync.core.mapping import TableTarget
+from schemasync.core.news import Seen, Told, news
+from schemasync.core.plan import Shape
+from schemasync.core.policy import Verdict
+from schemasync.core.ports import FileInfo
+from schemasync.core.watching import (
+    TABLE_PATIENCE_MS,
+    Backoff,
+    Listed,
+    TableMemory,
+    cleanup_due_ms,
+    fold_due_ms,
+    is_safe,
+)
+from schemasync.errors import RegistryUnavailableError, SchemasyncError
+from schemasync.io.status_server import TableStatus
+
+_log: Final = logging.getLogger("schemasync.watch")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Upkeep:
+    """A table as apply left it, and what its files may need now or later."""
+
+    applied: Applied
+    shape: Shape
+    manifest: Manifest
+
+    def fold_due_ms(self, now_ms: int) -> int | None:
+        """Return when a compaction is due, None where there is nothing to fold."""
+        rules, version = self.applied.target.compaction, self.shape.version.version
+        return fold_due_ms(self.manifest, rules=rules, schema_version=version, now_ms=now_ms)
+
+    def due_ms(self, now_ms: int) -> int | None:
+        """Return when a compaction or a cleaning up is due, None where nothing will be."""
+        due = (self.fold_due_ms(now_ms), cleanup_due_ms(self.manifest, rules=self.applied.target.compaction))
+        return min((d for d in due if d is not None), default=None)
+
+
+class TendedTable:
+    """One table, its memory and its last outcome."""
+
+    def __init__(self, workspace: Workspace, target: TableTarget, outbox: Outbox, *, draw: Callable[[], float]) -> None:
+        self.target = target
+        self.outcome = WatchedTable(table=target.table, subject=target.subject)
+        self._workspace = workspace
+        self._settings = workspace.config.watch
+        self._outbox = outbox
+        self._draw = draw
+        self._memory = TableMemory()
+        self._told = Told()
+        self._upkeep: Upkeep | None = None
+        self._pending = 0
+        self._failures = 0
+
+    @property
+    def name(self) -> str:
+        """``database.table``."""
+        return table_name(self.target)
+
+    @property
+    def status(self) -> TableStatus:
+        """The table as the metrics show it."""
+        return TableStatus(
+            table=self.name,
+            held=self.outcome.held,
+            generation=self.outcome.generation,
+            pending_files=self._pending,
+            failures=self._failures,
+        )
+
+    def listed(self, target: TableTarget, listed: Listed, *, sweep: bool) -> None:
+        """Take note of what the registry lists for the table."""
+        self.target = target
+        self._memory = self._memory.listing(target, listed, sweep=sweep)
+
+    def look(self) -> None:
+        """Plan, apply and admit where anything asks for it.
+
+        Raises:
+            RegistryUnavailableError: the registry does not answer; the table is looked at when it does again.
+        """
+        now = self._workspace.now_ms()
+        self._upkeep = None
+        if self._memory.applying.waits(now):
+            return
+        try:
+            self._look(now)
+        except RegistryUnavailableError:
+            raise
+        except Exception as error:
+            self._memory = replace(self._memory, applying=self._failed(self._memory.applying, error))
+
+    def keep_up(self) -> None:
+        """Compact or clean up where the last look found it due; where that fails, admissions go on all the same."""
+        upkeep, self._upkeep = self._upkeep, None
+        if upkeep is None:
+            return
+        try:
+            self._compact_or_retire(upkeep)
+        except Exception as error:
+            backoff = self._failed(self._memory.folding, error)
+            self._memory = replace(self._memory, folding=backoff, due_ms=backoff.until_ms)
+        else:
+            # Look again at the next tick: what was just published may have made something else due.
+            self._memory = replace(self._memory, folding=Backoff(), due_ms=self._workspace.now_ms())
+
+    def _failed(self, backoff: Backoff, error: Exception) -> Backoff:
+        backoff = backoff.failed(
+            now_ms=self._workspace.now_ms(),
+            first_ms=self._settings.poll,
+            longest_ms=TABLE_PATIENCE_MS,
+            draw=self._draw(),
+        )
+        expected = isinstance(error, SchemasyncError)
+        text = str(error) if expected else f"{type(error).__name__}: {error}"
+        self._failures += 1
+        self.outcome = replace(self.outcome, failure=text)
+        extra = {"table": self.name, "failures": backoff.failures, "until_ms": backoff.until_ms}
+        _log.error("table %s failed: %s", self.name, text, extra=extra, exc_info=None if expected else error)
+        return backoff
+
+    def _look(self, now_ms: int) -> None:
+        landed = frozenset(pending_files(self._workspace, self.target, None))
+        self._pending = self._memory.pending(landed)
+        reason = self._memory.calls(landed, now_ms=now_ms)
+        if reason is None:
+            return
+        _log.debug("looking at table %s: %s", self.name, reason.value, extra={"table": self.name})
+        applied = apply_table(self._workspace, self.target, allowed=self._allowed)
+        if isinstance(applied.error, RegistryUnavailableError):
+            raise applied.error
+        refused = applied.plan.pending and not self._allowed(applied.plan)
+        if applied.plan.view is not None:
+            self._tell(seen_of(applied, self._memory.listed, refused=refused, mode=self._settings.apply))
+        if applied.error is not None:
+            raise applied.error
+        self.outcome = outcome_of(applied, held=applied.held or refused)
+        self._remember(applied, landed)
+
+    def _allowed(self, plan: TablePlan) -> bool:
+        match self._settings.apply:
+            case "auto":
+                return True
+            case "manual":
+                return False
+            case "safe":
+                return is_safe(plan.changes) and all(step.kind != "drop_table" for step in plan.steps)
+
+    def _tell(self, found: Seen) -> None:
+        now = self._workspace.now_ms()
+        events, self._told = news(self._told, found, time=datetime.fromtimestamp(now / 1000, UTC))
+        for event in events:
+            level = logging.WARNING if event.verdict == Verdict.HOLD.value else logging.INFO
+            text = "table %s: %s from version %s to %s"
+            extra = {"table": self.name, "event": event.id}
+            _log.log(level, text, self.name, event.verdict, event.from_version, event.to_version, extra=extra)
+            self._outbox.post(event, now_ms=now)
+
+    def _remember(self, applied: Applied, landed: frozenset[FileInfo]) -> None:
+        now = self._workspace.now_ms()
+        upkeep = _upkeep(applied)
+        due = upkeep.due_ms(now) if upkeep else None
+        if due is not None:
+            due = max(due, self._memory.folding.until_ms)
+        self._upkeep = upkeep if due is not None and due <= now else None
+        unfinished = any(d.code == "SS305" for d in applied.diagnostics)
+        self._memory = self._memory.looked_at(
+            landed, manifest=upkeep.manifest if upkeep else None, due_ms=now if unfinished else due
+        )
+        self._pending = self._memory.pending(landed)
+
+    def _compact_or_retire(self, upkeep: Upkeep) -> None:
+        now, applied = self._workspace.now_ms(), upkeep.applied
+        fold = upkeep.fold_due_ms(now)
+        if fold is not None and fold <= now:
+            compacted = compact_table(self._workspace, self.target, applied=applied)
+            if compacted.failure is not None:
+                raise compacted.failure
+            self.outcome = replace(self.outcome, compacted=compacted, generation=compacted.generation)
+            extra = {"table": self.name, "generation": compacted.generation}
+            _log.info("table %s is compacted: generation %s", self.name, compacted.generation, extra=extra)
+        elif applied.properties is not None:
+            retire(self._workspace, self.target, upkeep.shape, applied.properties, upkeep.manifest)
+
+
+def table_name(target: TableTarget) -> str:
+    """Return ``database.table``."""
+    return f"{target.database}.{target.table}"
+
+
+def _upkeep(applied: Applied) -> Upkeep | None:
+    if applied.admitted is None or applied.shape is None:
+        return None
+    return Upkeep(applied=applied, shape=applied.shape, manifest=applied.admitted.manifest)

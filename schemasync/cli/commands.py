@@ -1,0 +1,167 @@
+"""The commands of every day: plan, apply, compact, watch, status, sql.
+
+Each parses, calls one use case, hands its value to the renderer and returns the outcome's exit code.
+"""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+
+from schemasync.app import applying, compacting, planning, querying
+from schemasync.app import status as standing
+from schemasync.app.opening import open_notifiers
+from schemasync.app.plan_file import plan_json, read_plan, write_plan
+from schemasync.cli import outcomes, rendering
+from schemasync.cli.context import Call
+from schemasync.cli.options import global_options
+from schemasync.core.ports import Notifier
+from schemasync.errors import UsageError
+from schemasync.io.notify import LinesNotifier
+
+pass_call = click.make_pass_decorator(Call)
+tables_argument = click.argument("tables", nargs=-1, metavar="[TABLE]...")
+
+
+@click.command(short_help="Show what apply would do, and why.")
+@tables_argument
+@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Keep the plan, for apply --plan FILE.")
+@global_options
+@pass_call
+def plan(call: Call, tables: tuple[str, ...], out: Path | None) -> int:
+    """Show what apply would do, and why; nothing is changed.
+
+    Exits with 3 when a table can be created or changed, with 4 when only holds remain.
+    """
+    found = planning.plan(call.workspace("plan"), tables)
+    if out is not None:
+        write_plan(found, call.path(out))
+    call.answer(plan_json(found), rendering.plan_text(found))
+    _complain(call, found.problems)
+    return outcomes.plan_exit(found)
+
+
+@click.command(short_help="Do it, and admit what has landed.")
+@tables_argument
+@click.option(
+    "--plan",
+    "kept",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Apply a kept plan's tables; refuse where what it saw has moved.",
+)
+@global_options
+@pass_call
+def apply(call: Call, tables: tuple[str, ...], kept: Path | None) -> int:
+    """Create and change tables as plan shows, and admit what has landed.
+
+    Exits with 1 when a table failed, with 4 when one is held; the others are applied all the same.
+    """
+    if kept is not None and tables:
+        raise UsageError("a kept plan says which tables it is for", where="--plan", fix="Leave the tables out.")
+    expected = None if kept is None else read_plan(call.path(kept))
+    result = applying.apply(call.workspace("apply"), tables or tuple(expected or ()), expected=expected)
+    call.answer(result.to_json(), rendering.apply_text(result))
+    _complain(call, [table.error for table in result.tables if table.error])
+    _complain(call, result.problems)
+    return outcomes.apply_exit(result)
+
+
+@click.command(short_help="Fold the increments into the base.")
+@tables_argument
+@click.option("--minor", is_flag=True, help="Only merge increments with each other (not supported yet).")
+@click.option("--major", is_flag=True, help="Fold the increments into the base; the default.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be folded.")
+@global_options
+@pass_call
+def compact(call: Call, tables: tuple[str, ...], *, minor: bool, major: bool, dry_run: bool) -> int:
+    """Apply, then fold what was admitted into the base, and clean up what is due."""
+    if minor:
+        also = " and --major" if major else ""
+        raise UsageError(
+            f"--minor{also} is not supported yet", where="schemasync compact", fix="Leave it out: this folds all."
+        )
+    result = compacting.compact(call.workspace("compact"), tables, dry_run=dry_run)
+    call.answer(result.to_json(), rendering.compact_text(result, dry_run=dry_run))
+    _complain(call, [table.failure for table in result.tables if table.failure])
+    _complain(call, result.problems)
+    return outcomes.compact_exit(result)
+
+
+@click.command(short_help="Show versions, state, holds and drift.")
+@tables_argument
+@global_options
+@pass_call
+def status(call: Call, tables: tuple[str, ...]) -> int:
+    """Show versions, state, what waits, what is held, and drift; nothing is changed.
+
+    Exits with 3 when anything drifted.
+    """
+    found = standing.status(call.workspace("status"), tables)
+    call.answer(found.to_json(), rendering.status_text(found))
+    _complain(call, found.problems)
+    return outcomes.status_exit(found)
+
+
+@click.command(short_help="Run one query.")
+@click.argument("statement", metavar='"SELECT ..."')
+@global_options
+@pass_call
+def sql(call: Call, statement: str) -> int:
+    """Run one query; the tables' database is the default one. What would change something is refused."""
+    rows = querying.query(call.workspace("sql"), statement)
+    width = shutil.get_terminal_size().columns
+    call.answer(querying.rows_json(rows), rendering.rows_text(rows, width=width))
+    return outcomes.Exit.DONE
+
+
+@click.command(short_help="Keep on doing all of it.")
+@click.option("--once", is_flag=True, help="Do one round and exit, for cron.")
+@global_options
+@pass_call
+def watch(call: Call, *, once: bool) -> int:
+    """Poll the registry; plan, apply, admit, compact when due; tell of every schema change.
+
+    Each change is one line of JSON (a CloudEvent) on stdout, or on stderr with --json. SIGTERM and SIGINT finish the
+    step at hand and exit with 0.
+    """
+    from schemasync.app.watching import watch as keep_watching  # noqa: PLC0415 - only the daemon needs its machinery
+
+    stop = threading.Event()
+    config = call.loaded().config
+    with _stopping(stop):
+        workspace = call.workspace("watch", config)
+    # Spark's start has put a handler of its own in place of ours.
+    with _stopping(stop):
+        lines: Notifier = LinesNotifier(stream=call.err if call.options.json else call.out)
+        notifiers = (lines, *open_notifiers(config))
+        result = keep_watching(workspace, notifiers=notifiers, once=once, stop=stop)
+    call.answer(result.to_json(), ())
+    return int(result.exit_code)
+
+
+@contextmanager
+def _stopping(stop: threading.Event) -> Iterator[None]:
+    """Let SIGTERM and SIGINT set ``stop``; signals reach the main thread only."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    for number in before:
+        signal.signal(number, lambda *_: stop.set())
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _complain(call: Call, errors: Sequence[Exception]) -> None:
+    for error in errors:
+        call.complain(str(error))

@@ -1,0 +1,66 @@
+"""Which exit code each outcome has: the promise of the command line to scripts.
+
+0 done, nothing left to do; 1 failed; 2 wrong usage or configuration; 3 schema changes pending; 4 refused by policy.
+What in the configuration stands in the way of some tables is 2, after the others were served.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import IntEnum
+
+from schemasync.app.applying import ApplyResult
+from schemasync.app.compacting import CompactResult
+from schemasync.app.doctor import Report
+from schemasync.app.planning import Plan
+from schemasync.app.status import Status
+from schemasync.core.policy import Verdict
+from schemasync.errors import UsageError
+
+
+class Exit(IntEnum):
+    """The exit codes."""
+
+    DONE = 0
+    FAILED = 1
+    USAGE = 2
+    PENDING = 3
+    HELD = 4
+
+
+def plan_exit(plan: Plan) -> Exit:
+    """Say whether apply has schemas to change; else whether something waits for a person."""
+    if any(table.pending for table in plan.tables):
+        return _unless(plan.problems, Exit.PENDING)
+    held = any(table.verdict is Verdict.HOLD for table in plan.tables)
+    return _unless(plan.problems, Exit.HELD if held else Exit.DONE)
+
+
+def apply_exit(result: ApplyResult) -> Exit:
+    """Say whether a table failed; else whether one is held."""
+    if any(table.error for table in result.tables):
+        return _unless(result.problems, Exit.FAILED)
+    held = any(table.held for table in result.tables)
+    return _unless(result.problems, Exit.HELD if held else Exit.DONE)
+
+
+def compact_exit(result: CompactResult) -> Exit:
+    """Say whether a table failed; else whether one is held: what it already has was compacted all the same."""
+    if any(table.failure for table in result.tables):
+        return _unless(result.problems, Exit.FAILED)
+    held = any(table.applied.held for table in result.tables)
+    return _unless(result.problems, Exit.HELD if held else Exit.DONE)
+
+
+def status_exit(status: Status) -> Exit:
+    """Say whether anything drifted."""
+    return _unless(status.problems, Exit.PENDING if status.drifted else Exit.DONE)
+
+
+def doctor_exit(report: Report) -> Exit:
+    """Say whether a check failed."""
+    return Exit.DONE if report.healthy else Exit.FAILED
+
+
+def _unless(problems: Sequence[UsageError], otherwise: Exit) -> Exit:
+    return Exit.USAGE if problems else otherwise

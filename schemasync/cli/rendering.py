@@ -1,0 +1,263 @@
+"""Results as text for people: lines that nothing wraps or cuts, readable without colours.
+
+The other form, JSON, is what the results' own ``to_json`` gives; `schemasync.cli.context.Call.answer` chooses.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
+
+from rich.text import Text
+
+from schemasync.app.applying import Applied, ApplyResult
+from schemasync.app.compacting import Compacted, CompactResult
+from schemasync.app.doctor import Check, Health, Report
+from schemasync.app.planning import Plan, TablePlan
+from schemasync.app.status import Status, TableStatus
+from schemasync.core.changes import Change
+from schemasync.core.describe import change_json
+from schemasync.core.diagnostics import Diagnostic, Severity
+from schemasync.core.plan import Step
+from schemasync.core.policy import Verdict
+from schemasync.core.ports import Rows
+
+Line = str | Text
+
+_VERDICTS: Final = {
+    Verdict.NONE: "dim",
+    Verdict.EVOLVE: "green",
+    Verdict.MIGRATE: "yellow",
+    Verdict.HOLD: "bold red",
+}
+_SEVERITIES: Final = {Severity.INFO: "dim", Severity.WARNING: "yellow", Severity.ERROR: "bold red"}
+_HEALTHS: Final = {Health.OK: "green", Health.WARN: "yellow", Health.FAIL: "bold red", Health.SKIPPED: "dim"}
+_SIGNS: Final = {"add": ("+", "green"), "drop": ("-", "red")}
+
+
+def plan_text(plan: Plan) -> Iterator[Line]:
+    """Say per table: verdict, versions, each change, each finding with its fix, each step with its SQL."""
+    for table in plan.tables:
+        yield from _table_plan(table)
+        yield ""
+    pending = sum(table.pending for table in plan.tables)
+    held = sum(table.verdict is Verdict.HOLD for table in plan.tables)
+    admitting = sum(1 for table in plan.tables if table.files)
+    yield f"{_many(len(plan.tables), 'table')}: {pending} to change, {held} held, {admitting} with landed files"
+
+
+def _table_plan(table: TablePlan) -> Iterator[Line]:
+    head = f"{table.target.database}.{table.target.table}"
+    yield Text.assemble(
+        (head, "bold"), "  ", (table.verdict.value, _VERDICTS[table.verdict]), f"  {_versions(table)}  "
+    ) + Text(table.target.subject, "dim")
+    yield from _changes(table.changes)
+    yield from _diagnostics(table.diagnostics)
+    if not table.steps and table.verdict is Verdict.NONE:
+        yield "  nothing to do"
+    for number, step in enumerate(table.steps, start=1):
+        yield from _step(number, step)
+
+
+def _versions(table: TablePlan) -> str:
+    current, desired = table.current_version, table.desired_version
+    if current == desired:
+        return f"version {current}" if current else "no version"
+    if current is None:
+        return f"new, version {desired}"
+    return f"version {current} -> {desired or 'gone'}"
+
+
+def _changes(changes: Sequence[Change]) -> Iterator[Line]:
+    for change in changes:
+        shown = change_json(change)
+        kind = shown["kind"]
+        sign, style = _SIGNS.get(kind.partition("_")[0], ("~", "yellow"))
+        sides = " -> ".join(_side(shown[end]) for end in ("from", "to") if shown[end] is not None)
+        column = f" {shown['column']}" if shown["column"] else ""
+        yield Text.assemble((f"  {sign} {kind.replace('_', ' ')}{column}", style), f"  {sides}".rstrip())
+
+
+def _side(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _diagnostics(diagnostics: Iterable[Diagnostic]) -> Iterator[Line]:
+    for one in diagnostics:
+        yield Text.assemble("  ", (f"{one.code} {one.severity.value}", _SEVERITIES[one.severity]), f"  {one.message}")
+        if one.fix:
+            yield f"      fix: {one.fix}"
+
+
+def _step(number: int, step: Step) -> Iterator[Line]:
+    yield Text.assemble((f"  {number}. {step.kind.replace('_', ' ')}", "bold"), f": {step.why}")
+    for line in step.sql.splitlines():
+        yield Text(f"       {line}", "cyan")
+
+
+def apply_text(result: ApplyResult) -> Iterator[Line]:
+    """Say per table what was done, what it admitted, and what stands in the way."""
+    for table in result.tables:
+        yield from _applied(table)
+    failed = sum(table.error is not None for table in result.tables)
+    held = sum(table.held for table in result.tables)
+    yield f"{_many(len(result.tables), 'table')}: {failed} failed, {held} held"
+
+
+def _applied(table: Applied) -> Iterator[Line]:
+    word, style = ("failed", "bold red") if table.error else ("held", "bold red") if table.held else ("ok", "green")
+    version = f"  version {table.properties.version}" if table.properties else ""
+    yield Text.assemble((f"{table.target.database}.{table.target.table}", "bold"), "  ", (word, style), version)
+    for step in table.done:
+        if step.kind == "admit":
+            continue  # told below, with what came of it
+        yield f"  {step.kind.replace('_', ' ')}: {step.why}"
+    if table.admitted and table.admitted.files:
+        yield f"  admitted {_many(table.admitted.events, 'event')} from {_many(table.admitted.files, 'file')}"
+    if table.admitted and table.admitted.waiting:
+        yield f"  {_many(table.admitted.waiting, 'file')} wait"
+    yield from _diagnostics(table.diagnostics)
+
+
+def compact_text(result: CompactResult, *, dry_run: bool) -> Iterator[Line]:
+    """Say per table what was folded, or would be."""
+    for table in result.tables:
+        yield from _compacted(table, dry_run=dry_run)
+
+
+def _compacted(table: Compacted, *, dry_run: bool) -> Iterator[Line]:
+    name = Text(f"{table.target.database}.{table.target.table}", "bold")
+    fold, counts = table.fold, table.counts
+    if table.failure is not None:
+        yield name + Text("  failed", "bold red")
+    elif fold is None:
+        yield name + Text("  nothing to fold")
+    elif counts is None:
+        would = f"  would fold {_many(fold.events, 'event')} of {_many(len(fold.fold), 'segment')}"
+        yield name + Text(f"{would} into generation {fold.generation}, reading {_size(fold.bytes_read)}")
+    else:
+        yield name + Text(f"  generation {table.generation}: {_many(fold.events, 'event')} folded", "green")
+        yield f"  {_many(counts.rows, 'row')}: {counts.inserted} inserted, {counts.updated} updated, " + (
+            f"{counts.deleted} deleted"
+        )
+        sizes = f"read {_size(fold.bytes_read)}, wrote {_size(table.bytes_written)}"
+        yield f"  {sizes} in {table.seconds:.1f} s"
+    if table.applied.held or not dry_run:
+        yield from _diagnostics(table.applied.diagnostics)
+
+
+def status_text(status: Status) -> Iterator[Line]:
+    """Say per table how it stands."""
+    for table in status.tables:
+        yield from _status(table)
+        yield ""
+    drifted = sum(bool(table.drift) for table in status.tables)
+    held = sum(table.held for table in status.tables)
+    yield f"{_many(len(status.tables), 'table')}: {drifted} drifted, {held} held"
+
+
+def _status(table: TableStatus) -> Iterator[Line]:
+    word, style = ("held", "bold red") if table.held else ("drift", "yellow") if table.drift else ("ok", "green")
+    name = f"{table.target.database}.{table.target.table}"
+    yield Text.assemble((name, "bold"), "  ", (word, style), f"  {_versions(table.plan)}  ") + Text(
+        table.target.subject, "dim"
+    )
+    shown = table.to_json()
+    if table.manifest is not None:
+        yield f"  state      {shown['state']} (generation {shown['generation']})"
+        for kind in ("base", "delta"):
+            part = shown["segments"][kind]
+            counted = f"{_many(part['segments'], 'segment')}, {_many(part['rows'], 'row')}, {_size(part['bytes'])}"
+            yield f"  {kind:<10} {counted}"
+    pending = shown["pending"]
+    if pending["files"]:
+        since = f", the oldest of hour {pending['oldest_hour']}" if pending["oldest_hour"] else ""
+        lag = f", {_duration(table.lag_s)} old" if table.lag_s is not None else ""
+        yield f"  pending    {_many(pending['files'], 'file')}, {_size(pending['bytes'])}{since}{lag}"
+    if pending["waiting"]:
+        yield f"  waiting    {_many(pending['waiting'], 'file')} cannot be admitted"
+    due = shown["to_retire"]
+    if any(due.values()):
+        parts = (_many(due[what], what[:-1] if what != "directories" else "directory") for what in due)
+        yield f"  to retire  {', '.join(parts)}"
+    for sentence in table.drift:
+        yield Text.assemble(("  drift      ", "yellow"), sentence)
+    yield from _diagnostics(table.diagnostics)
+
+
+def doctor_text(report: Report) -> Iterator[Line]:
+    """Say what each check found, and what to do."""
+    width = max((len(check.name) for check in report.checks), default=0)
+    for check in report.checks:
+        yield from _check(check, width)
+    yield "all is well" if report.healthy else "something has to be done"
+
+
+def _check(check: Check, width: int) -> Iterator[Line]:
+    mark = Text(f"{check.health.value:<7}", _HEALTHS[check.health])
+    yield mark + Text(f"  {check.name.replace('_', ' '):<{width}}  {check.detail}", "")
+    if check.fix and check.health is not Health.SKIPPED:
+        yield f"{'':<{width + 11}}fix: {check.fix}"
+
+
+def rows_text(rows: Rows, *, width: int) -> Iterator[Line]:
+    """Lay rows out as a table; where that is wider than ``width``, as one block per row: nothing is cut."""
+    if len(rows.columns) == len(rows.rows) == 1 and isinstance(rows.rows[0][0], str):
+        yield rows.rows[0][0].rstrip()  # EXPLAIN and SHOW CREATE TABLE answer with one text of many lines
+        return
+    cells = [[_cell(value) for value in row] for row in rows.rows]
+    widths = [max(map(len, column)) for column in zip(rows.columns, *cells, strict=True)]
+    if sum(widths) + 2 * (len(widths) - 1) <= width:
+        yield from _aligned(rows.columns, cells, widths)
+    else:
+        yield from _blocks(rows.columns, cells)
+    yield f"({_many(len(cells), 'row')})"
+
+
+def _aligned(columns: Sequence[str], cells: Sequence[Sequence[str]], widths: Sequence[int]) -> Iterator[Line]:
+    yield Text(_row(columns, widths), "bold")
+    yield _row(["-" * width for width in widths], widths)
+    for row in cells:
+        yield _row(row, widths)
+
+
+def _row(cells: Sequence[str], widths: Sequence[int]) -> str:
+    return "  ".join(f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=True)).rstrip()
+
+
+def _blocks(columns: Sequence[str], cells: Sequence[Sequence[str]]) -> Iterator[Line]:
+    width = max(map(len, columns))
+    for number, row in enumerate(cells, start=1):
+        yield Text(f"row {number}", "bold")
+        for name, cell in zip(columns, row, strict=True):
+            yield f"  {name:<{width}}  {cell}".rstrip()
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "NULL"
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+def _many(number: int, noun: str) -> str:
+    if number == 1:
+        return f"1 {noun}"
+    return f"{number} {noun[:-1]}ies" if noun.endswith("y") else f"{number} {noun}s"
+
+
+def _size(size: int) -> str:
+    amount, units = float(size), ("B", "KiB", "MiB", "GiB")
+    for unit in units:
+        if amount < 1024:
+            return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
+        amount /= 1024
+    return f"{amount:.1f} TiB"
+
+
+def _duration(seconds: float) -> str:
+    for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{seconds:.0f} s"

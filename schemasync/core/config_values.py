@@ -1,0 +1,187 @@
+"""The values that settings can have: their units, their checks, and the refusals that say what is wrong.
+
+Used by `schemasync.core.config` as the types of its fields. A duration becomes milliseconds, a size bytes. What cannot
+be read is refused with one `refusal`, which says what is wrong in one clause and what to do, and never shows a secret.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
+from pydantic_core import PydanticCustomError
+
+from schemasync.core.names import expand_pattern, hour_directory_regex
+from schemasync.errors import UsageError
+
+REFUSED = "schemasync"
+"""The error type of the configuration's own refusals; their context holds ``what`` and ``fix``."""
+SECOND, MINUTE, HOUR, DAY = 1000, 60_000, 3_600_000, 86_400_000
+"""Milliseconds."""
+MB = 1024**2
+"""Bytes."""
+
+_DURATION_UNITS = {"ms": 1, "s": SECOND, "m": MINUTE, "h": HOUR, "d": DAY}
+_SIZE_UNITS = {"b": 1} | {f"{prefix}{end}": 1024**n for n, prefix in enumerate("kmgt", 1) for end in ("b", "ib")}
+_AMOUNT = re.compile(r"([0-9]{1,12}) ?([A-Za-z]+)")
+_IDENTIFIER = re.compile(r"[a-z_][a-z0-9_]*")
+_PATTERN_SIGNS = frozenset("\\^$*+?{}[]|()")
+
+
+def refusal(what: str, fix: str = "") -> PydanticCustomError:
+    """Return the error that a validator raises: ``what`` is wrong in one clause, ``fix`` says what to do."""
+    return PydanticCustomError(REFUSED, "{what}", {"what": what, "fix": fix})
+
+
+def parse_duration(value: object) -> object:
+    """Turn ``15s`` into milliseconds; units are ms, s, m, h, d. An int is milliseconds already."""
+    return _parse_amount(value, _DURATION_UNITS, what="a duration", example="15s, 10m, 1h or 7d")
+
+
+def parse_size(value: object) -> object:
+    """Turn ``256MB`` into bytes; units are B, KB, MB, GB, TB, of 1024 like Spark's. An int is bytes already."""
+    return _parse_amount(value, _SIZE_UNITS, what="a size", example="512KB, 256MB or 1GB")
+
+
+def is_pattern(subject: str) -> bool:
+    """Tell whether a configured subject can only be meant as a regular expression.
+
+    Dots do not count: nearly every subject has some.
+    """
+    return not _PATTERN_SIGNS.isdisjoint(subject)
+
+
+def check_regex(pattern: str) -> str:
+    """Return a regular expression that compiles."""
+    try:
+        re.compile(pattern)
+    except (re.error, RecursionError, OverflowError) as error:
+        raise refusal(f"is not a regular expression ({error})", "Write .* where any text is meant.") from None
+    return pattern
+
+
+def check_name_pattern(text: str, allowed: Iterable[str]) -> str:
+    """Return a pattern that gives a metastore's name whatever stands for its ``allowed`` placeholders."""
+    _identifier(_expands(text, allowed))
+    return text
+
+
+def _parse_amount(value: object, units: dict[str, int], *, what: str, example: str) -> object:
+    if not isinstance(value, str):
+        return value
+    match = _AMOUNT.fullmatch(value.strip())
+    if match and match[2].lower() in units:
+        return int(match[1]) * units[match[2].lower()]
+    if value.strip() == "0":
+        return 0
+    raise refusal(f"must be {what}: a whole number with a unit", f"Write for example {example}.")
+
+
+def _positive(value: int) -> int:
+    if value == 0:
+        raise refusal("must be longer than 0s")
+    return value
+
+
+def _identifier(value: str) -> str:
+    if not _IDENTIFIER.fullmatch(value):
+        raise refusal(
+            "must be lower-case letters, digits and _, not beginning with a digit", "Metastores keep no case."
+        )
+    return value
+
+
+def _expands(text: str, allowed: Iterable[str]) -> str:
+    """Return what a pattern becomes with every allowed placeholder replaced by x."""
+    try:
+        return expand_pattern(text, dict.fromkeys(allowed, "x"))
+    except UsageError as error:
+        raise refusal(error.what, error.fix) from None
+
+
+def _location(value: str) -> str:
+    _expands(value, ("topic", "table", "database"))
+    return value
+
+
+def _increments(value: str) -> str:
+    try:
+        hour_directory_regex(value)
+    except UsageError as error:
+        raise refusal(error.what, error.fix) from None
+    if value.startswith("/") or ":" in value or ".." in value.split("/"):
+        raise refusal("must be a path below the table's location", "Put the rest of it into location.")
+    return value
+
+
+def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
+    if len(set(names)) != len(names):
+        raise refusal("names one column twice")
+    return names
+
+
+def _renames(renames: dict[str, str]) -> dict[str, str]:
+    if any(new == old for new, old in renames.items()) or len(set(renames.values())) != len(renames):
+        raise refusal("must map each new name to another old one, {new: old}")
+    return renames
+
+
+def _registry_url(value: str) -> str:
+    several = value.lower().startswith("http")
+    for url in value.split(",") if several else [value]:
+        _one_url(url.strip(), local=not several)
+    return value
+
+
+def _one_url(text: str, *, local: bool) -> None:
+    try:
+        url = urlsplit(text)
+        url.port  # noqa: B018 (reading it checks it)
+    except ValueError:
+        raise refusal("is not a URL") from None
+    if url.username is not None:
+        raise refusal("must not hold a user or password", "Put them under registry.auth.basic.")
+    directory = local and url.scheme == "file" and url.netloc in ("", "localhost") and url.path
+    if not (directory or (url.scheme in ("http", "https") and url.hostname)):
+        raise refusal("must be http://HOST[:PORT], https://HOST[:PORT] or file:DIRECTORY")
+
+
+def _listen(value: str) -> str:
+    host, _, port = value.rpartition(":")
+    if not host or not re.fullmatch("[0-9]{1,5}", port) or int(port) > 65535:
+        raise refusal("must be HOST:PORT", "Write for example 127.0.0.1:8090.")
+    return value
+
+
+def _webhook(value: SecretStr) -> SecretStr:
+    if not re.match(r"https?://[^/]", value.get_secret_value()):
+        raise refusal("must be http://... or https://...")
+    return value
+
+
+def _command(value: object) -> object:
+    try:
+        return shlex.split(value) if isinstance(value, str) else value
+    except ValueError:
+        raise refusal("has a quote that is not closed") from None
+
+
+Text = Annotated[str, Field(min_length=1)]
+Identifier = Annotated[str, AfterValidator(_identifier)]
+Duration = Annotated[int, BeforeValidator(parse_duration), Field(ge=0)]
+Period = Annotated[int, BeforeValidator(parse_duration), Field(ge=0), AfterValidator(_positive)]
+Size = Annotated[int, BeforeValidator(parse_size), Field(ge=0)]
+Columns = Annotated[tuple[Text, ...], AfterValidator(_distinct)]
+Renames = Annotated[dict[Text, Text], AfterValidator(_renames)]
+Location = Annotated[Text, AfterValidator(_location)]
+Increments = Annotated[Text, AfterValidator(_increments)]
+TableName = Annotated[Text, AfterValidator(lambda text: check_name_pattern(text, ("table",)))]
+HourName = Annotated[Text, AfterValidator(lambda text: check_name_pattern(text, ("table", "hour")))]
+RegistryUrl = Annotated[Text, AfterValidator(_registry_url)]
+Listen = Annotated[str, AfterValidator(_listen)]
+Webhook = Annotated[SecretStr, AfterValidator(_webhook)]
+Command = Annotated[tuple[Text, ...], BeforeValidator(_command)]

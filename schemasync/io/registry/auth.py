@@ -1,0 +1,129 @@
+"""Who we are to a registry: credentials, certificates, and the checks that they can be used at all.
+
+Made by the app from the configuration's ``registry.auth``; used by the HTTP registry. It promises that no secret is
+in a repr, and that a value or file which cannot work is a UsageError at once, not a strange failure later.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import assert_never
+
+import requests
+from requests.auth import AuthBase
+
+from schemasync.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoAuth:
+    """Ask without credentials (a client certificate may still say who we are)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BasicAuth:
+    """User name and password, sent as UTF-8."""
+
+    username: str
+    password: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BearerAuth:
+    """A static token."""
+
+    token: str = field(repr=False)
+
+
+Auth = NoAuth | BasicAuth | BearerAuth
+
+NO_AUTH = NoAuth()
+
+
+def authorization(auth: Auth) -> str:
+    """Return the value of the header that says who we are, empty where nothing does."""
+    match auth:
+        case NoAuth():
+            return ""
+        case BasicAuth(username=username, password=password):
+            return "Basic " + base64.b64encode(f"{username}:{password}".encode()).decode()
+        case BearerAuth(token=token):
+            return f"Bearer {token}"
+        case _:
+            assert_never(auth)
+
+
+def secrets(auth: Auth) -> tuple[str, ...]:
+    """Return what an error must not show even if the server echoes it."""
+    own = auth.password if isinstance(auth, BasicAuth) else ""
+    return tuple(secret for secret in (authorization(auth).partition(" ")[2], own) if secret)
+
+
+def unauthorized_fix(auth: Auth) -> str:
+    """Return what to do when a server answers 401."""
+    match auth:
+        case NoAuth():
+            return "Set registry.auth (basic, bearer or mtls): no user or token is configured."
+        case BasicAuth():
+            return "Check username and password in registry.auth.basic (or in registry.url)."
+        case BearerAuth():
+            return "Check the token in registry.auth.bearer: it may have expired."
+        case _:
+            assert_never(auth)
+
+
+class Authorize(AuthBase):
+    """Sets the header itself, so that neither ~/.netrc nor Latin-1 have a say in it."""
+
+    def __init__(self, auth: Auth) -> None:
+        self._value = authorization(auth)
+
+    def __call__(self, r: requests.PreparedRequest) -> requests.PreparedRequest:
+        """Return the request with the header."""
+        if self._value:
+            r.headers["Authorization"] = self._value
+        return r
+
+
+def check_header_values(auth: Auth, headers: Mapping[str, str]) -> None:
+    """Refuse what HTTP cannot carry: the libraries' own errors would print the value.
+
+    Raises:
+        UsageError: a token or header value is empty or holds spaces at its ends, line breaks or non-ASCII.
+    """
+    token = {"registry.auth.bearer": auth.token} if isinstance(auth, BearerAuth) else {}
+    for setting, value in {**token, **{f"registry, header {name}": value for name, value in headers.items()}}.items():
+        if not re.fullmatch(r"[!-~]([ -~]*[!-~])?", value):
+            raise UsageError(
+                "the value is empty or holds spaces at its ends, line breaks or characters outside ASCII",
+                where=setting,
+                fix="Look for a line break at the end of the file or variable that it comes from.",
+            )
+
+
+def check_certificates(ca: str | None, client_cert: tuple[str, str] | None) -> None:
+    """Load the files once: a missing one is a wrong configuration, and an encrypted key would ask on the terminal.
+
+    Raises:
+        UsageError: a file is missing or unreadable, is no PEM, or a key is encrypted or not its certificate's.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    try:
+        setting = f"registry.ca {ca}"
+        if ca:
+            context.load_verify_locations(**{"capath" if Path(ca).is_dir() else "cafile": ca})
+        if client_cert:
+            setting = f"registry.auth.mtls {client_cert[0]} and {client_cert[1]}"
+            context.load_cert_chain(*client_cert, password=lambda: "")
+    except OSError as error:
+        raise UsageError(
+            "the certificate files cannot be used",
+            where=setting,
+            why=error.strerror or str(error),
+            fix="Name readable PEM files; a client's key must belong to its certificate and must not be encrypted.",
+        ) from error

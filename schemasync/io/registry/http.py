@@ -1,0 +1,193 @@
+"""A schema registry that speaks Confluent's REST API (Confluent, Karapace, Apicurio's ccompat).
+
+Made by the app from the configuration's ``registry``; implements `schemasync.core.ports.Registry` with GET requests
+alone. It promises that every failure is one RegistryError or RegistryUnavailableError, that credentials reach no
+error, log or repr, that TLS is always verified, and that nothing is relied on which some server ignores (prefix
+filters, paging, media types, ``latestOnly``). Safe to call from several threads.
+"""
+
+from __future__ import annotations
+
+import random as randomness
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Self
+from urllib.parse import quote
+
+import requests
+
+from schemasync.core.ports import RegisteredSchema
+from schemasync.core.references import HeldSchema, Key, Trail, resolve, trail_text
+from schemasync.errors import RegistryError
+from schemasync.io.registry import wire
+from schemasync.io.registry.answer import Answer
+from schemasync.io.registry.auth import NO_AUTH, Auth, check_certificates, check_header_values
+from schemasync.io.registry.endpoint import endpoints_of
+from schemasync.io.registry.transport import Transport
+
+UNTELLING_STATUSES = frozenset({403, 404, 405, 501})
+"""Answers to the probe for the newest id which say that it is not served, or not to us."""
+LAG_TRIES = 4
+"""How often a version that "does not exist" is asked for: a follower may lag behind the list that named it."""
+PAGE_SIZE = 1000
+"""Apicurio answers at most so many subjects (``apicurio.ccompat.max-subjects``) and does not say that it cut."""
+CACHED_VERSIONS = 4096
+"""How many versions are kept in memory; the content of a (subject, version) never changes."""
+NO_HEADERS: Mapping[str, str] = MappingProxyType({})
+
+
+class HttpRegistry:
+    """A schema registry behind one or several URLs; see `schemasync.core.ports.Registry` for the questions.
+
+    ``url`` is one URL, a comma-separated text or a sequence: when a server gives no answer, the next one is asked,
+    and the one that answered is asked first from then on. A user and password in a URL become basic auth.
+    ``timeout`` is (connect, read) in seconds; ``retries`` counts the tries after the first, and a try asks every
+    server at most once; the pause before retry n is about ``backoff * 2**(n-1)`` seconds. ``client_cert`` is
+    (certificate, unencrypted key), ``ca`` a PEM file or directory. Proxies are taken from the environment.
+
+    Raises:
+        UsageError: a URL, certificate or header that cannot be used.
+    """
+
+    def __init__(
+        self,
+        url: str | Sequence[str],
+        *,
+        auth: Auth = NO_AUTH,
+        ca: str | None = None,
+        client_cert: tuple[str, str] | None = None,
+        timeout: tuple[float, float] = (5, 30),
+        retries: int = 5,
+        backoff: float = 0.5,
+        headers: Mapping[str, str] = NO_HEADERS,
+        sleep: Callable[[float], None] = time.sleep,
+        random: Callable[[], float] = randomness.random,
+    ) -> None:
+        endpoints = endpoints_of(url, auth)
+        check_header_values(auth, headers)
+        check_certificates(ca, client_cert)
+        session = requests.Session()
+        session.headers.update({"Accept": wire.ACCEPT, "User-Agent": "schemasync", **headers})
+        self._transport = Transport(
+            endpoints=endpoints,
+            verify=ca or True,
+            client_cert=client_cert,
+            timeout=timeout,
+            retries=max(retries, 0),
+            backoff=backoff,
+            sleep=sleep,
+            random=random,
+            session=session,
+        )
+        self._lock = threading.Lock()
+        self._cache: OrderedDict[Key, HeldSchema] = OrderedDict()
+        self._newest_id: int | None = None
+        self._known_id = 1
+        self._uses_contexts = False
+
+    def __repr__(self) -> str:
+        return f"HttpRegistry({','.join(endpoint.base for endpoint in self._transport.endpoints)!r})"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections; the next question would open new ones."""
+        self._transport.session.close()
+
+    def subjects(self) -> tuple[str, ...]:
+        """Return all live subjects of all contexts, sorted.
+
+        Pages on only where exactly `PAGE_SIZE` names came, and only while pages bring new names: Karapace and
+        Apicurio 2 ignore ``offset`` and ``limit``.
+        """
+        page = wire.subject_names(self._transport.get("/subjects"))
+        found = set(page)
+        while len(page) == PAGE_SIZE:
+            answer = self._transport.get("/subjects", offset=str(len(found)), limit=str(PAGE_SIZE))
+            page = wire.subject_names(answer)
+            if found.issuperset(page):
+                break
+            found.update(page)
+        return tuple(sorted(found))
+
+    def versions(self, subject: str) -> tuple[int, ...]:
+        """Return the live versions in ascending order, empty where the registry knows no such subject."""
+        numbers = wire.version_numbers(self._transport.get(f"{_path(subject)}/versions"))
+        self._forget_all_but(subject, numbers)
+        return tuple(sorted(numbers))
+
+    def _forget_all_but(self, subject: str, listed: Sequence[int]) -> None:
+        """Drop what vanished: a subject that is deleted for good and made again restarts at version 1."""
+        with self._lock:
+            # Ids grow per context, and the probe sees the default one only.
+            self._uses_contexts = self._uses_contexts or subject.startswith(":.")
+            for key in [key for key in self._cache if key[0] == subject and key[1] not in listed]:
+                del self._cache[key]
+
+    def schema(self, subject: str, version: int) -> RegisteredSchema:
+        """Return one version with its references resolved; kept in memory, as its content never changes."""
+        return resolve(subject, version, self._fetch)
+
+    def _fetch(self, trail: Trail) -> HeldSchema:
+        key = trail[-1]
+        with self._lock:
+            if key in self._cache:
+                self._cache.move_to_end(key)
+                return self._cache[key]
+        found = wire.held_schema(self._listed_version(trail), key[1])
+        with self._lock:
+            self._cache[key] = found
+            if len(self._cache) > CACHED_VERSIONS:
+                self._cache.popitem(last=False)
+            if not key[0].startswith(":."):
+                self._known_id = max(self._known_id, found.schema_id)
+        return found
+
+    def _listed_version(self, trail: Trail) -> Answer:
+        """Ask for a version that was listed, or that a schema refers to; a follower may not have it yet."""
+        subject, version = trail[-1]
+        answer = self._transport.patiently(
+            lambda: self._transport.get(f"{_path(subject)}/versions/{version}"),
+            until=lambda answer: not answer.not_found,
+            tries=LAG_TRIES,
+        )
+        if not answer.not_found:
+            return answer
+        raise RegistryError(
+            f"there is no version {version} of subject '{subject}', asked {LAG_TRIES} times",
+            where=answer.where if len(trail) == 1 else f"{answer.where} for {trail_text(trail)}",
+            why=answer.excerpt(),
+            fix="It was deleted, or this user may not see it: look at the registry's list of versions.",
+        )
+
+    def newest_id(self) -> int | None:
+        """Return the largest id of the default context that any answer named; never goes backwards.
+
+        Asks for a known id with ``fetchMaxId`` (Confluent, Karapace). None where no answer has ``maxId``, where the
+        id may not be read, and once versions of a subject in another context were asked for.
+        """
+        if self._uses_contexts:
+            return None
+        for known in dict.fromkeys((self._known_id, 1)):
+            answer = self._transport.get(f"/schemas/ids/{known}", fetchMaxId="true")
+            if answer.status not in UNTELLING_STATUSES:
+                return self._grown(wire.newest_id(answer))
+        return None
+
+    def _grown(self, newest: int | None) -> int | None:
+        if newest is None:
+            return None
+        with self._lock:
+            self._newest_id = max(newest, self._newest_id or 0)
+            return self._newest_id
+
+
+def _path(subject: str) -> str:
+    return f"/subjects/{quote(subject, safe='')}"

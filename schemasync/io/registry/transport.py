@@ -1,0 +1,169 @@
+"""Asking a registry until there is an answer that is worth reading: TLS, failover, retries.
+
+Used by the HTTP registry, which gives it paths and reads what comes back. It promises that a failure which may pass is
+tried again within bounds, that every other one is a RegistryError at once, that TLS is always verified, and that
+credentials go to the configured servers alone.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import requests
+import urllib3
+from tenacity import RetryCallState, Retrying, retry_if_not_result, stop_after_attempt, wait_exponential
+from urllib3.util import Retry
+
+from schemasync.errors import RegistryError, RegistryUnavailableError
+from schemasync.io.registry.answer import Answer, Silence
+from schemasync.io.registry.auth import Authorize
+from schemasync.io.registry.endpoint import URL_FIX, Endpoint
+
+RETRY_AFTER_CAP = 60.0
+"""Longest ``Retry-After`` that is slept, in seconds: a daemon must not be put to sleep for hours."""
+BACKOFF_CAP = 30.0
+"""Longest pause between two tries without a ``Retry-After``, in seconds."""
+
+Outcome = TypeVar("Outcome", bound=Answer | Silence)
+
+
+@dataclass(slots=True, kw_only=True)
+class Transport:
+    """Sends GET requests to the first of some servers that answers; ``preferred`` is the one that answered last.
+
+    ``verify`` is True or the path of a CA; ``timeout`` is (connect, read) in seconds; ``backoff`` is the pause before
+    the second try in seconds, doubled before each further one; ``random`` gives numbers from 0 to 1.
+    """
+
+    endpoints: Sequence[Endpoint]
+    verify: str | bool
+    client_cert: tuple[str, str] | None
+    timeout: tuple[float, float]
+    retries: int
+    backoff: float
+    sleep: Callable[[float], None]
+    random: Callable[[], float]
+    session: requests.Session
+    preferred: int = 0
+
+    def get(self, path: str, **query: str) -> Answer:
+        """Return the first answer whose status is not a temporary one.
+
+        Raises:
+            RegistryError: the request cannot succeed (certificates).
+            RegistryUnavailableError: no server answered, or all answers were temporary failures.
+        """
+        outcome = self.patiently(
+            lambda: self._first_answer(path, query), until=lambda outcome: outcome.final, tries=self.retries + 1
+        )
+        if isinstance(outcome, Answer) and outcome.final:
+            return outcome
+        raise self._unavailable(outcome, path) from outcome.cause
+
+    def patiently(self, ask: Callable[[], Outcome], *, until: Callable[[Outcome], bool], tries: int) -> Outcome:
+        """Ask until the outcome is good, ``tries`` times at most, with growing pauses; return the last outcome."""
+        # Not urllib3's Retry: it repeats a request to one URL, and a try here asks every server.
+        return Retrying(
+            retry=retry_if_not_result(until),
+            stop=stop_after_attempt(tries),
+            wait=self._pause,
+            sleep=self.sleep,
+            retry_error_callback=_last,
+        )(ask)
+
+    def _pause(self, state: RetryCallState) -> float:
+        """Return the seconds before the next try: exponential with jitter, on top of what the server asked for."""
+        backoff = wait_exponential(multiplier=self.backoff, max=BACKOFF_CAP)(state)
+        outcome = _last(state)
+        asked: float = 0.0 if outcome.final else outcome.retry_after
+        return asked + backoff * (0.5 + self.random() / 2)
+
+    def _unavailable(self, outcome: Answer | Silence, path: str) -> RegistryUnavailableError:
+        tries = self.retries + 1
+        return RegistryUnavailableError(
+            f"no usable answer, tried {tries} time{'s' * (tries > 1)}",
+            where=f"registry {', '.join(endpoint.host for endpoint in self.endpoints)}, GET {path}",
+            why=outcome.reason,
+            fix="Check that the registry runs and that registry.url, proxies and firewalls lead to it.",
+        )
+
+    def _first_answer(self, path: str, query: Mapping[str, str]) -> Answer | Silence:
+        """Ask one server after the other, beginning with the one that answered last."""
+        start = self.preferred
+        for position in (*range(start, len(self.endpoints)), *range(start)):
+            outcome = self._ask(self.endpoints[position], path, query)
+            if isinstance(outcome, Answer):
+                self.preferred = position
+                break
+        return outcome
+
+    def _ask(self, endpoint: Endpoint, path: str, query: Mapping[str, str]) -> Answer | Silence:
+        handled = sys.exception()
+        try:
+            response = self.session.get(
+                endpoint.base + path,
+                params=dict(query),
+                auth=Authorize(endpoint.auth),
+                timeout=self.timeout,
+                # Given with every request: a session's own value loses against REQUESTS_CA_BUNDLE.
+                verify=self.verify,
+                cert=self.client_cert,
+                # Credentials must not follow a redirect to another server.
+                allow_redirects=False,
+            )
+        except (requests.RequestException, urllib3.exceptions.HTTPError, OSError, ValueError) as error:
+            return _silence(error, endpoint.place(path), _innermost(error, handled))
+        return Answer(
+            endpoint=endpoint,
+            path=path,
+            status=response.status_code,
+            content_type=response.headers.get("Content-Type", ""),
+            retry_after=_retry_after(response.headers.get("Retry-After")),
+            location=response.headers.get("Location", ""),
+            body=response.content,
+        )
+
+
+def _last(state: RetryCallState) -> Any:
+    """Return the outcome of the latest try."""
+    return state.outcome and state.outcome.result()
+
+
+def _retry_after(value: str | None) -> float:
+    """Return the seconds of a ``Retry-After`` header (a number or a date), capped; 0 where it says nothing."""
+    try:
+        return min(Retry().parse_retry_after(value or ""), RETRY_AFTER_CAP)
+    except (urllib3.exceptions.HTTPError, ValueError, OverflowError):
+        return 0.0
+
+
+def _innermost(error: BaseException, handled: BaseException | None) -> str:
+    """Return what the operating system said: the libraries' layers around it only repeat addresses.
+
+    ``handled`` is what our caller was handling when it asked; Python chains it below, and it is not ours to tell.
+    """
+    while (inner := error.__cause__ or error.__context__) is not None and inner is not handled:
+        error = inner
+    return str(getattr(error, "strerror", None) or error or type(error).__name__)
+
+
+def _silence(error: Exception, where: str, why: str) -> Silence:
+    """Tell a failure that may pass from one that asking again repeats."""
+    match error:
+        case requests.exceptions.SSLError() if "EOF" not in why:
+            raise RegistryError(
+                "no trusted connection",
+                where=where,
+                why=why,
+                fix="Name the registry's CA in registry.ca and, if it asks for one, a client certificate in "
+                "registry.auth.mtls; check that registry.url has the right scheme, host name and port.",
+            ) from error
+        case requests.ConnectionError() | requests.Timeout():
+            return Silence(reason=why, cause=error)
+        case requests.exceptions.ChunkedEncodingError() | requests.exceptions.ContentDecodingError():
+            return Silence(reason=f"the answer broke off, {why}", cause=error)
+        case _:
+            raise RegistryError("the request cannot be sent", where=where, why=why, fix=URL_FIX) from error

@@ -1,0 +1,117 @@
+"""What the answers of Confluent's REST API mean (API v1; Confluent, Karapace, Apicurio's ccompat).
+
+Used by the HTTP registry. It promises a checked value or one RegistryError that shows what came instead; fields that
+it does not know are ignored, for every server has some of its own.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from schemasync.core.references import HeldSchema, Reference
+from schemasync.errors import RegistryError
+from schemasync.io.registry.answer import Answer
+from schemasync.io.registry.auth import unauthorized_fix
+from schemasync.io.registry.endpoint import URL_FIX, redact_url
+
+ACCEPT = "application/vnd.schemaregistry.v1+json, application/json"
+
+
+def subject_names(answer: Answer) -> list[str]:
+    """Return what an answer of ``/subjects`` lists."""
+    names = _content(answer)
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise _strange(answer, "a list of subjects")
+    return names
+
+
+def version_numbers(answer: Answer) -> list[int]:
+    """Return what an answer of ``/subjects/S/versions`` lists, empty where there is no such subject."""
+    numbers = [] if answer.not_found else _content(answer)
+    if not isinstance(numbers, list) or not all(_is_number(number) for number in numbers):
+        raise _strange(answer, "a list of versions")
+    return numbers
+
+
+def held_schema(answer: Answer, version: int) -> HeldSchema:
+    """Return what an answer of ``/subjects/S/versions/N`` holds."""
+    match _content(answer):
+        case {"schemaType": str(kind)} if kind != "AVRO":
+            raise RegistryError(
+                f"this is a schema of type {kind}, and only Avro is supported",
+                where=answer.where,
+                fix="Exclude the subject under tables in the configuration.",
+            )
+        case {"id": int(schema_id), "schema": str(text), **rest} if (
+            _is_number(schema_id) and rest.get("version", version) == version
+        ):
+            references = tuple(_references(answer, rest.get("references")))
+            return HeldSchema(schema_id=schema_id, text=text, references=references)
+        case _:
+            raise _strange(answer, f"version {version} of a subject with an id and a schema")
+
+
+def newest_id(answer: Answer) -> int | None:
+    """Return the ``maxId`` of an answer of ``/schemas/ids/N?fetchMaxId=true``; None where the server knows no such."""
+    match _content(answer):
+        case {"maxId": int(newest)} if _is_number(newest):
+            return newest
+        case dict():
+            return None
+        case _:
+            raise _strange(answer, "a schema")
+
+
+def _references(answer: Answer, listed: object) -> Iterator[Reference]:
+    for reference in listed if isinstance(listed, list) else [listed] if listed else []:
+        match reference:
+            case {"name": str(name), "subject": str(subject), "version": int(number)} if _is_number(number):
+                yield Reference(name=name, key=(subject, number))
+            case _:
+                raise _strange(answer, "a schema whose references have a name, a subject and a version")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+
+
+def _content(answer: Answer) -> object:
+    """Return the JSON of a good answer; everything else is final.
+
+    Raises:
+        RegistryError: a status other than 200, or a body that is not JSON.
+    """
+    match answer.status:
+        case 200:
+            return _json(answer)
+        case 401:
+            fix = unauthorized_fix(answer.endpoint.auth)
+            raise _refused(answer, "the registry refuses us", fix)
+        case 403:
+            fix = "Have read access granted to this user (registry.auth), or exclude the subject under tables."
+            raise _refused(answer, "the registry does not let us read this", fix)
+        case status if 300 <= status < 400:
+            raise RegistryError(
+                f"the registry points elsewhere: to {redact_url(answer.location) or 'nowhere'}",
+                where=answer.where,
+                why=f"status {status}; redirects are not followed, so that credentials stay here",
+                fix="If that is the registry, write its address into registry.url.",
+            )
+        case _:
+            raise _refused(answer, "the registry refuses the request", URL_FIX)
+
+
+def _json(answer: Answer) -> object:
+    try:
+        return json.loads(answer.body)
+    except (ValueError, RecursionError) as error:
+        raise _refused(answer, "the answer is not JSON", URL_FIX) from error
+
+
+def _strange(answer: Answer, expected: str) -> RegistryError:
+    return _refused(answer, f"the answer is not {expected}", URL_FIX)
+
+
+def _refused(answer: Answer, what: str, fix: str) -> RegistryError:
+    return RegistryError(what, where=answer.where, why=answer.excerpt(), fix=fix)

@@ -1,0 +1,181 @@
+"""A small HTTP endpoint about a running watcher: ``/healthz``, ``/readyz`` and ``/metrics`` (Prometheus text).
+
+Opened by `schemasync.app.watching` where ``server.listen`` is configured; without that, nothing listens. It has a
+thread of its own, reads one immutable snapshot, and can change nothing: whoever reaches the port only learns names
+and counts.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socketserver import TCPServer
+from typing import Final
+
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from schemasync.errors import UsageError
+
+SILENCE_MS: Final = 6 * 3_600_000
+"""After that long without a sign of life ``/healthz`` says 503: longer than any one compaction should take, because
+whoever restarts the process for it would only make the compaction begin again."""
+
+CLIENT_SECONDS: Final = 10.0
+"""How long a client may take to send its request."""
+
+_log: Final = logging.getLogger("schemasync.status")
+_TEXT: Final = "text/plain; charset=utf-8"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableStatus:
+    """One table as the metrics show it; ``table`` is ``database.table``, ``failures`` counts since the start."""
+
+    table: str
+    held: bool = False
+    generation: int = 0
+    pending_files: int = 0
+    failures: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """The watcher at one moment. ``ready``: a full sweep went well; times are ms since 1970 UTC."""
+
+    ticks: int = 0
+    last_tick_ms: int = 0
+    ready: bool = False
+    tables: tuple[TableStatus, ...] = ()
+
+
+@dataclass(slots=True)
+class Board:
+    """Where the watcher pins its newest snapshot, and its signs of life, for the endpoint to read."""
+
+    snapshot: Snapshot = field(default_factory=Snapshot)
+    alive_ms: int = 0
+
+
+class _Metrics(Collector):
+    """Makes the metrics from the snapshot at the moment they are asked for."""
+
+    def __init__(self, board: Board) -> None:
+        self._board = board
+
+    def collect(self) -> Iterator[Metric]:
+        now = self._board.snapshot
+        yield CounterMetricFamily("schemasync_ticks", "Ticks of the watcher since its start.", now.ticks)
+        yield GaugeMetricFamily(
+            "schemasync_last_tick_timestamp_seconds", "When the last tick began.", now.last_tick_ms / 1000
+        )
+        yield GaugeMetricFamily("schemasync_tables", "Tables that are watched.", len(now.tables))
+        held = GaugeMetricFamily("schemasync_table_held", "1 while something waits for a person.", labels=["table"])
+        failed = CounterMetricFamily("schemasync_table_failed", "Failures since the start.", labels=["table"])
+        pending = GaugeMetricFamily("schemasync_pending_files", "Landed files not yet admitted.", labels=["table"])
+        generation = GaugeMetricFamily("schemasync_table_generation", "Generation in force.", labels=["table"])
+        for table in now.tables:
+            held.add_metric([table.table], int(table.held))
+            failed.add_metric([table.table], table.failures)
+            pending.add_metric([table.table], table.pending_files)
+            generation.add_metric([table.table], table.generation)
+        yield from (held, failed, pending, generation)
+
+
+@contextmanager
+def serving(listen: str, board: Board, *, now_ms: Callable[[], int]) -> Iterator[str]:
+    """Answer on ``HOST:PORT`` until the context ends; yield the base URL (port 0 takes a free one).
+
+    Raises:
+        UsageError: the address cannot be listened on.
+    """
+    host, _, port = listen.rpartition(":")
+    server = _open(host.strip("[]"), int(port), listen, _handler(board, now_ms))
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1}, name="status", daemon=True)
+    thread.start()
+    try:
+        yield f"http://{host}:{server.server_port}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False  # a client that keeps its connection open must not keep us
+
+    def server_bind(self) -> None:
+        # Not HTTPServer's own: that one looks up the host's name, which may ask the network.
+        TCPServer.server_bind(self)
+        self.server_name, self.server_port = str(self.server_address[0]), int(self.server_address[1])
+
+    def handle_error(self, request: object, client_address: object) -> None:  # noqa: ARG002
+        # Mostly clients that went away; nothing of it concerns the watcher.
+        _log.debug("a request failed", exc_info=True)
+
+
+class _Server6(_Server):
+    address_family = socket.AF_INET6
+
+
+def _open(host: str, port: int, listen: str, handler: type[BaseHTTPRequestHandler]) -> _Server:
+    try:
+        return (_Server6 if ":" in host else _Server)((host, port), handler)
+    except OSError as error:
+        raise UsageError(
+            f"cannot listen on {listen}",
+            where="server.listen",
+            why=error.strerror or str(error),
+            fix="Choose another address, or remove the setting.",
+        ) from error
+
+
+def _handler(board: Board, now_ms: Callable[[], int]) -> type[BaseHTTPRequestHandler]:
+    metrics = CollectorRegistry()
+    metrics.register(_Metrics(board))
+
+    def health() -> tuple[HTTPStatus, str, bytes]:
+        return _verdict(now_ms() - board.alive_ms <= SILENCE_MS, "the watcher gives no sign of life")
+
+    def readiness() -> tuple[HTTPStatus, str, bytes]:
+        return _verdict(board.snapshot.ready, "no full sweep went well yet")
+
+    def exposition() -> tuple[HTTPStatus, str, bytes]:
+        return HTTPStatus.OK, CONTENT_TYPE_LATEST, generate_latest(metrics)
+
+    pages = {
+        "/healthz": health,
+        "/readyz": readiness,
+        "/metrics": exposition,
+    }
+
+    class Handler(BaseHTTPRequestHandler):
+        timeout = CLIENT_SECONDS
+
+        def do_GET(self) -> None:
+            page = pages.get(self.path.partition("?")[0])
+            status, kind, body = page() if page else (HTTPStatus.NOT_FOUND, _TEXT, b"not found\n")
+            self.send_response(status)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class calls it so
+            """Log nothing: probes come every few seconds."""
+
+    return Handler
+
+
+def _verdict(good: bool, otherwise: str) -> tuple[HTTPStatus, str, bytes]:
+    if good:
+        return HTTPStatus.OK, _TEXT, b"ok\n"
+    return HTTPStatus.SERVICE_UNAVAILABLE, _TEXT, f"{otherwise}\n".encode()

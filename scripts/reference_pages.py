@@ -1,0 +1,352 @@
+"""Write the reference pages in docs/ from the code that they describe; with ``--check`` only tell which are stale.
+
+Run by `scripts/docs`. Keys, defaults, codes and types come from the package, so a page can be stale but never of another opinion. What a key
+means is said here: `MEANINGS` must name every key of the configuration and no other.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final, Literal, get_args, get_origin
+
+from pydantic.fields import FieldInfo
+
+from schemasync.core import config
+from schemasync.core.diagnostics import CODES, Severity
+from schemasync.core.encoding import Meaning
+from schemasync.core.names import Dialect
+from schemasync.core.schema import EnvelopeKind
+from schemasync.core.semantics import LEAF_TYPES, SEMANTICS, leaf_of
+from schemasync.core.type_strings import print_type
+
+PAGES: Final = Path(__file__).resolve().parent.parent / "docs"
+GENERATED: Final = (
+    "<!-- Written by scripts/docs from the code; change that, or scripts/reference_pages.py, and run it. -->"
+)
+
+MEANINGS: Final[Mapping[str, str]] = {
+    "registry.url": "Where the schemas are: `http(s)://HOST[:PORT][/path]` (several with commas: the next is asked when one does not answer), or `file:DIR` with `SUBJECT/VERSION.avsc` files.",
+    "registry.auth.basic.username": "HTTP basic authentication.",
+    "registry.auth.basic.password": "Its password; write `${NAME}` to take it from the environment.",
+    "registry.auth.bearer": "A bearer token, instead of basic.",
+    "registry.auth.oauth.token_url": "OAuth2 client credentials: where tokens come from.",
+    "registry.auth.oauth.client_id": "The client.",
+    "registry.auth.oauth.client_secret": "Its secret.",
+    "registry.auth.oauth.scope": "The scope to ask for.",
+    "registry.auth.mtls.cert": "PEM file of a client certificate.",
+    "registry.auth.mtls.key": "PEM file of its key.",
+    "registry.ca": "PEM file of the certificate authority that the registry is checked against; without it those of the system. Checking is never off.",
+    "registry.timeout": "How long one request may take.",
+    "registry.retries": "How often a request is repeated after no answer, 408, 429 or 5xx, with growing pauses (`Retry-After` is respected).",
+    "metastore.kind": "`embedded`: Derby in `dir`, one process at a time. `thrift`: a Hive metastore service.",
+    "metastore.uri": "`thrift://HOST:PORT`, for `kind: thrift`.",
+    "metastore.dir": "Directory of the embedded metastore, of Spark's log, and of an unpacked Java.",
+    "spark.master": "Spark's master.",
+    "spark.conf": "Any Spark settings, such as those of the storage. They win over ours. Never shown.",
+    "defaults.database": "Database of the tables.",
+    "defaults.location": "Root of a table; `{topic}`, `{table}` and `{database}` are filled in.",
+    "defaults.increments": "The sink's directory of one hour, below `location`; `{yyyy}`, `{MM}`, `{dd}`, `{HH}` or several of them at once are filled in.",
+    "defaults.policies.add": "A column was added. `evolve`: older rows read NULL, or its default where it is NOT NULL. `null`: always NULL.",
+    "defaults.policies.drop": "A column was dropped. `drop`: gone from the view at once. `keep`: it stays in the view; new rows read NULL.",
+    "defaults.policies.widen": "A column was widened without loss.",
+    "defaults.policies.retype": "A column got a type that may lose values. This version holds in any case.",
+    "defaults.policies.rename": "`alias`: an Avro alias is a rename. `drop_add`: it is not, only `renames` are.",
+    "defaults.policies.semantic": "The same Avro type means something else (another `connect.name`).",
+    "defaults.policies.key": "The key columns changed.",
+    "defaults.compaction.every": "How often `watch` compacts a table that has something to fold.",
+    "defaults.compaction.tombstone_retention": "How long a delete is remembered, counted from the generation that published it; events that are later than that may bring a row back.",
+    "defaults.compaction.reader_grace": "How long superseded partitions stay registered for queries that are running.",
+    "defaults.compaction.vacuum_retention": "How long superseded directories stay on disk after that.",
+    "defaults.compaction.on_fold": "What becomes of the sink's files once a published generation holds them and `reader_grace` is over: `delete`, `archive` (moved below `archive/`), or `keep`.",
+    "defaults.compaction.arrow_limit": "Up to this many bytes of landed files per admission, Arrow does the work; beyond it Spark.",
+    "defaults.names.view": "Name of the dedup view.",
+    "defaults.names.base": "Name of a compaction's table over the old base.",
+    "defaults.names.incremental": "Name of a compaction's table over one hour of the sink's files.",
+    "defaults.names.compactor": "Name of a compaction's table over the new base.",
+    "defaults.view.metadata": "Let the view show `__op`, `__ts_ms` and `__segment`, too.",
+    "tables[].subject": "A subject, or a Python regular expression that matches whole subjects. An exact subject beats any expression, the first expression that matches beats later ones. Without any entry every `-value` subject is taken.",
+    "tables[].table": "Name of the table; `{topic}` and the expression's named groups are filled in. Default: the topic, made an identifier.",
+    "tables[].exclude": "Subjects or topics, or expressions for them, that an expression does not take.",
+    "tables[].keys": "Key columns. Default: the fields of the `-key` subject.",
+    "tables[].sequence_by": "Fields of the event (dotted paths) that say which of two events of a key is newer. Default: by envelope.",
+    "tables[].partition_by": "User partitions.",
+    "tables[].insert_only": "Rows have no identity: the view shows every event.",
+    "tables[].renames": "`{new: old}`: one column dropped and another added were a rename.",
+    "tables[].toast": "What a value that the source did not send (PostgreSQL TOAST) shows as.",
+    "tables[].adopt": "Take over a table or view of that name which schemasync did not make. Its definition is replaced, its files are not touched.",
+    "tables[].envelope": "How events are wrapped. Default: recognised by the fields.",
+    "tables[].database": "As under `defaults`.",
+    "tables[].location": "As under `defaults`.",
+    "tables[].increments": "As under `defaults`.",
+    "tables[].policies": "As under `defaults`; only the keys that stand here differ.",
+    "tables[].compaction": "As under `defaults`; only the keys that stand here differ.",
+    "tables[].names": "As under `defaults`; only the keys that stand here differ.",
+    "tables[].view": "As under `defaults`; only the keys that stand here differ.",
+    "watch.poll": "How often `watch` looks for new versions and files.",
+    "watch.apply": "`auto`: apply whatever policy lets through. `safe`: only changes that lose nothing. `manual`: tell, and wait for `schemasync apply`.",
+    "watch.sweep": "How often every subject is looked at, whatever the cheap probes say.",
+    "server.listen": "`HOST:PORT` where `watch` serves `/metrics` (Prometheus), `/healthz` and `/readyz`; nothing listens unless said.",
+    "notify[].webhook": "URL that gets every schema change as a CloudEvent (structured JSON, POST).",
+    "notify[].command": "Command that gets the same JSON on its standard input; text is split as a shell does.",
+    "notify[].slack": "A Slack webhook.",
+    "notify[].headers": "Headers of the webhook's requests.",
+    "templates": "Directory whose `*.sql.j2` files replace ours of the same name.",
+}
+
+SECTIONS: Final[Mapping[str, str]] = {
+    "registry": "",
+    "metastore": "",
+    "spark": "",
+    "defaults": "What holds for every table that does not say otherwise.",
+    "tables[]": "A list. Each entry takes one subject, or all that an expression matches.",
+    "watch": "",
+    "server": "",
+    "notify[]": "A list of receivers; each has one of `webhook` and `command`.",
+    "templates": "",
+}
+
+CONFIGURATION_HEAD: Final = """\
+# Configuration
+
+One YAML file: `--config FILE`, else `schemasync.yaml` in the current directory, else `$SCHEMASYNC_CONFIG`. Only
+`registry.url` must be set.
+
+- Relative paths start from the file's directory.
+- `${NAME}` in a value is taken from the environment; `$${` stands for `${`.
+- `SCHEMASYNC_A__B` in the environment sets `a.b`, `SCHEMASYNC_TABLES__0__TABLE` an element of a list.
+- Durations are written `15s`, `10m`, `1h`, `7d`; sizes `512KB`, `256MB`, `1GB` (of 1024).
+- Unknown keys and unreadable values are refused, all at once, each by its path."""
+
+DIAGNOSTICS_HEAD: Final = """\
+# Diagnostics
+
+What `plan`, `apply`, `status` and notifications say about a table. Codes are stable: programs may rely on them, and
+none is ever reused for something else. An *error* means that something waits for a person: the table is held, its view
+goes on answering, and other tables go on."""
+
+TYPES_HEAD: Final = """\
+# Types
+
+What an Avro type becomes in tables and views. Values are converted once, when files are admitted. Nullability belongs to
+the schema, not to the table's types: Hive has none. A semantic name (`connect.name`, else the logical type) counts only
+on the Avro type that stands beside it here; any other combination, and any unknown name, is shown as it is written."""
+
+MEANING_TEXTS: Final[Mapping[Meaning, str]] = {
+    Meaning.PLAIN: "as it is written",
+    Meaning.DAYS: "days since 1970-01-01",
+    Meaning.EPOCH_MILLIS: "milliseconds since 1970, UTC",
+    Meaning.EPOCH_MICROS: "microseconds since 1970, UTC",
+    Meaning.ZONED_TIMESTAMP: "ISO 8601 with an offset, the instant of it",
+    Meaning.TIME_MILLIS: "text `HH:MM:SS.mmm`",
+    Meaning.TIME_MICROS: "text `HH:MM:SS.uuuuuu`",
+    Meaning.TIME_NANOS: "text `HH:MM:SS.nnnnnnnnn`",
+    Meaning.VARIABLE_DECIMAL: "text, plain decimal notation",
+    Meaning.UUID_BYTES: "text, lower case with dashes",
+}
+
+COMPLEX: Final = (
+    ("record", "`struct<...>`", "fields by name; a record without fields or one that contains itself is refused"),
+    ("array", "`array<...>`", ""),
+    ("array of Connect's `MapEntry` records", "`map<key, value>`", "how Connect writes maps whose keys are not text"),
+    ("map", "`map<string, ...>`", ""),
+    ("union of null and one type", "that type", "nullable"),
+    ("union of several types", "`struct<member0, member1, ...>`", "one member per branch, exactly one is not NULL"),
+    ("null alone", "no column", "Parquet has no type for it"),
+)
+
+DECIMALS: Final = (
+    (
+        "`decimal`, `org.apache.kafka.connect.data.Decimal`",
+        "bytes, fixed",
+        "`decimal(p, s)`",
+        "precision up to 38; see below",
+    ),
+    ("`io.debezium.data.VariableScaleDecimal`", "record", "`string`", MEANING_TEXTS[Meaning.VARIABLE_DECIMAL]),
+    ("`connect.type: int8`, `int16`", "int", "`tinyint`, `smallint`", "the width that the source has"),
+)
+
+TYPES_TAIL: Final = """\
+## Where a value does not fit
+
+| value | becomes |
+|---|---|
+| infinity, BC dates and years beyond 9999, in dates and timestamps | the nearest end of the years 1 to 9999 |
+| a decimal that is declared with more than 38 digits | `decimal(38, s)`; a value that needs more digits is refused with its file and row (SS303) |
+| nanosecond timestamps | the number, `bigint`: a `timestamp` has microseconds |
+| time of day | text: Spark and Hive have no such type |
+| enum, set, json, xml, uuid, interval as text | text |
+| a value that PostgreSQL did not send (TOAST) | Debezium's placeholder, as it is |"""
+
+
+def configuration() -> Iterator[str]:
+    """Yield the lines of docs/configuration.md."""
+    yield CONFIGURATION_HEAD
+    rows = dict(_settings(config.Config, ""))
+    if missing := sorted(rows.keys() ^ MEANINGS.keys()):
+        raise SystemExit(f"scripts/reference_pages.py: MEANINGS and the configuration differ in {', '.join(missing)}")
+    for section, about in SECTIONS.items():
+        yield f"\n## {section}\n"
+        if about:
+            yield f"{about}\n"
+        yield from _table(("key", "values", "default", "meaning"), _rows(section, rows))
+
+
+def _rows(section: str, rows: Mapping[str, tuple[str, str, str]]) -> Iterator[tuple[str, ...]]:
+    for key, (values, default, note) in rows.items():
+        if key == section or key.startswith(f"{section}."):
+            yield f"`{key}`", values, default, MEANINGS[key] + note
+
+
+def _settings(model: type[config.Settings], prefix: str) -> Iterator[tuple[str, tuple[str, str, str]]]:
+    """Yield (dotted key, (values, default, note)) of every setting."""
+    for name, field in model.model_fields.items():
+        key = f"{prefix}{name}"
+        inner = _inner(field.annotation)
+        if isinstance(inner, type) and issubclass(inner, config.Settings) and not _as_in_defaults(key):
+            listed = get_origin(field.annotation) is tuple
+            yield from _settings(inner, f"{key}[]." if listed else f"{key}.")
+        else:
+            yield key, (_values(field), _default(field), _note(model, name))
+
+
+def _as_in_defaults(key: str) -> bool:
+    return key.startswith("tables[].")
+
+
+def _inner(annotation: Any) -> Any:
+    """Return the settings class inside ``X | None`` or ``tuple[X, ...]``, else the annotation."""
+    found = [a for a in get_args(annotation) if isinstance(a, type) and issubclass(a, config.Settings)]
+    return found[0] if found else annotation
+
+
+def _values(field: FieldInfo) -> str:
+    if get_origin(field.annotation) is Literal:
+        return ", ".join(f"`{value}`" for value in get_args(field.annotation))
+    if _is_measured(field, "parse_duration"):
+        return "duration"
+    if _is_measured(field, "parse_size"):
+        return "size"
+    kinds = (a for a in (field.annotation, *get_args(field.annotation)) if a is not type(None))
+    return next((_KINDS[k] for k in map(_kind, kinds) if k in _KINDS), "text")
+
+
+_KINDS: Final[Mapping[Any, str]] = {
+    bool: "`true`, `false`",
+    int: "number",
+    tuple: "list",
+    dict: "mapping",
+    EnvelopeKind: ", ".join(f"`{kind.value}`" for kind in EnvelopeKind),
+    config.Settings: "mapping",
+}
+
+
+def _kind(annotation: Any) -> Any:
+    origin = get_origin(annotation)
+    if origin in (tuple, dict):
+        return origin
+    is_settings = isinstance(annotation, type) and issubclass(annotation, config.Settings)
+    return config.Settings if is_settings else annotation
+
+
+def _is_measured(field: FieldInfo, parser: str) -> bool:
+    return any(getattr(getattr(m, "func", None), "__name__", "") == parser for m in field.metadata)
+
+
+_DURATIONS: Final = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1))
+_SIZES: Final = (("GB", 1024**3), ("MB", 1024**2), ("KB", 1024), ("B", 1))
+
+
+def _default(field: FieldInfo) -> str:
+    value = field.default
+    if field.is_required():
+        return "required"
+    if _is_measured(field, "parse_duration"):
+        return f"`{_measured(value, _DURATIONS)}`"
+    if _is_measured(field, "parse_size"):
+        return f"`{_measured(value, _SIZES)}`"
+    if isinstance(value, bool):
+        return f"`{str(value).lower()}`"
+    return f"`{value}`" if isinstance(value, str | int) else ""
+
+
+def _measured(amount: int, units: tuple[tuple[str, int], ...]) -> str:
+    unit, size = next((u, s) for u, s in units if amount and amount % s == 0)
+    return f"{amount // size}{unit}"
+
+
+def _note(model: type[config.Settings], name: str) -> str:
+    for row in config.UNSUPPORTED:
+        if row.model == model.__name__ and row.field == name:
+            what = " and ".join(f"`{value}`" for value in row.values)
+            return f" Not in this version{f': {what}' if what else ''}."
+    inside = [row for row in config.UNSUPPORTED if row.model == "Auth" and row.field == "oauth"]
+    return " Not in this version." if inside and model.__name__ == "OAuth" else ""
+
+
+_SEVERITIES: Final = {Severity.INFO: "info", Severity.WARNING: "warning", Severity.ERROR: "error"}
+_CHAPTERS: Final = {
+    "SS1": "Schema changes",
+    "SS2": "Tables and views",
+    "SS3": "Landed files",
+    "SS4": "Subjects and keys",
+}
+
+
+def diagnostics() -> Iterator[str]:
+    """Yield the lines of docs/diagnostics.md."""
+    yield DIAGNOSTICS_HEAD
+    for prefix, title in _CHAPTERS.items():
+        yield f"\n## {title}\n"
+        rows = (
+            (c.code, _SEVERITIES[c.severity], c.meaning, c.fix) for c in CODES.values() if c.code.startswith(prefix)
+        )
+        yield from _table(("code", "severity", "meaning", "what to do"), rows)
+
+
+def types() -> Iterator[str]:
+    """Yield the lines of docs/types.md."""
+    yield TYPES_HEAD
+    yield "\n## Avro types\n"
+    yield from _table(("Avro", "column", ""), (*_leaves(), *COMPLEX))
+    yield "\n## Semantic types\n"
+    yield from _table(("name", "on", "column", "the value is"), (*_semantics(), *DECIMALS))
+    yield f"\n{TYPES_TAIL}"
+
+
+def _leaves() -> Iterator[tuple[str, str, str]]:
+    for name in sorted(LEAF_TYPES):
+        leaf = leaf_of({"type": name, "size": 1, "symbols": []})
+        yield name, f"`{print_type(leaf.type, Dialect.SPARK)}`", "the symbol" if name == "enum" else ""
+
+
+def _semantics() -> Iterator[tuple[str, str, str, str]]:
+    for name, rules in SEMANTICS.items():
+        for base, (meaning, shown) in rules.items():
+            yield f"`{name}`", base, f"`{print_type(shown, Dialect.SPARK)}`", MEANING_TEXTS[meaning]
+
+
+def _table(head: tuple[str, ...], rows: Iterator[tuple[str, ...]] | tuple[tuple[str, ...], ...]) -> Iterator[str]:
+    yield f"| {' | '.join(head)} |"
+    yield f"|{'---|' * len(head)}"
+    for row in rows:
+        yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |".replace("  ", " ")
+
+
+def main() -> None:
+    """Write the pages, or with ``--check`` exit 1 when one is stale."""
+    stale = []
+    for name, build in (("configuration", configuration), ("diagnostics", diagnostics), ("types", types)):
+        path, text = PAGES / f"{name}.md", "\n".join((GENERATED, "", *build())) + "\n"
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            stale.append(path.name)
+            if "--check" not in sys.argv:
+                PAGES.mkdir(exist_ok=True)
+                path.write_text(text, encoding="utf-8")
+    if stale and "--check" in sys.argv:
+        raise SystemExit(f"stale: {', '.join(stale)}. Run scripts/docs.")
+
+
+if __name__ == "__main__":
+    main()

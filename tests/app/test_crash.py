@@ -1,0 +1,244 @@
+"""Killed after any of its writing calls, a run leaves a view that is right at once, and right after the next run.
+
+In the gate a kill is an exception that nothing catches, at the calls that publish; the long run dies after every
+call, and really dies (SIGKILL) at some.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from schemasync.app.applying import apply
+from schemasync.app.compacting import compact
+from schemasync.app.workspace import Workspace
+from tests.app.mortal import Fuse, KilledError, mortal
+from tests.lab import DAY, HOUR, Lab
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+TOPIC, TABLE = "shop.student", "shop_student"
+MINUTE = HOUR // 60
+Rows = list[dict[str, Any]]
+
+_NUMBERS = itertools.count(1)
+
+
+def event(key: int, ts_ms: int, op: str = "u", **row: Any) -> dict[str, Any]:
+    return {"id": key, "op": op, "ts_ms": ts_ms} | row
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scene:
+    """What goes before, the run that is killed, and the rows before and after it (None: there is no view yet)."""
+
+    prepare: Callable[[Lab], None]
+    run: Callable[[Workspace], object]
+    old: Rows | None
+    new: Rows
+    settings: dict[str, Any] = field(default_factory=dict)
+
+
+def created(lab: Lab) -> None:
+    lab.register(TOPIC, lab.flat("S", ("a", ["null", "int"]), ("b", ["null", "string"])))
+    lab.land(TOPIC, [event(1, 1, "c", a=1, b="x"), event(2, 1, "c", a=2, b="y"), event(3, 1, "c", a=3, b="z")])
+
+
+def evolved(lab: Lab) -> None:
+    """Version 2 widens ``a``, drops ``b`` and adds ``e`` NOT NULL with a default; files of both versions wait."""
+    created(lab)
+    lab.apply()
+    lab.land(TOPIC, [event(2, 2, "u", a=20, b="yy")], hour="2026112001")
+    lab.register(
+        TOPIC, lab.flat("S", ("a", ["null", "long"]), ("e", {"type": "int", "default": 42}))
+    )
+    lab.land(TOPIC, [event(1, 3, "d", a=None, e=0), event(4, 3, "c", a=2**40, e=7)], hour="2026112001")
+
+
+def first_base(lab: Lab) -> None:
+    created(lab)
+    lab.apply()
+    lab.now_ms += MINUTE
+    lab.land(TOPIC, [event(1, 2, "u", a=10, b="x"), event(3, 2, "d", a=None, b=None)], hour="2026112001")
+
+
+def second_base(lab: Lab) -> None:
+    evolved(lab)
+    lab.compact()
+    lab.now_ms += MINUTE
+    lab.land(TOPIC, [event(1, 2, "u", a=10, e=1), event(2, 9, "u", a=5, e=1)], hour="2026112001", name="late.parquet")
+
+
+def superfluous(lab: Lab) -> None:
+    """A base of version 2 beside folded deltas of both versions, and every grace is over."""
+    evolved(lab)
+    lab.compact()
+    lab.now_ms += 8 * DAY
+
+
+def row(key: int, **rest: Any) -> dict[str, Any]:
+    return {"id": key} | rest
+
+
+FIRST = [row(1, a=1, b="x"), row(2, a=2, b="y"), row(3, a=3, b="z")]
+EVOLVED = [row(2, a=20, e=42), row(3, a=3, e=42), row(4, a=2**40, e=7)]
+SECOND = [row(2, a=5, e=1), row(3, a=3, e=42), row(4, a=2**40, e=7)]
+
+SCENES = {
+    "create and admit": Scene(prepare=created, run=apply, old=None, new=FIRST),
+    "evolve and admit": Scene(prepare=evolved, run=apply, old=FIRST, new=EVOLVED),
+    "first base": Scene(prepare=first_base, run=compact, old=FIRST, new=[row(1, a=10, b="x"), row(2, a=2, b="y")]),
+    "evolve and compact": Scene(prepare=evolved, run=compact, old=FIRST, new=EVOLVED),
+    "second base": Scene(prepare=second_base, run=compact, old=EVOLVED, new=SECOND),
+    "retire": Scene(
+        prepare=superfluous,
+        run=compact,
+        old=EVOLVED,
+        new=EVOLVED,
+        settings={"compaction": {"on_fold": "archive"}},
+    ),
+}
+
+PUBLISHING = (
+    "create _schemasync/generations",
+    "swap_properties",
+    "add_partitions",
+    "move_partitions",
+    "drop_partitions",
+    "CREATE OR REPLACE",
+)
+"""Calls after which readers may see something else; before such a call is after the one in front of it."""
+
+
+@pytest.fixture(scope="module")
+def new_lab(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Lab]:
+    return lambda: Lab(root=tmp_path_factory.mktemp("crash"), session=spark, database=f"crash{next(_NUMBERS)}")
+
+
+def set_up(new_lab: Callable[[], Lab], scene: Scene) -> Lab:
+    lab = new_lab()
+    lab.settings = {"defaults": scene.settings}
+    scene.prepare(lab)
+    return lab
+
+
+def calls_of(lab: Lab, scene: Scene) -> list[str]:
+    """Return the writing calls of one whole run."""
+    fuse = Fuse()
+    scene.run(mortal(lab.workspace, fuse))
+    return fuse.calls
+
+
+def visible(lab: Lab) -> Rows | None:
+    view = lab.workspace.metastore.table(lab.database, f"{TABLE}_view")
+    return lab.rows(TABLE) if view else None
+
+
+def allowed(scene: Scene) -> list[Rows | None]:
+    """What a reader may see of a half-done run: the old rows, the new ones, or the old ones under the new schema."""
+    states: list[Rows | None] = [scene.old, scene.new]
+    if scene.old is None:
+        return [*states, []]
+    if scene.old is FIRST and scene.new is EVOLVED:
+        return [*states, [row(r["id"], a=r["a"], e=42) for r in FIRST]]
+    return states
+
+
+def per_run_tables(lab: Lab) -> set[str]:
+    return set(lab.workspace.metastore.names(lab.database, "*")) - {TABLE, f"{TABLE}_view"}
+
+
+def dies_well(new_lab: Callable[[], Lab], scene: Scene, after: int) -> None:
+    lab = set_up(new_lab, scene)
+    fuse = Fuse(after)
+    with pytest.raises(KilledError):
+        scene.run(mortal(lab.workspace, fuse))
+    where = f"killed after {fuse.calls}"
+    assert visible(lab) in allowed(scene), where
+    lab.now_ms += MINUTE
+    calls_of(lab, scene)
+    assert (visible(lab), per_run_tables(lab)) == (scene.new, set()), where
+    assert calls_of(lab, scene) == [], where
+
+
+def publishing_points(calls: Sequence[str]) -> list[int]:
+    """Return after how many calls a run is killed: right before and right after every one that publishes.
+
+    A compaction begins with an admission; that is a scene of its own.
+    """
+    first = calls.index("run") if "run" in calls else 0
+    places = [n for n, call in enumerate(calls) if call in PUBLISHING and n >= first]
+    return sorted({after for n in places for after in (n, n + 1) if after < len(calls)})
+
+
+@pytest.mark.parametrize("name", ["create and admit", "evolve and admit", "second base", "retire"])
+def test_killed_before_and_after_every_publishing_step_the_view_is_right(
+    new_lab: Callable[[], Lab], name: str
+) -> None:
+    scene = SCENES[name]
+    calls = calls_of(set_up(new_lab, scene), scene)
+    points = publishing_points(calls)
+    assert points, calls
+    for after in points:
+        dies_well(new_lab, scene, after)
+
+
+def test_what_a_killed_run_left_is_put_in_force_before_the_next_version_decides_on_the_view(
+    new_lab: Callable[[], Lab],
+) -> None:
+    """The view of version 2 must know of the rows of version 1 that only the killed run's manifest names."""
+    lab = new_lab()
+    lab.register(TOPIC, lab.flat("S", ("a", "int")))
+    lab.apply()
+    lab.land(TOPIC, [event(1, 1, a=1)])
+    with pytest.raises(KilledError):
+        apply(mortal(lab.workspace, Fuse(2)))
+    lab.register(TOPIC, lab.flat("S", ("a", "int"), ("e", {"type": "int", "default": 42})))
+    lab.apply()
+    assert lab.rows(TABLE) == [row(1, a=1, e=42)]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", SCENES)
+def test_killed_after_any_writing_call_the_view_is_right(new_lab: Callable[[], Lab], name: str) -> None:
+    scene = SCENES[name]
+    for after in range(len(calls_of(set_up(new_lab, scene), scene))):
+        dies_well(new_lab, scene, after)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("whom", ["group", "process"])
+@pytest.mark.parametrize("step", ["run", "create _schemasync/generations", "swap_properties"])
+def test_really_killed_in_a_compaction_the_view_is_right(tmp_path: Path, step: str, whom: str) -> None:
+    """SIGKILL, to Python and its JVM or to Python alone; another process looks, and then goes on."""
+    root, home = str(tmp_path / "lab"), str(tmp_path / "home")
+    killed = child(root, home, "die", step, whom)
+    resumed = child(root, home, "resume", step, whom)
+    assert (killed.returncode, resumed.returncode) == (-signal.SIGKILL, 0), killed.stderr[-3000:] + resumed.stderr[-3000:]
+    answer = json.loads(resumed.stdout.splitlines()[-1])
+    assert answer["at once"] in (SCENES["second base"].old, SCENES["second base"].new)
+    assert (answer["next run"], answer["left"], answer["second run"]) == (SCENES["second base"].new, [], [])
+
+
+def child(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "tests.app.crash_child", *arguments],
+        check=False,
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        start_new_session=True,
+    )

@@ -1,0 +1,178 @@
+"""View = compacted table = a plain Python fold, on real Spark, for generated histories (architecture.md section 9)."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from tests import model
+from tests.lab import DAY, HOUR, Lab
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+TOPIC = "shop.student"
+TABLE = "shop_student"
+MINUTE = HOUR // 60
+
+NewLab = Callable[[], Lab]
+
+FEW = settings(max_examples=6, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+MANY = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+
+_NUMBERS = itertools.count(1)
+
+
+@pytest.fixture(scope="module")
+def new_lab(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> NewLab:
+    return lambda: Lab(root=tmp_path_factory.mktemp("law"), session=spark, database=f"law{next(_NUMBERS)}")
+
+
+class Debezium:
+    """Rows in ``after``, the place in the log in ``source.lsn``; a delete has its key in ``before`` and no more."""
+
+    snapshots = True
+
+    @staticmethod
+    def schema(schema: model.Schema) -> dict[str, Any]:
+        value = {"type": "record", "name": "Value", "fields": [f.avro() for f in schema]}
+        source = {
+            "type": "record",
+            "name": "Source",
+            "fields": [{"name": "lsn", "type": ["null", "long"]}, {"name": "ts_ms", "type": "long"}],
+        }
+        fields = [
+            {"name": "before", "type": ["null", value]},
+            {"name": "after", "type": ["null", "Value"]},
+            {"name": "source", "type": source},
+            {"name": "op", "type": "string"},
+            {"name": "ts_ms", "type": ["null", "long"]},
+        ]
+        return {"type": "record", "name": "Envelope", "fields": fields}
+
+    @staticmethod
+    def event(event: model.Event) -> dict[str, Any]:
+        row: model.Row | None = event.row
+        before: model.Row | None = None
+        if event.op == "d":
+            before, row = {**dict.fromkeys(event.row), "id": event.key}, None
+        lsn, ts_ms = event.order
+        return {
+            "before": before,
+            "after": row,
+            "source": {"lsn": lsn, "ts_ms": 5},
+            "op": event.op,
+            "ts_ms": ts_ms,
+        }
+
+
+class Flat:
+    """``op``, ``ts_ms`` and ``kafka_offset`` beside the columns: many events share a millisecond."""
+
+    snapshots = False
+
+    @staticmethod
+    def schema(schema: model.Schema) -> dict[str, Any]:
+        own = [
+            {"name": "op", "type": ["null", "string"]},
+            {"name": "ts_ms", "type": "long"},
+            {"name": "kafka_offset", "type": "long"},
+        ]
+        return {"type": "record", "name": "Student", "fields": [*(f.avro() for f in schema), *own]}
+
+    @staticmethod
+    def event(event: model.Event) -> dict[str, Any]:
+        offset, _ = event.order
+        assert offset is not None
+        return {**event.row, "op": event.op, "ts_ms": offset // 10, "kafka_offset": offset}
+
+
+Kind = type[Debezium] | type[Flat]
+
+
+class Telling:
+    """Plays a story on a lab, and knows what the table must show."""
+
+    def __init__(self, lab: Lab, kind: Kind, story: model.Story) -> None:
+        self.lab = lab
+        self.kind = kind
+        self.story = story
+        self.landed: list[model.Event] = []
+        self.version = 0
+        self.outcomes: list[tuple[str, list[model.Row]]] = []
+
+    def tell(self) -> None:
+        for block in self.story.blocks:
+            self.version += 1
+            self.lab.register(TOPIC, self.kind.schema(self.story.schemas[self.version - 1]))
+            for landing in block.landings:
+                self.land(landing)
+            for run in block.runs:
+                self.run(run)
+                self.lab.now_ms += block.minutes * MINUTE
+        for run in ("apply", "compact"):
+            self.run(run)
+        # Past every grace: now only the base is left.
+        self.lab.now_ms += 2 * HOUR
+        self.run("compact")
+
+    def land(self, landing: model.Landing) -> None:
+        events = [self.kind.event(e) for e in landing.events]
+        self.lab.land(TOPIC, events, version=landing.version, hour=f"20261120{landing.hour:02}")
+        self.landed += landing.events
+
+    def run(self, what: str) -> None:
+        done = self.lab.apply() if what == "apply" else self.lab.compact()
+        assert [getattr(t, "failure", None) or getattr(t, "error", None) for t in done.tables] == [None]
+        shown = self.lab.rows(TABLE)
+        assert repr(shown) == repr(self.expected), f"after {what} under version {self.version}"
+
+    @property
+    def expected(self) -> list[model.Row]:
+        return model.fold(self.landed, self.story.schemas, self.version)
+
+    def stored_keys(self) -> list[int]:
+        found = self.lab.workspace.sql.query(f"SELECT * FROM `{self.lab.database}`.`{TABLE}`")
+        places = [n for n, name in enumerate(found.columns) if name in {"id", "id__2"}]
+        return sorted(max(row[n] for n in places if row[n] is not None) for row in found.rows)
+
+    def segments(self) -> set[str]:
+        return set(self.lab.workspace.metastore.partitions(self.lab.database, TABLE))
+
+
+def holds(lab: Lab, kind: Kind, story: model.Story) -> None:
+    telling = Telling(lab, kind, story)
+    telling.tell()
+    expected = sorted(model.newest(telling.landed))
+    if not telling.landed:
+        return
+    assert (telling.segments(), telling.stored_keys()) == ({"base_s0000"}, expected)
+
+
+@FEW
+@given(story=model.stories(snapshots=True))
+def test_view_and_compacted_table_are_the_fold_of_debezium_events(new_lab: NewLab, story: model.Story) -> None:
+    holds(new_lab(), Debezium, story)
+
+
+@FEW
+@given(story=model.stories(snapshots=False))
+def test_view_and_compacted_table_are_the_fold_of_flat_events(new_lab: NewLab, story: model.Story) -> None:
+    holds(new_lab(), Flat, story)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", [Debezium, Flat])
+def test_view_and_compacted_table_are_the_fold_of_many_more_events(new_lab: NewLab, kind: Kind) -> None:
+    @MANY
+    @given(story=model.stories(snapshots=kind.snapshots))
+    def law(story: model.Story) -> None:
+        holds(new_lab(), kind, story)
+
+    law()

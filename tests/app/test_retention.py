@@ -1,0 +1,164 @@
+"""What is remembered and for how long: tombstones, landed files, superseded partitions and directories."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.lab import DAY, HOUR, Lab
+
+pytestmark = pytest.mark.spark
+
+TOPIC, TABLE = "shop.student", "shop_student"
+MINUTE = HOUR // 60
+
+
+def event(key: int, ts_ms: int, op: str = "u", a: int | None = 0) -> dict[str, Any]:
+    return {"id": key, "a": a, "op": op, "ts_ms": ts_ms}
+
+
+@pytest.fixture
+def table(lab: Lab) -> Lab:
+    """A table whose base holds key 1 alive and key 2 deleted; all graces are over."""
+    lab.register(TOPIC, lab.flat("S", ("a", ["null", "int"])))
+    lab.land(TOPIC, [event(1, 1), event(2, 1), event(2, 5, "d")], name="first.parquet")
+    lab.compact()
+    lab.now_ms += 2 * HOUR
+    lab.compact()
+    return lab
+
+
+def changed(lab: Lab, *events: dict[str, Any], later: int = 0) -> None:
+    """Let time pass, land events, and compact."""
+    lab.now_ms += later
+    lab.land(TOPIC, events, hour="2026112001")
+    assert [t.failure for t in lab.compact().tables] == [None]
+
+
+def keys(lab: Lab) -> list[int]:
+    return [row["id"] for row in lab.rows(TABLE)]
+
+
+def stored(lab: Lab) -> list[tuple[int, str]]:
+    found = lab.workspace.sql.query(f"SELECT id, __op FROM `{lab.database}`.`{TABLE}` ORDER BY 1, 2")  # noqa: S608
+    return [(key, op) for key, op in found.rows]
+
+
+def segments(lab: Lab) -> list[str]:
+    return sorted(lab.workspace.metastore.partitions(lab.database, TABLE))
+
+
+def files(lab: Lab, directory: str) -> list[str]:
+    top = lab.root / "lake" / TOPIC / directory
+    return sorted(str(p.relative_to(top)) for p in top.rglob("*.parquet"))
+
+
+def test_a_tombstone_stays_while_its_retention_lasts(table: Lab) -> None:
+    changed(table, event(3, 1), later=6 * DAY)
+    assert (2, "d") in stored(table)
+
+
+def test_a_tombstone_goes_once_its_retention_is_over(table: Lab) -> None:
+    changed(table, event(3, 1), later=7 * DAY)
+    changed(table, later=2 * HOUR)
+    assert (stored(table), keys(table)) == ([(1, "u"), (3, "u")], [1, 3])
+
+
+def test_a_deleted_key_does_not_come_back_through_a_late_event(table: Lab) -> None:
+    changed(table, event(2, 4), later=6 * DAY)
+    assert keys(table) == [1]
+
+
+def test_a_late_event_does_not_come_back_when_the_tombstone_that_beat_it_goes(table: Lab) -> None:
+    """The late event came in time and lost; while its folded delta is still registered the tombstone is needed."""
+    changed(table, event(2, 4), later=7 * DAY - 2 * HOUR - 10 * MINUTE)
+    changed(table, event(3, 1), later=20 * MINUTE)
+    seen = [keys(table)]
+    changed(table, event(4, 1), later=30 * MINUTE)
+    seen.append(keys(table))
+    assert seen == [[1, 3], [1, 3, 4]]
+
+
+def test_a_new_event_of_a_forgotten_key_brings_it_back(table: Lab) -> None:
+    changed(table, event(3, 1), later=8 * DAY)
+    changed(table, event(2, 9))
+    assert keys(table) == [1, 2, 3]
+
+
+def test_a_landed_file_that_no_generation_holds_is_never_deleted(lab: Lab) -> None:
+    lab.register(TOPIC, lab.flat("S", ("a", ["null", "int"])))
+    lab.land(TOPIC, [event(1, 1)], name="a.parquet")
+    lab.apply()
+    lab.now_ms += 365 * DAY
+    lab.apply()
+    assert files(lab, "incremental") == ["increment_2026112000/a.parquet"]
+
+
+def test_a_landed_file_stays_until_the_reader_grace_of_its_generation_is_over(lab: Lab) -> None:
+    lab.register(TOPIC, lab.flat("S", ("a", ["null", "int"])))
+    lab.land(TOPIC, [event(1, 1)], name="a.parquet")
+    seen = []
+    for later in (0, 59 * MINUTE, MINUTE):
+        lab.now_ms += later
+        lab.compact()
+        seen.append((files(lab, "incremental"), segments(lab)))
+    assert seen == [
+        (["increment_2026112000/a.parquet"], ["base_s0000", "delta_000001"]),
+        (["increment_2026112000/a.parquet"], ["base_s0000", "delta_000001"]),
+        ([], ["base_s0000"]),
+    ]
+
+
+def test_a_file_that_landed_while_older_ones_are_retired_stays(table: Lab) -> None:
+    table.land(TOPIC, [event(7, 1)], hour="2026112002", name="late.parquet")
+    table.now_ms += 8 * DAY
+    table.compact()
+    assert (files(table, "incremental"), keys(table)) == (["increment_2026112002/late.parquet"], [1, 7])
+
+
+@pytest.mark.parametrize(
+    ("on_fold", "landed", "archived"),
+    [("delete", [], []), ("keep", ["h/a.parquet"], []), ("archive", [], ["incremental/h/a.parquet"])],
+)
+def test_folded_files_are_deleted_kept_or_archived(
+    lab: Lab, on_fold: str, landed: list[str], archived: list[str]
+) -> None:
+    lab.settings = {"defaults": {"compaction": {"on_fold": on_fold}}}
+    lab.register(TOPIC, lab.flat("S", ("a", ["null", "int"])))
+    lab.land(TOPIC, [event(1, 1)], name="a.parquet")
+    for _ in range(3):
+        lab.compact()
+        lab.now_ms += 8 * DAY
+    found = ([p.replace("increment_2026112000", "h") for p in files(lab, d)] for d in ("incremental", "archive"))
+    assert (*found, keys(lab)) == (landed, archived, [1])
+
+
+def test_an_archive_keeps_both_of_two_files_that_had_one_name(lab: Lab) -> None:
+    lab.settings = {"defaults": {"compaction": {"on_fold": "archive"}}}
+    lab.register(TOPIC, lab.flat("S", ("a", ["null", "int"])))
+    kept = []
+    for count in (1, 2):
+        path = lab.land(TOPIC, [event(n, count) for n in range(count)], name="a.parquet")
+        kept.append(path.read_bytes())
+        lab.compact()
+        lab.now_ms += 2 * HOUR
+        lab.compact()
+    archive = lab.root / "lake" / TOPIC / "archive"
+    assert sorted(p.read_bytes() for p in archive.rglob("*.parquet")) == sorted(kept)
+
+
+def test_superseded_directories_go_after_the_vacuum_retention(table: Lab) -> None:
+    deltas = [files(table, "delta")]
+    table.now_ms += 7 * DAY
+    table.compact()
+    deltas.append(files(table, "delta"))
+    assert [len(found) for found in deltas] == [1, 0]
+
+
+def test_a_base_that_was_replaced_goes_after_the_vacuum_retention(table: Lab) -> None:
+    changed(table, event(3, 1))
+    before = len(files(table, "base"))
+    table.now_ms += 7 * DAY
+    table.compact()
+    assert (before, len(files(table, "base")), keys(table)) == (2, 1, [1, 3])

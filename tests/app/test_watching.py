@@ -1,0 +1,420 @@
+"""The watcher's loop over a memory registry and a scripted clock; what is done to a table is only recorded here.
+
+`tests/app/test_watching_tables.py` watches real tables.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import requests
+
+from schemasync.app import tending
+from schemasync.app.applying import Applied
+from schemasync.app.planning import TablePlan
+from schemasync.app.watched import WatchResult
+from schemasync.app.watching import watch
+from schemasync.app.workspace import Workspace
+from schemasync.core.config import Config
+from schemasync.core.mapping import TableTarget
+from schemasync.core.policy import Verdict
+from schemasync.core.ports import FileInfo
+from schemasync.errors import DataError, RegistryError, RegistryUnavailableError, SchemasyncError
+from tests.twins.registry import MemoryRegistry
+
+SECOND = 1000
+MINUTE = 60 * SECOND
+START = 1_790_000_000_000
+DOWN = RegistryUnavailableError("the registry does not answer", where="http://registry")
+
+
+class CountingRegistry(MemoryRegistry):
+    """Writes down every question."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.questions: list[str] = []
+        self.probes = True
+
+    def subjects(self) -> tuple[str, ...]:
+        self.questions.append("subjects")
+        return super().subjects()
+
+    def versions(self, subject: str) -> tuple[int, ...]:
+        self.questions.append(subject)
+        return super().versions(subject)
+
+    def newest_id(self) -> int | None:
+        self.questions.append("probe")
+        newest = super().newest_id()
+        return newest if self.probes else None
+
+
+class World:
+    """Two subjects, a clock, and a record of every look at a table."""
+
+    def __init__(self) -> None:
+        self.registry = CountingRegistry()
+        self.now_ms = START
+        self.settings: dict[str, Any] = {}
+        self.landed: dict[str, list[FileInfo]] = {}
+        self.errors: dict[str, Exception] = {}
+        self.looks: list[str] = []
+        self.stop = threading.Event()
+        self.waits: list[float] = []
+        self.on_look: Callable[[str], None] = lambda _: None
+        for name in ("a", "b"):
+            self.register(name, 1)
+
+    def register(self, name: str, number: int) -> None:
+        self.registry.register(f"{name}-value", json.dumps({"type": "fixed", "name": name, "size": number}))
+
+    @property
+    def workspace(self) -> Workspace:
+        defaults = {"defaults": {"location": "/{topic}"}, "registry": {"url": "file:///unused"}}
+        unused: Any = None
+        return Workspace(
+            config=Config.model_validate({**defaults, **self.settings}),
+            registry=self.registry,
+            metastore=unused,
+            sql=unused,
+            renderer=unused,
+            fold=unused,
+            storage=self.storage,
+            now_ms=lambda: self.now_ms,
+            token=lambda: "token",
+        )
+
+    def storage(self, location: str) -> Any:
+        files = tuple(self.landed.get(location.removeprefix("/"), ()))
+        return SimpleNamespace(lake=SimpleNamespace(files=lambda _: files))
+
+    def land(self, name: str) -> None:
+        there = self.landed.setdefault(name, [])
+        path = f"incremental/increment_2026112000/{len(there)}.parquet"
+        there.append(FileInfo(path=path, bytes=1, modified_ms=1))
+
+    def apply_table(self, workspace: Workspace, target: TableTarget, **_: Any) -> Applied:
+        del workspace
+        self.looks.append(target.table)
+        self.on_look(target.table)
+        error = self.errors.get(target.table)
+        if error is not None and not isinstance(error, SchemasyncError):
+            raise error
+        return Applied(plan=TablePlan(target=target, verdict=Verdict.NONE), error=error)
+
+    def watch(self, *between: Callable[[], object]) -> WatchResult:
+        """Tick once, and once more after each of the given acts."""
+        acts = iter(between)
+
+        def wait(seconds: float) -> None:
+            self.waits.append(seconds)
+            act = next(acts, self.stop.set)
+            act()
+
+        return watch(self.workspace, stop=self.stop, draw=lambda: 0.5, wait=wait)
+
+    def later(self, milliseconds: int, *acts: Callable[[], object]) -> Callable[[], None]:
+        """Forget what was recorded, let time pass, and do what is given."""
+
+        def pass_time() -> None:
+            self.looks.clear()
+            self.registry.questions.clear()
+            self.now_ms += milliseconds
+            for act in acts:
+                act()
+
+        return pass_time
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> World:
+    made = World()
+    monkeypatch.setattr(tending, "apply_table", made.apply_table)
+    return made
+
+
+@pytest.fixture
+def warnings(caplog: pytest.LogCaptureFixture) -> Iterator[Callable[[], list[str]]]:
+    with caplog.at_level(logging.WARNING, "schemasync.watch"):
+        yield lambda: [record.getMessage() for record in caplog.records]
+
+
+def test_the_first_tick_looks_at_every_table(world: World) -> None:
+    result = world.watch()
+    assert (world.looks, result.ticks, result.exit_code) == (["a", "b"], 1, 0)
+
+
+def test_a_quiet_tick_asks_one_question_and_touches_no_table(world: World) -> None:
+    world.watch(world.later(15 * SECOND))
+    assert (world.registry.questions, world.looks) == (["probe"], [])
+
+
+def test_a_new_version_is_noticed_at_the_next_tick_and_only_its_table_looked_at(world: World) -> None:
+    world.watch(world.later(15 * SECOND, lambda: world.register("b", 2)))
+    assert (world.registry.questions, world.looks) == (["probe", "subjects", "a-value", "b-value"], ["b"])
+
+
+def test_content_that_another_subject_has_already_is_noticed_within_minutes(world: World) -> None:
+    world.register("b", 2)
+    text = world.registry.schema("b-value", 2).text
+    noticed: list[list[str]] = []
+    world.watch(
+        world.later(15 * SECOND, lambda: world.registry.register("a-value", text)),
+        world.later(3 * MINUTE, lambda: noticed.append(list(world.looks))),
+    )
+    assert (noticed, world.looks) == ([[]], ["a"])
+
+
+def test_without_a_probe_the_lists_of_a_few_subjects_are_asked_for_at_every_tick(world: World) -> None:
+    world.registry.probes = False
+    world.watch(world.later(15 * SECOND, lambda: world.register("b", 2)))
+    assert world.looks == ["b"]
+
+
+def test_a_new_subject_becomes_a_table_at_the_next_tick(world: World) -> None:
+    world.watch(world.later(15 * SECOND, lambda: world.register("c", 1)))
+    assert world.looks == ["c"]
+
+
+def test_landed_files_are_noticed_at_each_tick(world: World) -> None:
+    world.watch(world.later(15 * SECOND, lambda: world.land("a")))
+    assert world.looks == ["a"]
+
+
+def test_files_that_waited_since_the_last_look_call_for_no_other(world: World) -> None:
+    world.land("a")
+    world.watch(world.later(15 * SECOND))
+    assert world.looks == []
+
+
+def test_a_file_that_lands_during_a_look_is_noticed_at_the_next_tick(world: World) -> None:
+    def land_once(table: str) -> None:
+        if table == "a" and not world.landed:
+            world.land("a")
+
+    world.on_look = land_once
+    world.watch(world.later(15 * SECOND))
+    assert world.looks == ["a"]
+
+
+def test_a_sweep_looks_at_everything_again(world: World) -> None:
+    world.watch(world.later(60 * MINUTE))
+    assert world.looks == ["a", "b"]
+
+
+@pytest.mark.parametrize("error", [DataError("broken"), KeyError("a bug")])
+def test_one_broken_table_never_stops_the_others(world: World, error: Exception) -> None:
+    world.errors["a"] = error
+    result = world.watch()
+    assert (world.looks, [t.failure is not None for t in result.tables]) == (["a", "b"], [True, False])
+
+
+def test_a_failure_names_its_table_in_the_log(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    world.errors["a"] = DataError("broken")
+    world.watch()
+    [record] = [r for r in caplog.records if r.levelno == logging.ERROR]
+    assert (record.getMessage(), vars(record)["table"]) == ("table lake.a failed: broken", "lake.a")
+
+
+def test_a_table_that_fails_is_tried_ever_more_seldom(world: World) -> None:
+    world.errors["a"] = DataError("broken")
+    ticks: list[int] = []
+    world.on_look = lambda table: ticks.append((world.now_ms - START) // SECOND) if table == "a" else None
+    world.watch(*[world.later(5 * SECOND) for _ in range(24)])
+    # Half of a pause is random; the draw here makes each three quarters of 15 s, 30 s, 60 s, ...
+    assert ticks == [0, 15, 40, 85]
+
+
+def test_a_table_that_recovers_is_forgiven(world: World) -> None:
+    world.errors["a"] = DataError("broken")
+    result = world.watch(world.later(15 * SECOND, world.errors.clear), world.later(15 * SECOND))
+    assert ([t.failure for t in result.tables], world.looks) == ([None, None], [])
+
+
+def test_while_the_registry_is_down_nothing_is_touched_and_it_is_said_once(
+    world: World, warnings: Callable[[], list[str]]
+) -> None:
+    def fail() -> None:
+        world.registry.fail_with = DOWN
+        world.land("a")
+
+    world.watch(world.later(15 * SECOND, fail), world.later(MINUTE), world.later(MINUTE))
+    assert (world.looks, warnings()) == (
+        [],
+        ["nothing is done until the registry answers again: http://registry: the registry does not answer"],
+    )
+
+
+def test_a_registry_that_is_down_is_asked_ever_more_seldom(world: World) -> None:
+    world.registry.fail_with = DOWN
+    asked: list[int] = []
+
+    def count() -> None:
+        asked.append(world.registry.questions.count("probe"))
+        world.later(15 * SECOND)()
+
+    world.watch(*[count] * 8)
+    assert asked == [1, 1, 0, 1, 0, 0, 1, 0]
+
+
+def test_what_was_missed_while_the_registry_was_down_is_done_when_it_answers(
+    world: World, warnings: Callable[[], list[str]]
+) -> None:
+    def fail(error: SchemasyncError | None) -> None:
+        world.registry.fail_with = error
+
+    world.watch(
+        world.later(15 * SECOND, lambda: fail(DOWN), lambda: world.land("a"), lambda: world.register("b", 2)),
+        world.later(MINUTE, lambda: fail(None)),
+    )
+    assert (world.looks, warnings()[-1]) == (["a", "b"], "the registry answers again")
+
+
+def test_another_trouble_of_the_registry_is_said_too(world: World, warnings: Callable[[], list[str]]) -> None:
+    def fail(error: SchemasyncError) -> Callable[[], None]:
+        return lambda: setattr(world.registry, "fail_with", error)
+
+    world.watch(fail(DOWN), world.later(5 * MINUTE, fail(RegistryError("401"))))
+    assert warnings()[1:] == ["nothing is done until the registry answers again: 401"]
+
+
+def test_a_registry_that_goes_down_during_a_look_is_no_failure_of_the_table(world: World) -> None:
+    world.errors["a"] = DOWN
+    result = world.watch(world.later(15 * SECOND, world.errors.clear))
+    assert (world.looks, [t.failure for t in result.tables]) == (["a", "b"], [None, None])
+
+
+def test_a_subject_that_the_registry_refuses_to_list_is_that_table_s_matter(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed = world.registry.versions
+
+    def refuse(subject: str) -> tuple[int, ...]:
+        if subject == "a-value":
+            raise RegistryError("403")
+        return listed(subject)
+
+    monkeypatch.setattr(world.registry, "versions", refuse)
+    world.watch(world.later(3 * MINUTE))
+    assert world.looks == []
+
+
+def test_a_vanished_subject_is_said_and_its_table_left_alone(world: World, warnings: Callable[[], list[str]]) -> None:
+    world.watch(world.later(3 * MINUTE, lambda: world.registry.delete("a-value")), world.later(15 * SECOND))
+    assert (world.looks, warnings()) == (
+        [],
+        ["table lake.a: its subject a-value is no longer in the registry; the table stays as it is"],
+    )
+
+
+def test_a_mistake_in_the_configuration_is_said_once_and_the_others_go_on(
+    world: World, warnings: Callable[[], list[str]]
+) -> None:
+    world.settings["tables"] = [{"subject": "a-value", "table": "x"}, {"subject": "a-value"}, {"subject": "b-value"}]
+    result = world.watch(world.later(60 * MINUTE))
+    assert (world.looks, len(warnings()), len(result.problems)) == (["b"], 1, 1)
+
+
+def test_a_stop_lets_the_table_at_hand_finish_and_begins_no_other(world: World) -> None:
+    world.on_look = lambda _: world.stop.set()
+    result = world.watch()
+    assert (world.looks, result.exit_code) == (["a"], 0)
+
+
+def test_ticks_are_a_jittered_poll_apart(world: World) -> None:
+    draws = iter([0.5, 0.5, 0.0, 0.5, 1.0])
+
+    def wait(seconds: float) -> None:
+        world.waits.append(seconds)
+        if len(world.waits) == 2:
+            world.stop.set()
+
+    watch(world.workspace, stop=world.stop, draw=lambda: next(draws, 0.5), wait=wait)
+    assert all(13.5 <= seconds <= 16.5 for seconds in world.waits)
+
+
+def test_waiting_ends_at_once_when_a_stop_is_asked_for(world: World) -> None:
+    timer = threading.Timer(0.05, world.stop.set)
+    timer.start()
+    result = watch(world.workspace, stop=world.stop)
+    timer.join()
+    assert (result.ticks, result.stopped) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("errors", "tables", "expected"),
+    [
+        ({}, [], 0),
+        ({"a": DataError("broken")}, [], 1),
+        ({"b": DataError("broken")}, [{"subject": "a-value"}, {"subject": "a-value"}, {"subject": "b-value"}], 2),
+    ],
+)
+def test_one_tick_ends_with_an_exit_code(
+    world: World, errors: dict[str, Exception], tables: list[dict[str, str]], expected: int
+) -> None:
+    world.errors |= errors
+    world.settings["tables"] = tables
+    assert watch(world.workspace, once=True).exit_code == expected
+
+
+def test_one_tick_without_a_registry_is_one_error(world: World) -> None:
+    world.registry.fail_with = DOWN
+    with pytest.raises(RegistryUnavailableError, match="does not answer"):
+        watch(world.workspace, once=True)
+
+
+def test_the_result_as_json(world: World) -> None:
+    world.errors["b"] = DataError("broken")
+    nothing: dict[str, Any] = {
+        "version": None,
+        "verdict": "none",
+        "generation": 0,
+        "admitted": {"files": 0, "events": 0, "waiting": 0},
+        "compacted": None,
+        "diagnostics": [],
+    }
+    assert watch(world.workspace, once=True).to_json() == {
+        "tables": [
+            {"table": "a", "subject": "a-value", **nothing, "error": None},
+            {"table": "b", "subject": "b-value", **nothing, "error": "broken"},
+        ],
+        "ticks": 1,
+        "problems": [],
+    }
+
+
+def test_where_it_is_to_listen_it_tells_of_itself_until_it_stops(
+    world: World, monkeypatch: pytest.MonkeyPatch, unused_port: int
+) -> None:
+    monkeypatch.setenv("NO_PROXY", "*")
+    world.settings["server"] = {"listen": f"127.0.0.1:{unused_port}"}
+    world.errors["a"] = DataError("broken")
+    world.land("b")
+    answers: list[tuple[int, str]] = []
+
+    def ask() -> None:
+        for page in ("healthz", "readyz", "metrics"):
+            answer = requests.get(f"http://127.0.0.1:{unused_port}/{page}", timeout=5)
+            answers.append((answer.status_code, answer.text))
+
+    world.watch(ask)
+    with pytest.raises(requests.ConnectionError):
+        ask()
+    assert [status for status, _ in answers] == [200, 200, 200]
+    assert 'schemasync_table_failed_total{table="lake.a"} 1.0' in answers[2][1]
+    assert 'schemasync_pending_files{table="lake.b"} 1.0' in answers[2][1]
+
+
+@pytest.fixture
+def unused_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

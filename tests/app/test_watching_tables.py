@@ -1,0 +1,263 @@
+"""The watcher on real tables: what it applies, admits, compacts, cleans up and tells, tick by tick."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from schemasync.app.watched import WatchResult
+from schemasync.app.watching import watch
+from schemasync.core.events import SchemaEvent
+from schemasync.core.ports import FoldCounts
+from schemasync.errors import EngineError
+from tests.lab import DAY, HOUR, Lab
+
+pytestmark = pytest.mark.spark
+
+MINUTE = 60_000
+NAME = ("name", ["null", "string"])
+AGE = ("age", ["null", "int"])
+
+Told = tuple[str, int | None, int, str]
+
+
+class Listener:
+    """Takes every event."""
+
+    def __init__(self) -> None:
+        self.events: list[SchemaEvent] = []
+
+    def send(self, event: SchemaEvent) -> None:
+        self.events.append(event)
+
+    @property
+    def told(self) -> list[Told]:
+        return [(e.table, e.from_version, e.to_version, e.verdict) for e in self.events]
+
+
+@pytest.fixture
+def listener() -> Listener:
+    return Listener()
+
+
+def once(lab: Lab, *listeners: Listener) -> WatchResult:
+    return watch(lab.workspace, notifiers=listeners, once=True)
+
+
+def watching(lab: Lab, *between: Callable[[], object], listener: Listener | None = None) -> WatchResult:
+    """Tick once, and after each act let a minute pass and tick again."""
+    acts, stop = iter(between), threading.Event()
+
+    def wait(_: float) -> None:
+        next(acts, stop.set)()
+        lab.now_ms += MINUTE
+
+    return watch(lab.workspace, notifiers=[listener] if listener else [], stop=stop, draw=lambda: 0.5, wait=wait)
+
+
+def event(key: int, ts_ms: int = 1, **columns: Any) -> dict[str, Any]:
+    return {"id": key, "op": "u", "ts_ms": ts_ms, **columns}
+
+
+def register(lab: Lab, *columns: tuple[str, Any], topic: str = "student") -> None:
+    lab.register(topic, lab.flat("Row", *columns))
+
+
+def test_one_tick_creates_admits_compacts_and_tells(lab: Lab, listener: Listener) -> None:
+    register(lab, NAME)
+    lab.land("student", [event(1, name="Ada")])
+    result = once(lab, listener)
+    [table] = result.tables
+    assert (listener.told, lab.rows("student"), table.generation, result.exit_code) == (
+        [("student", None, 1, "evolve")],
+        [{"id": 1, "name": "Ada"}],
+        1,
+        0,
+    )
+
+
+def test_a_second_start_finds_nothing_to_do_and_nothing_to_tell(lab: Lab, listener: Listener) -> None:
+    register(lab, NAME)
+    lab.land("student", [event(1, name="Ada")])
+    once(lab)
+    [table] = once(lab, listener).tables
+    assert (listener.told, table.verdict, table.files, table.compacted) == ([], "none", 0, None)
+
+
+def test_an_evolution_and_what_was_written_under_it_arrive_while_it_watches(lab: Lab, listener: Listener) -> None:
+    register(lab, NAME)
+    watching(
+        lab,
+        lambda: register(lab, NAME, AGE),
+        lambda: lab.land("student", [event(1, name="Ada", age=36)]),
+        listener=listener,
+    )
+    [_, evolved] = listener.events
+    assert (listener.told[1], [c["column"] for c in evolved.changes], lab.rows("student")) == (
+        ("student", 1, 2, "evolve"),
+        ["age"],
+        [{"id": 1, "name": "Ada", "age": 36}],
+    )
+
+
+def test_a_hold_is_told_once_and_again_after_a_restart_with_the_same_id(lab: Lab, listener: Listener) -> None:
+    register(lab, AGE)
+    once(lab)
+    register(lab, ("age", ["null", "string"]))
+    watching(lab, lambda: lab.land("student", [event(1, age="many")]), listener=listener)
+    result = once(lab, listener)
+    [first, second] = listener.events
+    assert (listener.told[0], first.id == second.id, result.exit_code) == (("student", 1, 2, "hold"), True, 4)
+    assert [d["code"] for d in first.diagnostics] == ["SS120"]
+
+
+def test_a_corrupt_file_holds_its_table_and_no_other_until_it_is_gone(lab: Lab, listener: Listener) -> None:
+    for topic in ("student", "teacher"):
+        register(lab, NAME, topic=topic)
+        lab.land(topic, [event(1, name="Ada")])
+    bad = lab.land("student", [event(2, name="Bob")])
+    bad.write_bytes(b"not Parquet at all")
+    # A file that changed just now might still be being written.
+    os.utime(bad, (1, 1))
+    held = once(lab, listener)
+    bad.unlink()
+    lifted = once(lab, listener)
+    assert (held.exit_code, lifted.exit_code, len(lab.rows("student")), len(lab.rows("teacher"))) == (4, 0, 1, 1)
+    assert listener.told == [
+        ("student", None, 1, "evolve"),
+        ("student", 1, 1, "hold"),
+        ("teacher", None, 1, "evolve"),
+    ]
+
+
+def test_manual_changes_no_schema_and_still_admits_what_fits(lab: Lab, listener: Listener) -> None:
+    register(lab, NAME)
+    lab.apply()
+    lab.settings["watch"] = {"apply": "manual"}
+    lab.land("student", [event(1, name="Ada")])
+    register(lab, NAME, AGE)
+    lab.land("student", [event(2, name="Bob", age=1)])
+    result = once(lab, listener)
+    assert (lab.rows("student"), listener.told, result.exit_code) == (
+        [{"id": 1, "name": "Ada"}],
+        [("student", 1, 2, "hold")],
+        4,
+    )
+    assert [d["code"] for d in listener.events[0].diagnostics] == ["SS101", "SS304", "SS124"]
+
+
+def test_what_a_person_applied_while_it_watches_is_told_as_done(lab: Lab, listener: Listener) -> None:
+    register(lab, NAME)
+    lab.apply()
+    lab.settings["watch"] = {"apply": "manual"}
+    watching(lab, lambda: register(lab, NAME, AGE), lab.apply, lambda: lab.land("student", []), listener=listener)
+    assert listener.told == [("student", 1, 2, "hold"), ("student", 1, 2, "evolve")]
+
+
+def test_safe_adds_by_itself_and_leaves_drops_to_a_person(lab: Lab, listener: Listener) -> None:
+    lab.settings["watch"] = {"apply": "safe"}
+    register(lab, NAME)
+    watching(lab, lambda: register(lab, NAME, AGE), lambda: register(lab, AGE), listener=listener)
+    view = lab.workspace.metastore.table(lab.database, "student_view")
+    assert view is not None
+    assert (listener.told, tuple(c.name for c in view.columns)) == (
+        [("student", None, 1, "evolve"), ("student", 1, 2, "evolve"), ("student", 2, 3, "hold")],
+        ("id", "name", "age"),
+    )
+
+
+def test_compaction_waits_for_its_hour(lab: Lab) -> None:
+    register(lab, NAME)
+    lab.land("student", [event(1, name="Ada")])
+    once(lab)
+    lab.land("student", [event(2, name="Bob")])
+    lab.now_ms += HOUR - MINUTE
+    [early] = once(lab).tables
+    lab.now_ms += MINUTE
+    [due] = once(lab).tables
+    assert (early.generation, early.files, due.generation) == (1, 1, 2)
+
+
+def test_an_hour_that_passes_while_it_watches_is_enough_to_compact(lab: Lab) -> None:
+    register(lab, NAME)
+    lab.land("student", [event(1, name="Ada")])
+
+    def let_time_pass() -> None:
+        lab.now_ms += HOUR
+
+    result = watching(lab, lambda: lab.land("student", [event(2, name="Bob")]), let_time_pass)
+    assert [table.generation for table in result.tables] == [2]
+
+
+def test_what_is_superseded_is_cleaned_up_at_its_time_without_anything_else_due(lab: Lab) -> None:
+    register(lab, NAME)
+    landed = lab.land("student", [event(1, name="Ada")])
+
+    def let_time_pass() -> None:
+        lab.now_ms += 8 * DAY
+
+    watching(lab, let_time_pass)
+    location = lab.root / "lake" / "student"
+    partitions = lab.workspace.metastore.partitions(lab.database, "student")
+    assert (landed.exists(), list(partitions), list(location.glob("delta/*/*"))) == (False, ["base_s0000"], [])
+
+
+class BrokenFold:
+    """A compaction that always fails."""
+
+    def __init__(self) -> None:
+        self.tries = 0
+
+    def run(self, *_: object, **__: object) -> FoldCounts:
+        self.tries += 1
+        raise EngineError("the job failed")
+
+
+def test_a_compaction_that_fails_is_tried_more_seldom_and_admissions_go_on(lab: Lab) -> None:
+    register(lab, NAME)
+    lab.land("student", [event(1, name="Ada")])
+    fold, stop, ticks = BrokenFold(), threading.Event(), iter(range(4))
+
+    def wait(_: float) -> None:
+        lab.now_ms += 5_000
+        key = next(ticks, None)
+        if key is None:
+            stop.set()
+        else:
+            lab.land("student", [event(10 + key, name="Bob")])
+
+    workspace = replace(lab.workspace, fold=fold)
+    watch(workspace, stop=stop, draw=lambda: 0.5, wait=wait)
+    assert (fold.tries, len(lab.rows("student"))) == (2, 5)
+
+
+def test_a_vanished_subject_drops_nothing(lab: Lab, listener: Listener) -> None:
+    register(lab, NAME)
+    lab.land("student", [event(1, name="Ada")])
+    watching(lab, lambda: lab.registry.delete("student-value"), lambda: setattr(lab, "now_ms", lab.now_ms + HOUR))
+    lab.settings["tables"] = [{"subject": "student-value"}]
+    result = once(lab, listener)
+    assert (lab.rows("student"), listener.told, result.exit_code) == (
+        [{"id": 1, "name": "Ada"}],
+        [("student", 1, 1, "hold")],
+        4,
+    )
+
+
+def test_a_stop_after_an_apply_begins_no_compaction(lab: Lab) -> None:
+    register(lab, NAME)
+    lab.land("student", [event(1, name="Ada")])
+    stop = threading.Event()
+
+    class Stopper:
+        def send(self, _: SchemaEvent) -> None:
+            stop.set()
+
+    result = watch(lab.workspace, notifiers=[Stopper()], stop=stop)
+    [table] = result.tables
+    assert (table.files, table.generation, table.compacted, result.exit_code) == (1, 0, None, 0)

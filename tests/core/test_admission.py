@@ -1,0 +1,156 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from schemasync.core.admission import Footer, NoWriter, first_offset, match_writer
+from schemasync.core.avro import read_value_schema
+from schemasync.core.encoding import Encoding, Leaf, ListOf, MapOf, Meaning
+from schemasync.core.history import read_history
+from schemasync.core.schema import SubjectVersion
+from schemasync.core.types import Primitive, Struct, StructField, Type
+from schemasync.core.written import written_type
+from tests.core.avro_schemas import field, record, registered
+from tests.core.builders import BIGINT, BINARY, DEBEZIUM, INT, MICROS, MILLIS, STRING, col, event_of, history, rec, version
+
+
+def footer(type_: Type | None = None) -> Footer:
+    """Return the footer of a file whose columns have these types."""
+    assert type_ is None or isinstance(type_, Struct)
+    return Footer(path="f.parquet", bytes=7, rows=1, avro=None, type=type_ or Struct(fields=()))
+
+
+def written(*columns: Any) -> Footer:
+    """Return the footer of a file that parquet-avro wrote, without its Avro schema."""
+    return footer(written_type(event_of(columns)))
+
+
+def matched(found: Footer, versions: Sequence[SubjectVersion], embedded: SubjectVersion | None = None) -> int | str:
+    """Return the version that is found, or why there is none."""
+    outcome = match_writer(found, versions, embedded=embedded)
+    return outcome.reason if isinstance(outcome, NoWriter) else outcome.version
+
+
+def avro(*fields: dict[str, Any], version: int, order: bool = False) -> SubjectVersion:
+    text = json.dumps(record("Row", *fields), sort_keys=order)
+    return read_value_schema(registered(text, version=version))
+
+
+A, B = field("a", "int"), field("b", ["null", "string"], default=None)
+
+
+def test_a_footers_schema_is_found_among_the_versions() -> None:
+    versions = [avro(A, version=1), avro(A, B, version=2)]
+    assert [matched(footer(), versions, avro(*fields, version=9)) for fields in ((A,), (A, B))] == [1, 2]
+
+
+def test_another_order_of_the_jsons_keys_is_the_same_schema() -> None:
+    assert matched(footer(), [avro(A, version=1), avro(A, B, version=2)], avro(A, version=9, order=True)) == 1
+
+
+def test_an_equal_schema_beats_a_newer_one_that_reads_alike() -> None:
+    versions = [avro(field("a", "int", doc=f"text {n}"), version=n) for n in (1, 2, 3)]
+    assert matched(footer(), versions, avro(field("a", "int", doc="text 2"), version=9)) == 2
+
+
+def test_of_versions_that_differ_in_comments_defaults_and_aliases_only_the_newest_is_taken() -> None:
+    versions = [avro(field("a", "int", doc=str(n), default=n, aliases=[f"x{n}"]), version=n) for n in (1, 2)]
+    assert matched(footer(), versions, avro(A, version=9)) == 2
+
+
+def test_a_file_of_an_earlier_life_is_not_taken_for_one_of_the_later() -> None:
+    later = field("b", ["null", "string"], default=None, doc="again")
+    versions = read_history([avro(A, B, version=1), avro(A, version=2), avro(A, later, version=3)]).versions
+    assert [matched(footer(), versions, avro(*fields, version=9)) for fields in ((A, B), (A,), (A, later))] == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        avro(A, field("c", "int"), version=9),
+        avro(field("a", "long"), version=9),
+        avro(field("a", ["null", "int"]), version=9),
+        avro(A, field("op", "string"), field("ts_ms", "long"), version=9),
+    ],
+    ids=["another column", "another type", "nullable", "another envelope"],
+)
+def test_a_schema_that_reads_otherwise_is_no_version(other: SubjectVersion) -> None:
+    assert matched(footer(), [avro(A, version=1)], other) == "the Avro schema in its footer is no version of the subject"
+
+
+def test_without_a_footers_schema_the_types_tell_the_version() -> None:
+    versions = history((col("a"),), (col("a", BIGINT),), (col("a", BIGINT), col("b"))).versions
+    rows = ((col("a"),), (col("a", BIGINT),), (col("a", BIGINT), col("b")))
+    assert [matched(written(*row), versions) for row in rows] == [1, 2, 3]
+
+
+def test_of_versions_that_mean_the_same_the_newest_is_taken() -> None:
+    versions = history((col("a"),), (col("a", nullable=False, doc="d", default="1"),)).versions
+    assert matched(written(col("a")), versions) == 2
+
+
+NESTS = [
+    lambda e: e,
+    lambda e: rec(x=e),
+    lambda e: ListOf(element=e),
+    lambda e: MapOf(key=STRING, value=e),
+]
+
+
+@pytest.mark.parametrize("nest", NESTS)
+def test_where_versions_give_the_same_bytes_other_meanings_none_is_guessed(nest: Any) -> None:
+    versions = history((col("a", nest(MILLIS)),), (col("a", nest(MICROS)),)).versions
+    assert matched(written(col("a", nest(MILLIS))), versions) == (
+        "its columns fit versions 1, 2, which give the values different meanings"
+    )
+
+
+def test_the_file_is_not_guessed_either_where_bytes_may_be_text() -> None:
+    versions = history((col("a", STRING),), (col("a", BINARY),)).versions
+    assert "different meanings" in str(matched(written(col("a", BINARY)), versions))
+
+
+def test_a_rename_alone_is_told_by_the_name() -> None:
+    versions = history((col("a"),), (col("b", aliases=("a",)),)).versions
+    assert [matched(written(col(n)), versions) for n in "ab"] == [1, 2]
+
+
+@pytest.mark.parametrize("encoding", [BIGINT, STRING, rec(x=INT), Leaf(type=Primitive.STRING, meaning=Meaning.UUID_BYTES)])
+def test_a_file_that_fits_no_version_is_refused(encoding: Encoding) -> None:
+    assert matched(written(col("a", encoding)), history((col("a"),)).versions) == (
+        "its columns fit no version of the subject, and its footer has no Avro schema"
+    )
+
+
+def test_the_same_columns_in_another_envelope_are_another_meaning() -> None:
+    one = version(1, col("a"))
+    two = replace(version(2, col("a")), envelope=replace(DEBEZIUM))
+    assert "different meanings" in str(matched(written(col("a")), [one, two]))
+
+
+def test_a_version_whose_events_are_not_known_is_no_candidate() -> None:
+    versions = [version(1, col("a")), replace(version(2, col("a")), event=None)]
+    assert matched(written(col("a")), versions) == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "offset"),
+    [
+        ("incremental/h=1/shop.student+0+0000000042.parquet", 42),
+        ("a+b+3+7.parquet", 7),
+        ("shop.student+0+0000000042.parquet.tmp", None),
+        ("part-00001.parquet", None),
+        ("shop.student+0+x.parquet", None),
+    ],
+)
+def test_connects_file_names_say_the_first_offset(path: str, offset: int | None) -> None:
+    assert first_offset(path) == offset
+
+
+def test_a_struct_of_other_fields_is_no_event_of_ours() -> None:
+    one = Struct(fields=(StructField(name="z", type=Primitive.INT),))
+    assert "fit no version" in str(matched(footer(one), history((col("a"),)).versions))

@@ -1,0 +1,202 @@
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from schemasync.core.compaction import BASE_SHARD, FoldPlan, Retirement, after_fold, after_retirement, due, plan_fold
+from schemasync.core.manifest import Manifest, StateId, Superseded
+from tests.core.builders import admitted, fresh, landed, segment
+
+HOUR = 3_600_000
+
+
+def plan(manifest: Manifest, *, now_ms: int = 1000, version: int = 1) -> FoldPlan | None:
+    return plan_fold(manifest, now_ms=now_ms, tombstone_retention_ms=300, schema_version=version)
+
+
+def folded(manifest: Manifest, *, now_ms: int = 1000, version: int = 1) -> Manifest:
+    """Return the manifest after a whole compaction."""
+    found = plan(manifest, now_ms=now_ms, version=version)
+    assert found is not None
+    base = segment(BASE_SHARD, schema_version=version, location=f"base/{found.generation}")
+    return after_fold(manifest, found, written=base, now_ms=now_ms)
+
+
+def test_nothing_to_fold_is_no_plan() -> None:
+    assert plan(fresh()) is None
+    assert plan(folded(admitted(fresh()))) is None
+
+
+def test_all_deltas_are_folded_into_the_only_shard() -> None:
+    manifest = admitted(admitted(folded(admitted(fresh()))))
+    assert plan(manifest) == FoldPlan(
+        shard="base_s0000", rewrite=manifest.base, fold=manifest.deltas, generation=2, purge_before_ms=700
+    )
+
+
+def test_a_base_of_an_older_version_is_rewritten_without_any_delta() -> None:
+    manifest = folded(admitted(fresh()))
+    found = plan(manifest, version=2)
+    assert found is not None
+    assert (found.rewrite, found.fold) == (manifest.base, ())
+
+
+def test_a_plan_says_what_it_costs() -> None:
+    found = plan(admitted(admitted(folded(admitted(fresh())))))
+    assert found is not None
+    assert (found.bytes_read, found.events) == (30, 6)
+
+
+def test_the_new_shard_replaces_what_was_read_and_the_rest_is_listed_for_later() -> None:
+    before = admitted(folded(admitted(fresh(), files=2)), now_ms=1500)
+    after = folded(before, now_ms=2000, version=2)
+    assert after.segments == (segment(BASE_SHARD, schema_version=2, location="base/2"),)
+    assert (after.state, after.parent, after.schema_version) == (StateId(generation=2, admission=0), before.state, 2)
+    assert after.superseded == (
+        Superseded(segment="delta_000001", location="data/delta_000001", schema_version=1, since_ms=1000),
+        Superseded(segment="delta_000002", location="data/delta_000002", schema_version=1, since_ms=2000),
+        Superseded(segment=BASE_SHARD, location="base/1", schema_version=1, since_ms=2000, registered=False),
+    )
+    assert [(f.path, f.folded_in, f.folded_ms) for f in after.admitted] == [
+        ("incremental/1-0.parquet", 1, 1000),
+        ("incremental/1-1.parquet", 1, 1000),
+        ("incremental/2-0.parquet", 2, 2000),
+    ]
+
+
+def test_a_delta_that_came_after_the_plan_stays() -> None:
+    before = admitted(fresh())
+    found = plan(before)
+    assert found is not None
+    later = admitted(before)
+    after = after_fold(later, found, written=segment(BASE_SHARD), now_ms=2000)
+    assert [s.name for s in after.segments] == [BASE_SHARD, "delta_000002"]
+    assert [f.folded_in for f in after.admitted] == [1, None]
+
+
+def dues(manifest: Manifest, now_ms: int, *, grace: int = HOUR, vacuum: int = 7 * HOUR) -> list[list[str]]:
+    """Return what is due: partitions, directories, sink files."""
+    found = due(manifest, now_ms=now_ms, reader_grace_ms=grace, vacuum_retention_ms=vacuum)
+    places = [s.location for s in found.directories]
+    return [[s.segment for s in found.partitions], places, [f.path for f in found.sink_files]]
+
+
+def test_what_is_due_comes_with_time() -> None:
+    manifest = folded(admitted(fresh()), now_ms=0)
+    sink = ["incremental/1-0.parquet"]
+    assert dues(manifest, HOUR - 1) == [[], [], []]
+    assert dues(manifest, HOUR) == [["delta_000001"], [], sink]
+    assert dues(manifest, 7 * HOUR - 1) == [["delta_000001"], [], sink]
+    assert dues(manifest, 7 * HOUR) == [["delta_000001"], ["data/delta_000001"], sink]
+
+
+def test_no_directory_goes_before_its_partition_may() -> None:
+    assert dues(folded(admitted(fresh()), now_ms=0), HOUR - 1, vacuum=0) == [[], [], []]
+
+
+def test_the_oldest_goes_first() -> None:
+    manifest = folded(admitted(admitted(fresh())), now_ms=0)
+    entries = tuple(reversed(folded(admitted(manifest), now_ms=5).superseded))
+    reordered = manifest.model_copy(update={"superseded": entries})
+    assert dues(reordered, 9 * HOUR)[:2] == [
+        ["delta_000001", "delta_000002", "delta_000003"],
+        ["data/delta_000001", "data/delta_000002", "base/1", "data/delta_000003"],
+    ]
+
+
+def test_what_a_sink_wrote_is_not_due_before_it_is_folded() -> None:
+    assert dues(admitted(fresh()), 10**12) == [[], [], []]
+
+
+def test_retirement_is_empty_or_not() -> None:
+    assert Retirement().empty
+    assert not Retirement(sink_files=(landed("a", "d"),)).empty
+
+
+def test_what_was_cleaned_up_is_no_longer_listed() -> None:
+    manifest = admitted(folded(admitted(fresh()), now_ms=0))
+    first = due(manifest, now_ms=HOUR, reader_grace_ms=HOUR, vacuum_retention_ms=2 * HOUR)
+    after = after_retirement(manifest, first, now_ms=HOUR)
+    assert [(s.segment, s.registered) for s in after.superseded] == [("delta_000001", False)]
+    assert [f.path for f in after.admitted] == ["incremental/2-0.parquet"]
+    assert (after.segments, after.parent, after.state) == (
+        manifest.segments, manifest.state, StateId(generation=1, admission=2),
+    )  # fmt: skip
+    second = due(after, now_ms=2 * HOUR, reader_grace_ms=HOUR, vacuum_retention_ms=2 * HOUR)
+    assert after_retirement(after, second, now_ms=2 * HOUR).superseded == ()
+
+
+@given(st.lists(st.sampled_from(["admit", "fold", "retire"]), max_size=12))
+def test_cleaning_up_twice_finds_nothing(steps: list[str]) -> None:
+    machine = Lifecycle()
+    for step in steps:
+        getattr(machine, step)()
+    machine.manifest = machine.retired()
+    again = due(machine.manifest, now_ms=machine.now, reader_grace_ms=HOUR, vacuum_retention_ms=3 * HOUR)
+    assert again.empty
+
+
+class Lifecycle(RuleBasedStateMachine):
+    """Admits, folds and cleans up in any order, and keeps book of where every event is."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.manifest = fresh()
+        self.now = 0
+        self.version = 1
+        self.in_base: set[str] = set()
+        self.deleted: set[str] = set()
+
+    @rule()
+    def admit(self) -> None:
+        self.now += 1
+        self.manifest = admitted(self.manifest, now_ms=self.now, schema_version=self.version)
+
+    @rule()
+    def evolve(self) -> None:
+        self.version += 1
+
+    @rule()
+    def fold(self) -> None:
+        self.now += HOUR
+        deltas = {s.name for s in self.manifest.deltas}
+        if plan(self.manifest, version=self.version) is not None:
+            self.manifest = folded(self.manifest, now_ms=self.now, version=self.version)
+            self.in_base |= deltas
+
+    @rule()
+    def wait(self) -> None:
+        self.now += HOUR
+
+    def retired(self) -> Manifest:
+        found = due(self.manifest, now_ms=self.now, reader_grace_ms=HOUR, vacuum_retention_ms=3 * HOUR)
+        assert not {s.location for s in found.directories} & {s.location for s in self.manifest.segments}
+        assert not {s.segment for s in found.partitions} & {s.name for s in self.manifest.segments}
+        assert {f.segment for f in found.sink_files} <= self.in_base
+        return after_retirement(self.manifest, found, now_ms=self.now)
+
+    @rule()
+    def retire(self) -> None:
+        self.manifest = self.retired()
+
+    @invariant()
+    def every_event_is_in_the_base_or_in_one_delta(self) -> None:
+        names = [s.name for s in self.manifest.segments]
+        deltas = {f"delta_{n:06}" for n in range(1, self.manifest.next_delta)} - self.in_base
+        assert len(set(names)) == len(names)
+        assert set(names) - {BASE_SHARD} == deltas
+        assert (BASE_SHARD in names) == bool(self.in_base)
+
+    @invariant()
+    def a_landed_file_is_folded_exactly_when_its_delta_is(self) -> None:
+        assert all((f.folded_in is not None) == (f.segment in self.in_base) for f in self.manifest.admitted)
+
+    @invariant()
+    def what_is_registered_has_a_directory_that_is_listed(self) -> None:
+        places = [s.location for s in (*self.manifest.segments, *self.manifest.superseded)]
+        assert len(set(places)) == len(places)
+
+
+LifecycleTest = Lifecycle.TestCase
+LifecycleTest.settings = settings(max_examples=30, stateful_step_count=25)

@@ -1,0 +1,250 @@
+"""The SQL of every statement in every dialect, as files that people read.
+
+After a change that is meant, ``SCHEMASYNC_REGENERATE=1 pytest tests/core/test_ddl.py`` writes the files under
+``tests/golden/ddl`` anew (the tests fail once while they do). Read the difference before you commit it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schemasync.core import ddl
+from schemasync.core.ddl import PerRun, Statement
+from schemasync.core.encoding import ListOf, MapOf
+from schemasync.core.history import History
+from schemasync.core.manifest import StateId
+from schemasync.core.names import Dialect, quote_identifier
+from schemasync.core.plan import Shape, shape_of
+from schemasync.core.ports import HiveColumn
+from schemasync.core.properties import SUBJECT, TableProperties
+from schemasync.errors import SchemaError
+from schemasync.io.templates import TemplateRenderer
+from tests.core.builders import (
+    BIGINT,
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DEBEZIUM,
+    DOUBLE,
+    FLOAT,
+    INT,
+    MILLIS,
+    STRING,
+    col,
+    dec,
+    histories,
+    history,
+    rec,
+    target,
+)
+
+GOLDEN = Path(__file__).parent.parent / "golden" / "ddl"
+REGENERATE = bool(os.environ.get("SCHEMASYNC_REGENERATE"))
+RENDERER = TemplateRenderer()
+SPARK, HIVE, TRINO = Dialect.SPARK, Dialect.HIVE, Dialect.TRINO
+
+ROWS = (
+    (
+        col("id", INT, nullable=False, doc="the student's number"),
+        col("Full Name", STRING),
+        col("born", DATE),
+        col("address", rec(street=STRING, zip=INT)),
+        col("gone", STRING),
+    ),
+    (
+        col("id", BIGINT, nullable=False, doc="the student's number"),
+        col("Name", STRING, aliases=("Full Name",), doc="since 2: \"Name\"\nthe student's `full` name"),
+        col("born", DATE),
+        col("address", rec(street=STRING, zip=INT, country=STRING)),
+        col("select", dec(10, 2), nullable=False, default='"\\u0001"'),
+        col("first-seen", MILLIS, nullable=False, default="-1"),
+        col("segment", STRING),
+    ),
+)
+STUDENT, STUDENT_FLAT = history(*ROWS, envelope=DEBEZIUM), history(*ROWS)
+"""Reserved words, mixed case, a dash and a blank, a column called like our partition; widened, renamed, added, dropped."""
+
+TYPES = history(
+    (
+        col("id", BIGINT, nullable=False),
+        *(col(f"c{n}", e) for n, e in enumerate((BOOLEAN, FLOAT, DOUBLE, BINARY, MILLIS, dec(10, 2)))),
+        col("tags", ListOf(element=rec(name=STRING, order=INT))),
+        col("labels", MapOf(key=STRING, value=ListOf(element=DATE))),
+    ),
+    envelope=DEBEZIUM,
+)
+MINUS = target(database="lake-house", table="student", location="file:/lake/it's here")
+PROPERTIES = TableProperties(
+    subject=MINUS.subject,
+    version=2,
+    schema_id=102,
+    fingerprint="fp2",
+    baseline=2,
+    keys=("id",),
+    ordering=DEBEZIUM.ordering,
+    state=StateId(generation=0, admission=0),
+)
+
+
+def shape(found: History, *, keys: tuple[str, ...] = ("id",), baseline: int = 1, version: int | None = None) -> Shape:
+    at = found.at(version or found.newest.version)
+    assert at is not None
+    return shape_of(target(keys=keys, insert_only=not keys), found, at, key=None, baseline=baseline)[0]
+
+
+def text(statement: Statement, dialect: Dialect) -> str:
+    return RENDERER.render(statement.template, statement.values, dialect=dialect.value)
+
+
+def view(found: Shape, dialect: Dialect, *versions: int, **options: Any) -> str:
+    to = target(database="lake-house", **options)
+    body = text(ddl.view_body(to, found, frozenset(versions), dialect), dialect)
+    return text(ddl.create_view(to, found, body, dialect), dialect)
+
+
+RUN = PerRun(
+    base="file:/lake/student/base/g=000001/s=0000",
+    compactor="file:/lake/student/base/g=000002/s=0000",
+    increments={
+        "2026112011": "file:/lake/student/incremental/increment_2026112011",
+        "2026112010": "file:/lake/student/incremental/increment_2026112010",
+    },
+    present=frozenset({"id", "full name", "born", "address", "gone", "id__2"}),
+)
+
+
+def per_run(found: History, dialect: Dialect) -> str:
+    return ";\n\n".join(text(s, dialect) for s in ddl.per_run_tables(MINUS, shape(found), RUN, dialect))
+
+
+def fold(found: Shape, dialect: Dialect, deltas: tuple[str, ...] = ("delta_000001", "delta_000002")) -> str:
+    columns = frozenset(c.name for c in found.layout.columns)
+    statement = ddl.fold(
+        MINUS,
+        found,
+        segment_versions=frozenset({1, 2}),
+        deltas=deltas,
+        present=columns,
+        purge_before_ms=1_789_000_000_000,
+        dialect=dialect,
+    )
+    return text(statement, dialect)
+
+
+ADDED = (HiveColumn(name="first-seen", type="timestamp"), HiveColumn(name="n", type="int", comment="it's new"))
+
+STATEMENTS: dict[str, dict[Dialect, str]] = {
+    "create_database": {d: text(ddl.create_database("lake-house", d), d) for d in Dialect},
+    "table": {
+        d: text(ddl.create_table(MINUS, shape(STUDENT, baseline=2), PROPERTIES, d), d) for d in Dialect
+    },
+    "table_types": {d: text(ddl.create_table(MINUS, shape(TYPES), PROPERTIES, d), d) for d in Dialect},
+    "view": {d: view(shape(STUDENT, baseline=2), d, 2) for d in Dialect},
+    "view_older_versions": {d: view(shape(STUDENT), d, 1, 2) for d in Dialect},
+    "view_metadata": {d: view(shape(STUDENT, baseline=2), d, 2, metadata=True) for d in Dialect},
+    "view_insert_only": {d: view(shape(STUDENT, keys=(), baseline=2), d, 2) for d in Dialect},
+    "per_run_tables": {d: per_run(STUDENT_FLAT, d) for d in Dialect},
+    "per_run_tables_debezium": {d: per_run(TYPES, d) for d in Dialect},
+    "fold": {d: fold(shape(STUDENT), d) for d in Dialect},
+    "fold_insert_only": {d: fold(shape(STUDENT, keys=()), d) for d in Dialect},
+    "fold_without_deltas": {d: fold(shape(STUDENT), d, ()) for d in Dialect},
+    "add_columns": {d: text(ddl.add_columns(MINUS, ADDED, d), d) for d in (SPARK, HIVE)},
+    "drop_table": {d: text(ddl.drop_table("lake-house", "student", d), d) for d in Dialect},
+}
+CASES = [(name, dialect) for name, found in STATEMENTS.items() for dialect in found]
+
+
+@pytest.mark.parametrize(("name", "dialect"), CASES)
+def test_the_statement_reads_as_its_file(name: str, dialect: Dialect) -> None:
+    path, sql = GOLDEN / f"{name}.{dialect.value}.sql", STATEMENTS[name][dialect] + "\n"
+    if REGENERATE and (not path.exists() or path.read_text() != sql):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(sql)
+        pytest.fail(f"{path.name} was written anew: read the difference")
+    assert sql == path.read_text()
+
+
+def test_every_file_belongs_to_a_statement() -> None:
+    assert {p.name for p in GOLDEN.iterdir()} == {f"{name}.{dialect.value}.sql" for name, dialect in CASES}
+
+
+@pytest.mark.parametrize(("name", "dialect"), CASES)
+def test_no_statement_selects_a_star_or_leaves_a_name_to_the_current_database(name: str, dialect: Dialect) -> None:
+    sql = STATEMENTS[name][dialect]
+    places = re.findall(r"(?:FROM|TABLE|VIEW|EXISTS) ([`\"][^\s;]+)", sql)
+    assert all(place.startswith(quote_identifier("lake-house", dialect)) for place in places)
+    assert "*" not in sql.replace("count(*)", "").replace("base_*", "").replace("delta_*", "")
+
+
+@pytest.mark.parametrize(("name", "dialect"), CASES)
+def test_every_subquery_has_an_alias_as_hive_wants_it(name: str, dialect: Dialect) -> None:
+    sql = STATEMENTS[name][dialect]
+    closed = re.findall(r"^\s*\) ?(\w*)$", sql, flags=re.MULTILINE)
+    subqueries = sql.count("FROM (")
+    assert len([alias for alias in closed if alias]) == subqueries
+
+
+@given(histories(), st.sampled_from(Dialect))
+def test_the_same_input_always_gives_the_same_bytes(found: History, dialect: Dialect) -> None:
+    laid = shape(found, keys=())
+
+    def all_of_it() -> list[str]:
+        table = text(ddl.create_table(MINUS, laid, PROPERTIES, dialect), dialect)
+        run = (text(s, dialect) for s in ddl.per_run_tables(MINUS, laid, RUN, dialect))
+        return [table, view(laid, dialect, found.newest.version), *run]
+
+    assert all_of_it() == all_of_it()
+
+
+def test_a_new_table_has_the_columns_that_files_of_its_version_carry() -> None:
+    laid = shape(STUDENT)
+    names = [c.name for c in ddl.expected_columns(laid)]
+    assert [name for name, _, _ in ddl.physical_columns(laid)] == names
+
+
+def test_columns_as_the_metastore_holds_them() -> None:
+    held = [ddl.hive_column(c) for c in ddl.expected_columns(shape(TYPES))]
+    assert [held[0], *held[-1:]] == [
+        HiveColumn(name="id", type="bigint"),
+        HiveColumn(name="__admitted_ms", type="bigint", comment="when schemasync admitted it, ms since 1970 UTC"),
+    ]
+
+
+def test_the_base_table_has_the_old_phases_that_the_table_still_has_and_no_others() -> None:
+    stored = ddl.stored_columns(shape(STUDENT), frozenset({"id", "id__2", "gone", "foreign"}))
+    assert [name for name, _, _ in stored if not name.startswith("__")] == ["id", "gone", "id__2"]
+
+
+def test_a_version_whose_events_are_not_known_makes_a_table_without_columns_of_the_sink() -> None:
+    from dataclasses import replace
+
+    laid = shape(STUDENT)
+    blind = replace(laid, version=replace(laid.version, event=None))
+    (_, hour, *_) = ddl.per_run_tables(MINUS, blind, RUN, SPARK)
+    assert hour.values["columns"] == []
+
+
+def test_the_views_columns_are_as_many_as_its_select_has() -> None:
+    for metadata in (False, True):
+        to, laid = target(metadata=metadata), shape(STUDENT)
+        body = ddl.view_body(to, laid, frozenset({1, 2}), SPARK)
+        statement = ddl.create_view(to, laid, "SELECT 1", SPARK)
+        assert [c["name"] for c in statement.values["columns"]] == [c["name"] for c in body.values["columns"]]
+
+
+def test_what_hive_cannot_say_is_an_error_not_wrong_sql() -> None:
+    found = history((col("id"), col("l", ListOf(element=INT))), (col("id"), col("l", ListOf(element=BIGINT))))
+    with pytest.raises(SchemaError, match="Compact the table first"):
+        view(shape(found), HIVE, 1, 2)
+
+
+def test_our_tables_say_whose_they_are() -> None:
+    statement = ddl.create_table(MINUS, shape(STUDENT), PROPERTIES, SPARK)
+    assert {"key": f"'{SUBJECT}'", "value": "'shop.student-value'"} in statement.values["properties"]

@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import schemasync
+from schemasync.core.diagnostics import CODES, Code, Diagnostic, Severity, diagnose
+
+SOURCES = [p.read_text() for p in Path(schemasync.__file__).parent.rglob("*.py") if p.name != "diagnostics.py"]
+
+
+@pytest.mark.parametrize("code", CODES.values(), ids=str)
+def test_every_code_says_what_it_means_and_errors_say_what_to_do(code: Code) -> None:
+    assert re.fullmatch("SS[1-4][0-9]{2}", code.code)
+    assert code.meaning.endswith(".")
+    assert code.fix.endswith(".") or (not code.fix and code.severity is not Severity.ERROR)
+
+
+def test_codes_are_listed_once_and_in_order() -> None:
+    assert list(CODES) == sorted({c.code for c in CODES.values()})
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_every_code_is_used(code: str) -> None:
+    assert any(f'"{code}"' in source for source in SOURCES)
+
+
+def test_every_code_that_is_used_is_known() -> None:
+    used = {code for source in SOURCES for code in re.findall(r'"(SS[0-9]{3})"', source)}
+    assert used <= CODES.keys()
+
+
+def test_a_diagnostic_takes_severity_and_advice_from_its_code() -> None:
+    assert diagnose("SS402", "key column x is missing") == Diagnostic(
+        code="SS402", severity=Severity.ERROR, message="key column x is missing", fix=CODES["SS402"].fix
+    )
+
+
+def test_better_advice_replaces_the_general_one() -> None:
+    assert diagnose("SS402", "m", fix="Add it.").fix == "Add it."

@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from schemasync.core.manifest import (
+    FORMAT,
+    AdmittedFile,
+    DataFile,
+    Manifest,
+    Segment,
+    SegmentKind,
+    StateId,
+    Superseded,
+)
+from tests.core.builders import SUBJECT, admitted, fresh, landed, segment
+
+states = st.builds(StateId, generation=st.integers(0, 10**7), admission=st.integers(0, 10**5))
+listed = st.builds(StateId, generation=st.integers(0, 999_999), admission=st.integers(0, 9_999))
+texts = st.text(max_size=5)
+sizes = st.integers(0, 2**62)
+files = st.lists(st.builds(DataFile, path=texts, rows=sizes, bytes=sizes), max_size=2).map(tuple)
+segments = st.builds(
+    Segment,
+    name=texts,
+    kind=st.sampled_from(SegmentKind),
+    location=texts,
+    files=files,
+    rows=sizes,
+    bytes=sizes,
+    schema_version=sizes,
+    columns=st.lists(texts, max_size=2).map(tuple),
+    events=sizes,
+    created_ms=sizes,
+)
+manifests = st.builds(
+    Manifest,
+    table=texts,
+    subject=texts,
+    state=states,
+    parent=st.none() | states,
+    schema_version=sizes,
+    keyed=st.booleans(),
+    published_ms=sizes,
+    next_delta=sizes,
+    segments=st.lists(segments, max_size=2).map(tuple),
+    superseded=st.lists(
+        st.builds(Superseded, segment=texts, location=texts, schema_version=sizes, since_ms=sizes), max_size=2
+    ).map(tuple),
+    admitted=st.lists(
+        st.builds(
+            AdmittedFile,
+            path=texts,
+            bytes=sizes,
+            rows=sizes,
+            writer_version=sizes,
+            segment=texts,
+            folded_in=st.none() | sizes,
+            folded_ms=st.none() | sizes,
+        ),
+        max_size=2,
+    ).map(tuple),
+)
+
+
+@given(manifests)
+def test_a_manifest_survives_its_file(manifest: Manifest) -> None:
+    assert Manifest.model_validate_json(manifest.model_dump_json(indent=1)) == manifest
+
+
+def test_what_a_manifest_does_not_know_is_refused() -> None:
+    with pytest.raises(ValidationError):
+        Manifest.model_validate(fresh().model_dump() | {"shards": 2})
+
+
+@given(states)
+def test_a_state_is_read_back(state: StateId) -> None:
+    assert StateId.parse(str(state)) == state
+
+
+def test_a_state_as_people_see_it() -> None:
+    assert str(StateId(generation=7, admission=0)) == "000007"
+    assert str(StateId(generation=7, admission=2)) == "000007-0002"
+
+
+@pytest.mark.parametrize("text", ["", "7", "00000a", "000007-", "000007-2", "000007-0002-1", "-0002", " 000007", "٠٠٠٠٠٧"])
+def test_anything_else_is_no_state(text: str) -> None:
+    with pytest.raises(ValueError, match="is no state"):
+        StateId.parse(text)
+
+
+@given(listed, listed)
+def test_states_are_ordered_like_their_texts(one: StateId, other: StateId) -> None:
+    assert (one < other) == (str(one) < str(other))
+
+
+@given(states, states)
+def test_states_are_ordered_by_generation_then_admission(one: StateId, other: StateId) -> None:
+    numbers = [(s.generation, s.admission) for s in (one, other)]
+    assert (one < other) == (numbers[0] < numbers[1])
+
+
+def test_a_new_tables_state_is_empty() -> None:
+    assert fresh(keyed=False) == Manifest(
+        format=FORMAT,
+        table="student",
+        subject=SUBJECT,
+        state=StateId(generation=0, admission=0),
+        parent=None,
+        schema_version=1,
+        keyed=False,
+        published_ms=0,
+        next_delta=1,
+    )
+
+
+def test_an_admission_adds_one_delta_and_its_files() -> None:
+    before = admitted(fresh(), now_ms=5)
+    after = admitted(before, now_ms=9, schema_version=2)
+    assert after == before.model_copy(
+        update={
+            "state": StateId(generation=0, admission=2),
+            "parent": StateId(generation=0, admission=1),
+            "schema_version": 2,
+            "published_ms": 9,
+            "next_delta": 3,
+            "segments": (*before.segments, segment("delta_000002", schema_version=2, events=3)),
+            "admitted": (*before.admitted, landed("incremental/2-0.parquet", "delta_000002")),
+        }
+    )
+
+
+def test_a_file_is_known_by_path_and_size() -> None:
+    manifest = admitted(fresh())
+    known = [manifest.knows("incremental/1-0.parquet", size) for size in (7, 8)]
+    assert (known, manifest.knows("incremental/1-1.parquet", 7)) == ([True, False], False)
+
+
+def test_segments_are_shards_or_deltas() -> None:
+    base, delta = segment("base_s0000"), segment("delta_000001")
+    manifest = fresh().model_copy(update={"segments": (base, delta)})
+    assert (manifest.base, manifest.deltas) == ((base,), (delta,))
+
+
+def test_readers_meet_the_versions_of_segments_and_of_folded_deltas_while_they_are_registered() -> None:
+    def folded(version: int, *, registered: bool) -> Superseded:
+        return Superseded(segment="d", location="d", schema_version=version, since_ms=0, registered=registered)
+
+    left = (folded(1, registered=False), folded(2, registered=True))
+    manifest = fresh().model_copy(update={"segments": (segment("base_s0000", schema_version=3),), "superseded": left})
+    assert manifest.segment_versions == {2, 3}

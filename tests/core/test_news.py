@@ -1,0 +1,131 @@
+"""Each schema change and each hold is told once, by comparing versions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from schemasync.core.changes import AddColumn, DropColumn
+from schemasync.core.config import Config
+from schemasync.core.describe import change_json, diagnostic_json
+from schemasync.core.diagnostics import diagnose
+from schemasync.core.encoding import Leaf
+from schemasync.core.events import SchemaEvent
+from schemasync.core.mapping import map_subjects
+from schemasync.core.news import Seen, Told, news
+from schemasync.core.policy import Verdict
+from schemasync.core.schema import Column
+from schemasync.core.types import Primitive
+
+NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+[TARGET] = map_subjects(["shop.student-value"], Config.model_validate({"registry": {"url": "file:///u"}})).targets
+COLUMN = Column(name="age", encoding=Leaf(type=Primitive.INT), nullable=True)
+ADD, DROP = AddColumn(column=COLUMN, position=1), DropColumn(column=COLUMN)
+NOTE = diagnose("SS101", "column age was added")
+
+QUIET = Seen(target=TARGET, before=1, after=1, desired=1, verdict=Verdict.NONE)
+WENT = Seen(
+    target=TARGET,
+    before=1,
+    after=2,
+    desired=2,
+    verdict=Verdict.EVOLVE,
+    changes=(ADD,),
+    diagnostics=(NOTE,),
+    changed=True,
+)
+CREATED = replace(WENT, before=None)
+HELD = Seen(target=TARGET, before=1, after=1, desired=2, verdict=Verdict.HOLD, changes=(DROP,), held=True)
+
+Short = tuple[int | None, int, str, tuple[str, ...]]
+
+
+def told_of(*looks: Seen) -> list[Short]:
+    told, found = Told(), []
+    for seen in looks:
+        events, told = news(told, seen, time=NOON)
+        found += [short(event) for event in events]
+    return found
+
+
+def short(event: SchemaEvent) -> Short:
+    return event.from_version, event.to_version, event.verdict, tuple(str(c["kind"]) for c in event.changes)
+
+
+def test_an_event_says_what_the_plan_said() -> None:
+    [event], _ = news(Told(), WENT, time=NOON)
+    assert event == SchemaEvent(
+        table="shop_student",
+        subject="shop.student-value",
+        from_version=1,
+        to_version=2,
+        verdict="evolve",
+        time=NOON,
+        changes=(change_json(ADD),),
+        diagnostics=(diagnostic_json(NOTE),),
+    )
+
+
+EVOLVED: Short = (1, 2, "evolve", ("add_column",))
+
+
+@pytest.mark.parametrize(
+    ("looks", "expected"),
+    [
+        pytest.param([QUIET, QUIET], [], id="nothing happened"),
+        pytest.param([CREATED], [(None, 2, "evolve", ("add_column",))], id="created"),
+        pytest.param([WENT, replace(QUIET, before=2, after=2, desired=2)], [EVOLVED], id="evolved"),
+        pytest.param([HELD, HELD], [(1, 2, "hold", ("drop_column",))], id="a standing hold, once"),
+        pytest.param(
+            [HELD, replace(HELD, desired=3)],
+            [(1, 2, "hold", ("drop_column",)), (1, 3, "hold", ("drop_column",))],
+            id="held at a newer version",
+        ),
+        pytest.param(
+            [HELD, replace(QUIET, before=2, after=2, desired=2)],
+            [(1, 2, "hold", ("drop_column",)), (1, 2, "evolve", ("drop_column",))],
+            id="held, then applied by a person",
+        ),
+        pytest.param(
+            [HELD, replace(QUIET, before=3, after=3, desired=3)],
+            [(1, 2, "hold", ("drop_column",)), (1, 3, "evolve", ())],
+            id="held, then taken back by a newer version that someone else applied",
+        ),
+        pytest.param(
+            [replace(WENT, after=None, changed=False), replace(WENT, before=1, changes=())],
+            [EVOLVED],
+            id="interrupted and finished later",
+        ),
+        pytest.param(
+            [replace(CREATED, after=None, changed=False), replace(WENT, before=2, changes=(), changed=True)],
+            [(None, 2, "evolve", ("add_column",))],
+            id="a creation that was interrupted is still told as one",
+        ),
+        pytest.param(
+            [replace(WENT, before=2), replace(WENT, before=2)],
+            [(2, 2, "evolve", ("add_column",))],
+            id="another policy under the same version",
+        ),
+        pytest.param([replace(WENT, changes=(), before=2)], [], id="a repair that changes no schema is no news"),
+        pytest.param(
+            [replace(WENT, held=True)], [EVOLVED, (2, 2, "hold", ())], id="evolved, and held for a landed file"
+        ),
+        pytest.param([replace(HELD, desired=None)], [(1, 1, "hold", ("drop_column",))], id="the subject has vanished"),
+        pytest.param(
+            [replace(HELD, before=None, after=None, desired=None)], [], id="neither table nor subject: nothing to name"
+        ),
+        pytest.param(
+            [replace(HELD, before=None, after=None)], [(None, 2, "hold", ("drop_column",))], id="held before it exists"
+        ),
+    ],
+)
+def test_each_change_is_told_once(looks: list[Seen], expected: list[Short]) -> None:
+    assert told_of(*looks) == expected
+
+
+def test_after_a_restart_a_standing_hold_has_the_id_that_it_had() -> None:
+    [before], _ = news(Told(), HELD, time=NOON)
+    [after], _ = news(Told(), HELD, time=datetime(2026, 11, 22, tzinfo=UTC))
+    assert before.id == after.id

@@ -1,0 +1,347 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from schemasync.core.changes import AddColumn, ChangeEnvelope, ChangeKey, DropColumn
+from schemasync.core.diagnostics import diagnose
+from schemasync.core.encoding import Meaning
+from schemasync.core.history import History, read_history
+from schemasync.core.manifest import StateId
+from schemasync.core.plan import Decision, Inspected, Step, decide, fingerprint, shape_of
+from schemasync.core.policy import Verdict
+from schemasync.core.ports import HiveTable
+from schemasync.core.properties import SUBJECT, TableProperties, write_properties
+from schemasync.core.schema import Envelope, EnvelopeKind, OrderingField
+from schemasync.core.types import Primitive
+from tests.core.builders import (
+    BIGINT,
+    DEBEZIUM,
+    FLAT,
+    PLAIN,
+    STRING,
+    col,
+    histories,
+    history,
+    rec,
+    target,
+    version,
+)
+
+ID = col("id", BIGINT, nullable=False)
+NAME = col("name", STRING)
+TWO = history((ID, NAME), (ID, NAME, col("age")))
+
+
+def hive(name: str = "student", *, kind: str = "EXTERNAL_TABLE", **properties: str) -> HiveTable:
+    return HiveTable(
+        database="lake", name=name, kind=kind, columns=(), partition_keys=(), location="", properties=properties
+    )
+
+
+def applied(found: History, number: int, **more: Any) -> TableProperties:
+    """Return the properties of a table that was made from the history's first version and now is at this one."""
+    at = found.at(number)
+    assert at is not None
+    given_: dict[str, Any] = {
+        "subject": at.subject,
+        "version": number,
+        "schema_id": at.schema_id,
+        "fingerprint": at.fingerprint,
+        "baseline": 1,
+        "keys": ("id",),
+        "ordering": at.envelope.ordering,
+        "state": StateId(generation=0, admission=0),
+    }
+    return TableProperties(**(given_ | more))
+
+
+def seen(
+    found: History | None,
+    properties: TableProperties | None = None,
+    *,
+    key: tuple[str, ...] | None = ("id",),
+    options: dict[str, Any] | None = None,
+    **more: Any,
+) -> Decision:
+    """Decide a table with these properties, or one that does not exist."""
+    table = hive(**write_properties(properties)) if properties else None
+    inspected = Inspected(target=target(**(options or {})), history=found, key=key, table=table, view=None)
+    return decide(replace(inspected, **more))
+
+
+def outcome(decision: Decision) -> tuple[Verdict, list[str]]:
+    return decision.verdict, [d.code for d in decision.diagnostics]
+
+
+def test_a_table_that_does_not_exist_is_created_from_the_newest_version() -> None:
+    decision = seen(TWO)
+    assert outcome(decision) == (Verdict.EVOLVE, [])
+    assert decision.changes == tuple(AddColumn(column=c, position=n) for n, c in enumerate(TWO.newest.columns))
+    assert decision.desired is not None
+    assert (decision.create, decision.drop_first, decision.desired.layout.baseline) == (True, False, 2)
+    assert decision.effective is decision.desired
+
+
+def test_a_table_of_the_newest_version_needs_nothing() -> None:
+    decision = seen(TWO, applied(TWO, 2))
+    assert (outcome(decision), decision.changes) == ((Verdict.NONE, []), ())
+
+
+def test_a_newer_version_is_a_change() -> None:
+    decision = seen(TWO, applied(TWO, 1))
+    assert outcome(decision) == (Verdict.EVOLVE, ["SS101"])
+    assert decision.effective is decision.desired
+
+
+def test_a_newer_version_without_a_difference_still_moves_the_watermark() -> None:
+    same = history((ID,), (ID,))
+    decision = seen(same, applied(same, 1))
+    assert (outcome(decision), decision.changes) == ((Verdict.EVOLVE, []), ())
+
+
+def test_a_held_table_goes_on_as_it_is() -> None:
+    lossy = history((ID, col("a", BIGINT)), (ID, col("a", STRING)))
+    decision = seen(lossy, applied(lossy, 1))
+    assert outcome(decision) == (Verdict.HOLD, ["SS120"])
+    assert decision.effective is decision.current
+    assert decision.current is not None
+    assert decision.current.version == lossy.versions[0]
+
+
+FOREIGN_VIEW = hive("student_view", kind="VIRTUAL_VIEW")
+
+
+@pytest.mark.parametrize(
+    ("found", "adopt", "message"),
+    [
+        ({"table": hive()}, False, "lake.student exists and is not schemasync's"),
+        (
+            {"table": hive(kind="MANAGED_TABLE")}, True,
+            "lake.student is a managed_table: taking it over would delete its data",
+        ),
+        (
+            {"table": hive(kind="VIRTUAL_VIEW")}, True,
+            "lake.student is a virtual_view: taking it over would delete its data",
+        ),
+        ({"view": FOREIGN_VIEW}, False, "lake.student_view, which the view would replace, is not schemasync's"),
+        (
+            {"view": hive("student_view")}, True,
+            "lake.student_view is a external_table, which no view can replace",
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_not_ours_is_not_touched(found: dict[str, Any], adopt: bool, message: str) -> None:
+    decision = seen(TWO, options={"adopt": adopt}, **found)
+    assert (decision.verdict, [(d.code, d.message) for d in decision.diagnostics]) == (
+        Verdict.HOLD, [("SS201", message)],
+    )  # fmt: skip
+    assert decision.effective is None
+
+
+def test_an_external_table_is_taken_over_when_told_so() -> None:
+    decision = seen(TWO, options={"adopt": True}, table=hive(), view=FOREIGN_VIEW)
+    assert (outcome(decision), decision.create, decision.drop_first) == ((Verdict.EVOLVE, []), True, True)
+
+
+def test_our_own_view_is_no_obstacle() -> None:
+    ours = hive("student_view", kind="VIRTUAL_VIEW", **{SUBJECT: "shop.student-value"})
+    assert outcome(seen(TWO, applied(TWO, 2), view=ours)) == (Verdict.NONE, [])
+
+
+TROUBLE = (diagnose("SS405", "the registry has no versions"),)
+
+
+def test_without_a_usable_history_nothing_is_created() -> None:
+    for found in (None, TWO):
+        assert outcome(seen(found, trouble=TROUBLE)) == (Verdict.HOLD, ["SS405"])
+
+
+def test_a_table_whose_subject_vanished_is_held_as_it_is() -> None:
+    gone, kept = (seen(found, applied(TWO, 2), trouble=TROUBLE) for found in (None, TWO))
+    assert (outcome(gone), gone.properties, gone.effective) == ((Verdict.HOLD, ["SS405"]), applied(TWO, 2), None)
+    assert outcome(kept) == (Verdict.HOLD, ["SS405"])
+    assert kept.effective is not None
+
+
+def test_mangled_properties_hold_the_table_and_are_named() -> None:
+    broken = hive(**(write_properties(applied(TWO, 2)) | {"schemasync.keys": "id"}))
+    (finding,) = seen(TWO, table=broken).diagnostics
+    assert (finding.code, finding.fix) == ("SS204", "Restore the property.")
+    assert finding.message == "lake.student: the property schemasync.keys is mangled: 'id'"
+
+
+def test_a_table_of_another_subject_is_not_taken() -> None:
+    (finding,) = seen(TWO, applied(TWO, 2, subject="shop.teacher-value")).diagnostics
+    assert (finding.code, finding.message) == ("SS201", "lake.student belongs to the subject shop.teacher-value")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"version": 3}, "version 3, which the table has, is gone"),
+        ({"fingerprint": "other"}, "version 2 has another content than the one that was applied"),
+        ({"baseline": 0}, "version 0, with which the table was created, is gone"),
+    ],
+)
+def test_another_history_than_the_tables_holds_it(change: dict[str, Any], message: str) -> None:
+    decision = seen(TWO, applied(TWO, 2, **change), trouble=TROUBLE)
+    assert outcome(decision) == (Verdict.HOLD, ["SS404", "SS405"])
+    assert decision.diagnostics[0].message == f"shop.student-value: {message}"
+
+
+def test_the_configurations_key_beats_the_key_subject_and_case_does_not_count() -> None:
+    decision = seen(TWO, key=("id",), options={"keys": ("NAME", "Id")})
+    assert decision.desired is not None
+    assert decision.desired.keys == ("name", "id")
+
+
+@pytest.mark.parametrize("key", [None, ()])
+def test_without_a_key_the_table_is_insert_only_and_says_so(key: tuple[str, ...] | None) -> None:
+    decision = seen(TWO, key=key)
+    assert outcome(decision) == (Verdict.EVOLVE, ["SS401"])
+    assert decision.desired is not None
+    assert decision.desired.keys == ()
+
+
+def test_an_insert_only_table_that_is_meant_says_nothing() -> None:
+    decision = seen(TWO, options={"insert_only": True})
+    assert outcome(decision) == (Verdict.EVOLVE, [])
+    assert decision.desired is not None
+    assert decision.desired.keys == ()
+
+
+def test_a_key_that_is_not_in_the_value_holds_the_table_new_or_not() -> None:
+    message = "key column uid is not in the value (which has id, name, age)"
+    new, old = seen(TWO, key=("id", "uid")), seen(TWO, applied(TWO, 2), key=("id", "uid"))
+    assert [(d.code, d.message) for d in new.diagnostics] == [("SS402", message)]
+    assert (new.verdict, old.verdict, old.diagnostics[-1].message) == (Verdict.HOLD, Verdict.HOLD, message)
+
+
+def test_a_key_column_must_be_a_simple_value() -> None:
+    found = history((col("id", rec(x=BIGINT)),))
+    assert outcome(seen(found)) == (Verdict.HOLD, ["SS407"])
+
+
+def test_events_without_any_order_hold_a_keyed_table_only() -> None:
+    found = history((ID,), envelope=PLAIN)
+    assert outcome(seen(found)) == (Verdict.HOLD, ["SS403"])
+    assert outcome(seen(found, options={"insert_only": True})) == (Verdict.EVOLVE, [])
+
+
+def test_plain_events_with_an_order_are_fine() -> None:
+    ordered = Envelope(kind=EnvelopeKind.PLAIN, ordering=FLAT.ordering)
+    assert outcome(seen(history((ID,), envelope=ordered))) == (Verdict.EVOLVE, [])
+
+
+def test_a_change_of_the_key_holds_the_table() -> None:
+    decision = seen(TWO, applied(TWO, 2), key=("id", "name"))
+    assert (outcome(decision), decision.changes) == (
+        (Verdict.HOLD, ["SS122"]), (ChangeKey(current=("id",), desired=("id", "name")),),
+    )  # fmt: skip
+
+
+FINER = replace(FLAT, ordering=(OrderingField(path=("name",), type=Primitive.STRING), *FLAT.ordering))
+
+
+def reordered(first: Envelope, second: Envelope) -> History:
+    return read_history([version(1, ID, NAME, envelope=first), version(2, ID, NAME, envelope=second)])
+
+
+def test_finer_times_that_appear_do_not_change_the_tables_order() -> None:
+    found = reordered(FLAT, FINER)
+    decision = seen(found, applied(found, 1))
+    assert (outcome(decision), decision.changes) == ((Verdict.EVOLVE, []), ())
+    assert decision.desired is not None
+    assert decision.desired.envelope.ordering == FLAT.ordering
+
+
+def test_an_order_that_events_no_longer_carry_holds_the_table() -> None:
+    found = reordered(DEBEZIUM, FLAT)
+    assert outcome(seen(found, applied(found, 1))) == (Verdict.HOLD, ["SS123"])
+
+
+def test_an_order_whose_numbers_mean_something_else_now_holds_the_table() -> None:
+    def stamped(meaning: Meaning) -> Envelope:
+        field = OrderingField(path=("ts_ms",), type=Primitive.BIGINT, meaning=meaning)
+        return replace(FLAT, ordering=(field,))
+
+    found = reordered(stamped(Meaning.EPOCH_MILLIS), stamped(Meaning.PLAIN))
+    assert outcome(seen(found, applied(found, 1))) == (Verdict.HOLD, ["SS123"])
+
+
+def test_a_configured_order_is_followed_and_a_change_of_it_holds_the_table() -> None:
+    found = reordered(FLAT, FINER)
+    decision = seen(found, applied(found, 1), options={"sequence_by": ("name", "ts_ms")})
+    assert (outcome(decision), decision.changes) == (
+        (Verdict.HOLD, ["SS123"]), (ChangeEnvelope(current=FLAT, desired=FINER),),
+    )  # fmt: skip
+
+
+def test_a_version_whose_events_are_not_known_carries_no_order() -> None:
+    blind = replace(version(2, ID, NAME, envelope=FINER), event=None)
+    found = read_history([version(1, ID, NAME), blind])
+    assert outcome(seen(found, applied(found, 1))) == (Verdict.HOLD, ["SS123"])
+
+
+def shown(found: History, number: int, **policies: str) -> list[tuple[str, int, bool]]:
+    """Return (name, since, nullable) of the columns that a table of that version shows."""
+    at = found.at(number)
+    assert at is not None
+    shape, _ = shape_of(target(policies=policies), found, at, key=("id",), baseline=1)
+    return [(c.name, c.since, c.nullable) for c in shape.columns]
+
+
+DROPPED = history((ID, col("a", nullable=False)), (ID,), (ID, col("a")), (col("b"), ID))
+
+
+def test_a_dropped_column_is_gone_or_stays_at_the_end() -> None:
+    assert shown(DROPPED, 2) == [("id", 1, False)]
+    assert shown(DROPPED, 2, drop="keep") == [("id", 1, False), ("a", 1, True)]
+
+
+def test_a_kept_column_gives_way_to_a_new_one_of_its_name() -> None:
+    assert shown(DROPPED, 3, drop="keep") == [("id", 1, False), ("a", 3, True)]
+
+
+def test_of_two_dropped_columns_of_one_name_the_last_is_kept() -> None:
+    assert shown(DROPPED, 4, drop="keep") == [("b", 4, True), ("id", 1, False), ("a", 3, True)]
+
+
+def test_a_drop_that_is_kept_is_no_change_of_columns() -> None:
+    found = history((ID, NAME), (ID,))
+    decision = seen(found, applied(found, 1), options={"policies": {"drop": "keep"}})
+    assert not [c for c in decision.changes if isinstance(c, DropColumn)]
+
+
+def test_a_column_that_comes_back_is_told_as_such() -> None:
+    at_once = history((ID, col("a")), (ID,), (ID, col("a")))
+    decision = seen(at_once, applied(at_once, 1))
+    assert outcome(decision) == (Verdict.EVOLVE, ["SS104", "SS105"])
+
+
+def test_policies_and_defaults_reach_the_shape() -> None:
+    decision = seen(TWO, options={"policies": {"add": "null"}})
+    assert decision.desired is not None
+    assert not decision.desired.fill_defaults
+    assert decision.desired.schema.keys == ("id",)
+
+
+@given(histories())
+def test_a_table_can_follow_from_any_version_to_the_newest_and_then_has_nothing_to_do(found: History) -> None:
+    options = {"insert_only": True}
+    for number in range(1, found.newest.version + 1):
+        decision = seen(found, applied(found, number, keys=()), options=options)
+        assert decision.verdict in {Verdict.EVOLVE, Verdict.NONE}
+    assert (decision.verdict, decision.changes) == (Verdict.NONE, ())
+
+
+def test_a_step_as_programs_read_it() -> None:
+    assert Step(kind="add_columns", why="w", sql="s").to_json() == {"kind": "add_columns", "sql": "s", "why": "w"}
+
+
+def test_a_fingerprint_does_not_depend_on_the_order_of_keys() -> None:
+    assert fingerprint({"a": 1, "b": [2]}) == fingerprint({"b": [2], "a": 1}) != fingerprint({"a": 1, "b": [3]})

@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from schemasync.core.changes import (
+    AddColumn,
+    AddField,
+    Change,
+    ChangeAliases,
+    ChangeDefault,
+    ChangeDetail,
+    ChangeDoc,
+    ChangeEnvelope,
+    ChangeKey,
+    ChangeNullability,
+    ChangeSemanticType,
+    DropColumn,
+    DropField,
+    RenameColumn,
+    ReorderColumns,
+    RetypeColumn,
+    WidenColumn,
+)
+from schemasync.core.config import Policies
+from schemasync.core.describe import KINDS
+from schemasync.core.policy import Judgement, Verdict, judge, worst
+from schemasync.core.schema import Life
+from tests.core.builders import BIGINT, DATE, DEBEZIUM, FLAT, INT, MICROS, MILLIS, PLAIN, STRING, col, rec
+
+A = Life(name="a", since=1)
+ADD = AddColumn(column=col("a"), position=0)
+ADD_DEFAULT = AddColumn(column=col("a", nullable=False, default="42"), position=0)
+ADD_BARE = AddColumn(column=col("a", nullable=False), position=0)
+DROP = DropColumn(column=col("a"))
+RENAME = RenameColumn(life=A, current="a", desired="b")
+WIDEN = WidenColumn(life=A, name="a", current=INT, desired=BIGINT)
+RETYPE = RetypeColumn(life=A, name="a", current=INT, desired=STRING)
+SEMANTIC = ChangeSemanticType(life=A, name="a", current=MILLIS, desired=MICROS)
+ADD_FIELD = AddField(life=A, path="a.x", current=rec(), desired=rec(x=INT))
+DROP_FIELD = DropField(life=A, path="a.x", current=rec(x=INT), desired=rec())
+DETAIL = ChangeDetail(life=A, name="a", current=STRING, desired=replace(STRING, symbols=("A",)))
+NULLABILITY = ChangeNullability(life=A, name="a", current=True, desired=False)
+DEFAULT = ChangeDefault(life=A, name="a", current="1", desired="2")
+DOC = ChangeDoc(life=A, name="a", current="", desired="d")
+ALIASES = ChangeAliases(life=A, name="a", current=(), desired=("x",))
+REORDER = ReorderColumns(current=("a", "b"), desired=("b", "a"))
+KEY = ChangeKey(current=("a",), desired=("a", "b"))
+ENVELOPE = ChangeEnvelope(current=FLAT, desired=PLAIN)
+
+TABLE: list[tuple[Change, dict[str, Any], Verdict, str]] = [
+    (ADD, {}, Verdict.EVOLVE, "SS101: column a was added"),
+    (ADD, {"add": "null"}, Verdict.EVOLVE, "SS101: column a was added"),
+    (ADD, {"add": "hold"}, Verdict.HOLD, "SS124: column a was added, and policies.add says hold"),
+    (ADD_DEFAULT, {}, Verdict.EVOLVE, "SS102: column a was added NOT NULL: older rows read its default 42"),
+    (ADD_DEFAULT, {"add": "null"}, Verdict.EVOLVE, "SS101: column a was added"),
+    (ADD_BARE, {}, Verdict.EVOLVE, "SS103: column a was added NOT NULL without a default: older rows read NULL"),
+    (ADD_BARE, {"add": "null"}, Verdict.EVOLVE, "SS101: column a was added"),
+    (DROP, {}, Verdict.EVOLVE, "SS104: column a was dropped"),
+    (DROP, {"drop": "keep"}, Verdict.EVOLVE, "SS104: column a was dropped"),
+    (DROP, {"drop": "hold"}, Verdict.HOLD, "SS124: column a was dropped, and policies.drop says hold"),
+    (RENAME, {}, Verdict.EVOLVE, "SS107: column a is now called b"),
+    (RENAME, {"rename": "drop_add"}, Verdict.EVOLVE, "SS107: column a is now called b"),
+    (WIDEN, {}, Verdict.EVOLVE, "SS106: column a: int to bigint, lossless"),
+    (WIDEN, {"widen": "hold"}, Verdict.HOLD, "SS124: column a: int to bigint, lossless, and policies.widen says hold"),
+    (RETYPE, {}, Verdict.HOLD, "SS120: column a: int to string may lose values"),
+    (RETYPE, {"retype": "hold"}, Verdict.HOLD, "SS120: column a: int to string may lose values"),
+    (
+        SEMANTIC, {}, Verdict.HOLD,
+        "SS121: column a: io.debezium.time.Timestamp to io.debezium.time.MicroTimestamp: "
+        "the same values mean something else",
+    ),
+    (
+        replace(SEMANTIC, name="a.x", current=rec(x=INT), desired=DATE), {}, Verdict.HOLD,
+        "SS121: column a.x: struct<x:int> to days: the same values mean something else",
+    ),
+    (ADD_FIELD, {}, Verdict.EVOLVE, "SS111: field a.x was added"),
+    (DROP_FIELD, {}, Verdict.EVOLVE, "SS112: field a.x was dropped"),
+    (DETAIL, {}, Verdict.EVOLVE, "SS110: column a: symbols or nested details changed"),
+    (NULLABILITY, {}, Verdict.EVOLVE, "SS110: column a: nullability changed"),
+    (DEFAULT, {}, Verdict.EVOLVE, "SS110: column a: the default changed"),
+    (DOC, {}, Verdict.EVOLVE, "SS110: column a: the comment changed"),
+    (ALIASES, {}, Verdict.EVOLVE, "SS110: column a: the aliases changed"),
+    (REORDER, {}, Verdict.EVOLVE, "SS109: columns now stand in the order b, a"),
+    (KEY, {}, Verdict.HOLD, "SS122: the key changed from (a) to (a, b)"),
+    (ENVELOPE, {}, Verdict.HOLD, "SS123: events were wrapped as flat and now are plain"),
+]  # fmt: skip
+
+
+def told(judgement: Judgement) -> list[str]:
+    return [f"{d.code}: {d.message}" for d in judgement.diagnostics]
+
+
+@pytest.mark.parametrize(("change", "policies", "verdict", "text"), TABLE)
+def test_each_change_under_each_policy(change: Change, policies: dict[str, Any], verdict: Verdict, text: str) -> None:
+    judgement = judge((change,), Policies(**policies))
+    assert (judgement.verdict, told(judgement)) == (verdict, [text])
+
+
+def test_the_table_has_every_kind_of_change() -> None:
+    assert {type(row[0]) for row in TABLE} == set(KINDS)
+
+
+def test_the_worst_change_decides() -> None:
+    judgement = judge((ADD, RETYPE, DOC), Policies())
+    assert (judgement.verdict, [d.code for d in judgement.diagnostics]) == (Verdict.HOLD, ["SS101", "SS120", "SS110"])
+
+
+def test_no_change_is_no_verdict() -> None:
+    assert judge((), Policies()) == Judgement(verdict=Verdict.NONE)
+    assert worst([]) is Verdict.NONE
+
+
+def test_verdicts_grow_graver_in_this_order() -> None:
+    assert [worst([v, Verdict.EVOLVE]) for v in Verdict] == [
+        Verdict.EVOLVE, Verdict.EVOLVE, Verdict.MIGRATE, Verdict.HOLD,
+    ]  # fmt: skip
+
+
+def test_a_column_that_was_there_before_is_told_as_such() -> None:
+    judgement = judge((AddColumn(column=col("A", since=3), position=0),), Policies(), readded=frozenset({"a"}))
+    assert told(judgement) == ["SS105: column A was dropped earlier and came back in version 3"]
+
+
+def test_a_drop_and_an_add_of_one_type_may_be_a_rename() -> None:
+    judgement = judge((DROP, AddColumn(column=col("b", since=2), position=0)), Policies())
+    (hint,) = (d for d in judgement.diagnostics if d.code == "SS108")
+    assert hint.message == "a was dropped and b of the same type added: a rename looks like that"
+    assert hint.fix == "If it is one, say so before applying: renames: {b: a}."
+
+
+@pytest.mark.parametrize(
+    "added",
+    [(col("A", since=3),), (col("b", STRING),), (col("b"), col("c")), ()],
+    ids=["the same name", "another type", "two adds", "no add"],
+)
+def test_other_drops_and_adds_are_no_rename(added: tuple[Any, ...]) -> None:
+    adds = tuple(AddColumn(column=c, position=0) for c in added)
+    assert "SS108" not in [d.code for d in judge((DROP, *adds), Policies()).diagnostics]
+
+
+@pytest.mark.parametrize(
+    ("current", "desired", "text"),
+    [
+        (DEBEZIUM, replace(DEBEZIUM, ordering=FLAT.ordering), "ordered by source.lsn, ts_ms and now carry ts_ms"),
+        (DEBEZIUM, replace(DEBEZIUM, ordering=()), "ordered by source.lsn, ts_ms and now carry nothing"),
+        (FLAT, replace(FLAT, offset="kafka_offset"), "the fields that wrap the events moved"),
+    ],
+)
+def test_a_change_of_the_envelope_says_what_moved(current: Any, desired: Any, text: str) -> None:
+    judgement = judge((ChangeEnvelope(current=current, desired=desired),), Policies())
+    assert text in told(judgement)[0]

@@ -1,0 +1,209 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schemasync.core.encoding import Encoding, ListOf, shown_type
+from schemasync.core.history import History
+from schemasync.core.layout import Layout, lay_out
+from schemasync.core.projection import Carried, Fill, Projected, Projection, Take, Unprojectable, carried, project
+from schemasync.core.reshape import Reshape
+from schemasync.core.types import Primitive
+from tests.core.builders import BIGINT, DEBEZIUM, DOUBLE, FLOAT, INT, STRING, col, dec, histories, history, rec
+from tests.core.rows import carried_value, model, reshaped, rows
+
+
+def projected(
+    found: History, writer: int, *, baseline: int = 1, version: int | None = None, **more: Any
+) -> Projection | Unprojectable:
+    """Project a file of one version into the table, the newest version's unless another is given."""
+    number = version or found.newest.version
+    table, wrote = found.at(number), found.at(writer)
+    assert table is not None
+    assert wrote is not None
+    layout = lay_out(found, baseline=baseline, version=number)
+    given_: dict[str, Any] = {"columns": table.columns, "keys": ()}
+    return project(found, writer=wrote, layout=layout, **(given_ | more))
+
+
+def sources(found: Projection | Unprojectable) -> dict[str, Take | Fill]:
+    assert isinstance(found, Projection)
+    return {p.name: p.source for p in found.columns}
+
+
+def take(name: str, encoding: Encoding, target: Encoding | None = None, kept: Encoding | None = None) -> Take:
+    types = [shown_type(e) for e in (encoding, kept or encoding, target or encoding)]
+    shape = Reshape(stored=types[0], kept=types[1], target=types[2])
+    return Take(paths=((name,),), encoding=encoding, shape=shape)
+
+
+def test_a_file_of_the_tables_version_is_taken_as_it_is() -> None:
+    found = history((col("Id", BIGINT), col("name", STRING)))
+    assert projected(found, 1, keys=("Id",)) == Projection(
+        writer=1,
+        table=1,
+        columns=(
+            Projected(name="id", type=Primitive.BIGINT, source=take("Id", BIGINT)),
+            Projected(name="name", type=Primitive.STRING, source=take("name", STRING)),
+        ),
+        keys=("id",),
+        envelope=found.newest.envelope,
+    )
+
+
+def test_a_renamed_column_is_read_under_its_old_name() -> None:
+    found = history((col("a"),), (col("b", aliases=("a",)),))
+    assert sources(projected(found, 1)) == {"a": take("a", INT)}
+
+
+def test_a_widened_column_is_cast() -> None:
+    found = history((col("a"),), (col("a", BIGINT),))
+    assert sources(projected(found, 1)) == {"a__2": take("a", INT, BIGINT)}
+
+
+def test_rows_older_than_a_column_read_null_or_its_frozen_default() -> None:
+    first, later = col("a", nullable=False, default="1"), col("a", nullable=True, default="2")
+    found = history((col("id"),), (col("id"), first, col("b", default="3")), (col("id"), later, col("b")))
+    assert sources(projected(found, 1)) == {"id": take("id", INT), "a": Fill(value=1), "b": Fill(value=None)}
+    assert sources(projected(found, 1, fill_defaults=False))["a"] == Fill(value=None)
+
+
+def test_a_value_of_an_earlier_life_never_shows() -> None:
+    found = history((col("a"), col("b")), (col("a"),), (col("a"), col("b", nullable=False, default="7")))
+    assert sources(projected(found, 1)) == {"a": take("a", INT), "b__2": Fill(value=7)}
+
+
+def test_a_nested_member_that_was_gone_in_between_is_left_behind() -> None:
+    whole, less = rec(x=INT, y=INT), rec(x=INT)
+    found = history((col("s", whole),), (col("s", less),), (col("s", whole),))
+    assert sources(projected(found, 1)) == {"s__3": take("s", whole, whole, less)}
+
+
+def test_a_default_is_as_old_as_its_column() -> None:
+    """Members that were dropped since are gone from it, those that came since are null in it."""
+    born = col("s", rec(x=INT, y=INT), nullable=False, default='{"x": 1, "y": 2}')
+    rows_ = [(col("id"), *(replace(born, encoding=e),)) for e in (born.encoding, rec(x=INT), rec(x=INT, y=INT, z=INT))]
+    found = history((col("id"),), *rows_)
+    assert sources(projected(found, 1))["s__3"] == Fill(value={"x": 1, "y": None, "z": None})
+
+
+def test_a_default_of_a_float_is_the_nearest_float_also_as_a_double() -> None:
+    made = col("f", FLOAT, nullable=False, default="0.1")
+    found = history((col("id"),), (col("id"), made), (col("id"), replace(made, encoding=DOUBLE)))
+    assert sources(projected(found, 1))["f__2"] == Fill(value=0.10000000149011612)
+
+
+def test_a_kept_column_reads_null_in_rows_that_are_newer_than_its_end() -> None:
+    gone = col("a", nullable=False, default="1", since=2, origin="a")
+    found = history((col("id"),), (col("id"), col("a", nullable=False, default="1")), (col("id"),))
+    columns = (found.newest.columns[0], gone)
+    values = [sources(projected(found, writer, columns=columns))["a"] for writer in (1, 2, 3)]
+    assert values == [Fill(value=1), take("a", INT), Fill(value=None)]
+
+
+def test_in_an_envelope_a_key_is_looked_for_on_both_sides() -> None:
+    found = history((col("id"), col("name")), envelope=DEBEZIUM)
+    paths = {n: s.paths for n, s in sources(projected(found, 1, keys=("id",))).items() if isinstance(s, Take)}
+    assert paths == {"id": (("after", "id"), ("before", "id")), "name": (("after", "name"),)}
+
+
+def test_what_would_lose_values_is_told_column_by_column() -> None:
+    found = history((col("a", BIGINT), col("b", STRING), col("c")), (col("a", INT), col("b", INT), col("c")))
+    assert projected(found, 1) == Unprojectable(
+        writer=1, reasons=("column a: bigint does not fit int", "column b: string does not fit int")
+    )
+
+
+def carry(found: History, version: int, **more: Any) -> Carried | Fill:
+    newest = found.newest
+    layout = lay_out(found, baseline=1, version=newest.version)
+    return carried(found, column=newest.columns[0], layout=layout, version=version, **more)
+
+
+def same(encoding: Encoding) -> Reshape:
+    type_ = shown_type(encoding)
+    return Reshape(stored=type_, kept=type_, target=type_)
+
+
+def test_a_column_that_did_not_change_is_carried_as_it_is() -> None:
+    found = history((col("a"),), (col("b", aliases=("a",)),))
+    assert [carry(found, v) for v in (1, 2)] == [Carried(name="a", shape=same(INT))] * 2
+
+
+def test_a_widened_column_is_carried_from_where_it_stood() -> None:
+    found = history((col("a"),), (col("a", dec(12, 2)),))
+    shape = Reshape(stored=Primitive.INT, kept=Primitive.INT, target=shown_type(dec(12, 2)))
+    assert [carry(found, v) for v in (1, 2)] == [Carried(name="a", shape=shape), Carried(name="a__2", shape=same(dec(12, 2)))]
+
+
+def test_rows_older_than_the_column_are_filled() -> None:
+    found = history((col("id"),), (col("a", nullable=False, default="5"),))
+    assert (carry(found, 1), carry(found, 1, fill_defaults=False)) == (Fill(value=5), Fill(value=None))
+
+
+def test_a_version_that_is_no_longer_known_is_read_by_the_tables_type() -> None:
+    whole = history((col("a"),), (col("a"), col("b")), (col("a", BIGINT),))
+    layout = lay_out(whole, baseline=1, version=3)
+    without = History(versions=(whole.versions[0], whole.versions[2]))
+    found = carried(without, column=whole.newest.columns[0], layout=layout, version=2)
+    assert found == Carried(name="a", shape=Reshape(stored=Primitive.INT, kept=Primitive.INT, target=Primitive.BIGINT))
+
+
+def test_a_lossy_carry_is_refused() -> None:
+    with pytest.raises(ValueError, match="column a: bigint does not fit int"):
+        carry(history((col("a", BIGINT),), (col("a", INT),)), 1)
+
+
+def test_what_is_not_known_of_a_columns_birth_is_null() -> None:
+    whole = history((col("id"),), (col("id"), col("a", nullable=False, default="1")), (col("id"), col("a")))
+    without = History(versions=(whole.versions[0], whole.versions[2]))
+    assert sources(projected(without, 1))["a"] == Fill(value=None)
+
+
+@given(histories(), st.data())
+def test_a_file_of_any_version_reads_as_if_every_version_had_rewritten_it(found: History, data: st.DataObject) -> None:
+    shown = data.draw(st.integers(1, found.newest.version), "shown")
+    written = data.draw(st.integers(1, shown), "written")
+    baseline = data.draw(st.integers(1, shown), "baseline")
+    row = data.draw(rows(found.versions[written - 1].columns))
+    taken = {
+        name: source.value if isinstance(source, Fill) else reshaped(row[source.paths[0][0]], source.shape)
+        for name, source in sources(projected(found, written, baseline=baseline, version=shown)).items()
+    }
+    layout = lay_out(found, baseline=baseline, version=shown)
+    assert taken == physical(found, layout, model(found, row, written=written, shown=shown))
+
+
+def physical(found: History, layout: Layout, state: dict[Any, Any]) -> dict[str, Any]:
+    """Return a row as the long-lived table holds it under the layout's version."""
+    version = found.at(layout.version)
+    assert version is not None
+    return {layout.current(c).name: state[c.life] for c in version.columns}
+
+
+@given(histories(), st.data())
+def test_rows_of_any_version_in_the_table_read_the_same_before_and_after_a_rewrite(
+    found: History, data: st.DataObject
+) -> None:
+    shown = data.draw(st.integers(1, found.newest.version), "shown")
+    stored = data.draw(st.integers(1, shown), "stored")
+    written = data.draw(st.integers(1, stored), "written")
+    baseline = data.draw(st.integers(1, stored), "baseline")
+    row = data.draw(rows(found.versions[written - 1].columns))
+    then, now = (lay_out(found, baseline=baseline, version=v) for v in (stored, shown))
+    held = physical(found, then, model(found, row, written=written, shown=stored))
+    columns = found.versions[shown - 1].columns
+    read = {c.life: carried_value(held, carried(found, column=c, layout=now, version=stored)) for c in columns}
+    assert read == model(found, row, written=written, shown=shown)
+
+
+def test_elements_of_arrays_follow_their_members() -> None:
+    before, after = ListOf(element=rec(x=INT, y=INT)), ListOf(element=rec(x=BIGINT))
+    found = history((col("l", before),), (col("l", after),))
+    (source,) = sources(projected(found, 1)).values()
+    assert isinstance(source, Take)
+    assert reshaped([{"x": 1, "y": 2}, None], source.shape) == [{"x": 1}, None]

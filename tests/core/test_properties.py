@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schemasync.core.encoding import Meaning
+from schemasync.core.manifest import StateId
+from schemasync.core.properties import (
+    STATE,
+    SUBJECT,
+    TableProperties,
+    is_ours,
+    read_properties,
+    with_ordering,
+    write_properties,
+)
+from schemasync.core.schema import OrderingField
+from schemasync.core.types import Primitive
+from tests.core.builders import DEBEZIUM, FLAT
+from tests.core.test_manifest import states
+from tests.strategies import avro_names
+
+numbers = st.integers(0, 10**9)
+fields = st.builds(
+    OrderingField,
+    path=st.lists(avro_names, min_size=1, max_size=3).map(tuple),
+    type=st.sampled_from(Primitive),
+    meaning=st.sampled_from(Meaning),
+)
+properties = st.builds(
+    TableProperties,
+    subject=st.text(min_size=1),
+    version=numbers,
+    schema_id=numbers,
+    fingerprint=st.text("0123456789abcdef", min_size=64, max_size=64),
+    baseline=numbers,
+    keys=st.lists(st.text(min_size=1), max_size=3).map(tuple),
+    ordering=st.lists(fields, max_size=3).map(tuple),
+    state=states,
+)
+ONE = TableProperties(
+    subject="shop.student-value",
+    version=3,
+    schema_id=17,
+    fingerprint="abc",
+    baseline=2,
+    keys=("id", "größe"),
+    ordering=DEBEZIUM.ordering,
+    state=StateId(generation=7, admission=2),
+)
+
+
+@given(properties)
+def test_what_was_written_is_read_back(values: TableProperties) -> None:
+    assert read_properties(write_properties(values)) == values
+
+
+def test_the_properties_as_people_see_them() -> None:
+    assert write_properties(ONE) == {
+        "schemasync.subject": "shop.student-value",
+        "schemasync.version": "3",
+        "schemasync.schema_id": "17",
+        "schemasync.fingerprint": "abc",
+        "schemasync.baseline": "2",
+        "schemasync.keys": '["id", "gr\\u00f6\\u00dfe"]',
+        "schemasync.ordering": '[["source/lsn", "bigint", "plain"], ["ts_ms", "bigint", "plain"]]',
+        "schemasync.generation": "7",
+        "schemasync.state": "000007-0002@3",
+    }
+
+
+@given(properties)
+def test_properties_of_other_tools_are_passed_over(values: TableProperties) -> None:
+    assert read_properties(write_properties(values) | {"owner": "me", "numRows": "-1"}) == values
+
+
+@pytest.mark.parametrize("name", sorted(set(write_properties(ONE)) - {"schemasync.generation"}))
+def test_a_missing_property_is_named(name: str) -> None:
+    written = write_properties(ONE)
+    del written[name]
+    with pytest.raises(ValueError, match=f"the property {name} is missing"):
+        read_properties(written)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("schemasync.version", "three"),
+        ("schemasync.schema_id", ""),
+        ("schemasync.baseline", "1.5"),
+        ("schemasync.keys", "id"),
+        ("schemasync.keys", '"id"'),
+        ("schemasync.keys", "5"),
+        ("schemasync.keys", "[1]"),
+        ("schemasync.ordering", "null"),
+        ("schemasync.ordering", '[["ts_ms"]]'),
+        ("schemasync.ordering", "[[1, 2, 3]]"),
+        ("schemasync.ordering", '[["ts_ms", "no type", "plain"]]'),
+        (STATE, "seven@3"),
+    ],
+)
+def test_a_mangled_property_is_named_and_shown(name: str, text: str) -> None:
+    with pytest.raises(ValueError, match=f"the property {name} is mangled: '") as caught:
+        read_properties(write_properties(ONE) | {name: text})
+    assert text in str(caught.value)
+
+
+def test_the_token_moves_with_the_state_and_with_the_version() -> None:
+    later, newer = {STATE: "000007-0003@3"}, {STATE: "000007-0002@4", "schemasync.version": "4"}
+    tokens = {read_properties(write_properties(ONE) | change).token for change in ({}, later, newer)}
+    assert tokens == {"000007-0002@3", "000007-0003@3", "000007-0002@4"}
+
+
+def test_a_table_is_ours_when_it_names_its_subject() -> None:
+    assert (is_ours({SUBJECT: "s"}), is_ours({"comment": "schemasync.subject"})) == (True, False)
+
+
+def test_a_table_keeps_the_ordering_that_it_was_created_with() -> None:
+    assert with_ordering(FLAT, ONE).ordering == DEBEZIUM.ordering
+    assert with_ordering(FLAT, ONE).kind is FLAT.kind

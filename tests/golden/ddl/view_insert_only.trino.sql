@@ -1,0 +1,11 @@
+CREATE OR REPLACE VIEW "lake-house"."student_view" COMMENT 'every event of lake-house.student' AS
+SELECT
+  t."id" AS "id",
+  t."name" AS "Name",
+  t."born" AS "born",
+  t."address" AS "address",
+  t."select" AS "select",
+  t."first-seen" AS "first-seen",
+  t."segment__2" AS "segment"
+FROM "lake-house"."student" t
+WHERE t."__op" <> 'd'

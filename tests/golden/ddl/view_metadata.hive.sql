@@ -1,0 +1,45 @@
+CREATE OR REPLACE VIEW `lake-house`.`student_view` (
+  `id` COMMENT 'the student\'s number',
+  `Name` COMMENT 'since 2: "Name" the student\'s `full` name',
+  `born`,
+  `address`,
+  `select`,
+  `first-seen`,
+  `segment`,
+  `__op`,
+  `__ts_ms`,
+  `__segment`
+)
+COMMENT 'the newest row per key of lake-house.student'
+TBLPROPERTIES (
+  'schemasync.subject' = 'shop.student-value'
+)
+AS
+SELECT
+  r.`id`,
+  r.`Name`,
+  r.`born`,
+  r.`address`,
+  r.`select`,
+  r.`first-seen`,
+  r.`segment`,
+  r.`__op`,
+  r.`__ts_ms`,
+  r.`__segment`
+FROM (
+  SELECT
+    t.`id` AS `id`,
+    t.`name` AS `Name`,
+    t.`born` AS `born`,
+    t.`address` AS `address`,
+    t.`select` AS `select`,
+    t.`first-seen` AS `first-seen`,
+    t.`segment__2` AS `segment`,
+    t.`__op` AS `__op`,
+    t.`__ts_ms` AS `__ts_ms`,
+    t.`segment` AS `__segment`,
+    t.`__op` AS schemasync_op,
+    row_number() OVER (PARTITION BY t.`id` ORDER BY t.`__seq1` DESC, t.`__seq2` DESC, t.`__offset` DESC, t.`__admitted_ms` DESC, t.`segment`) AS schemasync_rank
+  FROM `lake-house`.`student` t
+) r
+WHERE r.schemasync_rank = 1 AND r.schemasync_op <> 'd'

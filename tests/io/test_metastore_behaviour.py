@@ -1,0 +1,281 @@
+"""What every metastore must do: the embedded one, and the twin in memory.
+
+Above all what publishing stands on: a compare-and-set that loses no update, and partitions that move in one
+transaction for readers.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, Protocol
+
+import pytest
+
+from schemasync.core.ports import HiveColumn, HiveTable, Metastore
+from schemasync.errors import EngineError
+from tests.twins.metastore import MemoryMetastore
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+KEY = "schemasync.state"
+TABLE = "student"
+
+_NUMBERS = itertools.count(1)
+
+
+class Server(Protocol):
+    """A metastore with one database, and how tables come into it."""
+
+    metastore: Metastore
+    database: str
+    root: str
+
+    def create(self, name: str, properties: Mapping[str, str]) -> None: ...
+
+    def locations(self) -> Callable[[], Mapping[str, str]]:
+        """Return a reader of its own, as another process would have one."""
+        ...
+
+
+class Memory:
+    def __init__(self) -> None:
+        self.metastore = MemoryMetastore()
+        self.database, self.root = "lake", "file:/lake"
+
+    def create(self, name: str, properties: Mapping[str, str]) -> None:
+        self.metastore.put(
+            HiveTable(
+                database=self.database,
+                name=name,
+                kind="EXTERNAL_TABLE",
+                columns=(HiveColumn(name="id", type="bigint"), HiveColumn(name="name", type="string", comment="who")),
+                partition_keys=(HiveColumn(name="segment", type="string"),),
+                location=f"{self.root}/{name}",
+                properties=properties,
+                spark_columns=("id", "name", "segment"),
+            )
+        )
+
+    def locations(self) -> Callable[[], Mapping[str, str]]:
+        return lambda: self.metastore.partitions(self.database, TABLE)
+
+
+class Hive:
+    def __init__(self, session: SparkSession, root: str) -> None:
+        from schemasync.io.metastore_hive import HiveMetastore
+
+        self.session = session
+        self.metastore = HiveMetastore(session)
+        self.database, self.root = f"behaviour{next(_NUMBERS)}", root
+        session.sql(f"CREATE DATABASE {self.database}")
+
+    def create(self, name: str, properties: Mapping[str, str]) -> None:
+        listed = ", ".join(f"'{k}' = '{v}'" for k, v in properties.items())
+        self.session.sql(
+            f"CREATE EXTERNAL TABLE {self.database}.{name} (id BIGINT, name STRING COMMENT 'who') "
+            f"PARTITIONED BY (segment STRING) STORED AS PARQUET LOCATION '{self.root}/{name}' TBLPROPERTIES ({listed})"
+        )
+
+    def locations(self) -> Callable[[], Mapping[str, str]]:
+        jvm: Any = self.session._jvm
+        catalog: Any = self.session._jsparkSession.sharedState().externalCatalog()  # type: ignore[attr-defined]
+        conf = catalog.unwrapped().client().client().getConf()
+        client = jvm.org.apache.hadoop.hive.metastore.HiveMetaStoreClient(conf)
+
+        def read() -> Mapping[str, str]:
+            found = client.listPartitions(self.database, TABLE, -1)
+            return {p.getValues().get(0): p.getSd().getLocation() for p in found}
+
+        return read
+
+
+@pytest.fixture(params=["memory", pytest.param("hive", marks=pytest.mark.spark)])
+def server(request: pytest.FixtureRequest, tmp_path: Path) -> Server:
+    made: Server = Memory() if request.param == "memory" else Hive(request.getfixturevalue("spark"), f"file:{tmp_path}")
+    made.create(TABLE, {KEY: "0"})
+    return made
+
+
+def partitions(server: Server) -> Mapping[str, str]:
+    return server.metastore.partitions(server.database, TABLE)
+
+
+def value(server: Server) -> str:
+    table = server.metastore.table(server.database, TABLE)
+    assert table is not None
+    return table.properties[KEY]
+
+
+def test_a_table_is_read_as_it_is(server: Server) -> None:
+    table = server.metastore.table(server.database, TABLE)
+    assert table is not None
+    assert (table.kind, table.columns, table.partition_keys, table.location, table.spark_columns) == (
+        "EXTERNAL_TABLE",
+        (HiveColumn(name="id", type="bigint"), HiveColumn(name="name", type="string", comment="who")),
+        (HiveColumn(name="segment", type="string"),),
+        f"{server.root}/{TABLE}",
+        ("id", "name", "segment"),
+    )
+
+
+def test_a_table_that_is_not_there_is_none(server: Server) -> None:
+    assert server.metastore.table(server.database, "teacher") is None
+
+
+def test_names_match_a_pattern_and_are_sorted(server: Server) -> None:
+    for name in ("student_incremental_2026112001", "student_incremental_2026112000", "students"):
+        server.create(name, {KEY: "0"})
+    assert server.metastore.names(server.database, "student_incremental_*") == (
+        "student_incremental_2026112000",
+        "student_incremental_2026112001",
+    )
+
+
+def test_a_name_without_a_star_matches_itself_only(server: Server) -> None:
+    server.create("student_view", {KEY: "0"})
+    assert server.metastore.names(server.database, "student") == ("student",)
+
+
+def test_added_partitions_stand_at_their_places(server: Server) -> None:
+    places = {f"delta_{n:06}": f"{server.root}/delta/{n}" for n in range(1, 4)}
+    server.metastore.add_partitions(server.database, TABLE, places)
+    assert partitions(server) == places
+
+
+def test_adding_again_leaves_what_is_there(server: Server) -> None:
+    server.metastore.add_partitions(server.database, TABLE, {"a": f"{server.root}/1"})
+    server.metastore.add_partitions(server.database, TABLE, {"a": f"{server.root}/2", "b": f"{server.root}/3"})
+    assert partitions(server) == {"a": f"{server.root}/1", "b": f"{server.root}/3"}
+
+
+def test_moved_partitions_stand_at_their_new_places_and_others_where_they_were(server: Server) -> None:
+    server.metastore.add_partitions(server.database, TABLE, {s: f"{server.root}/1/{s}" for s in "abc"})
+    server.metastore.move_partitions(server.database, TABLE, {s: f"{server.root}/2/{s}" for s in "ab"})
+    assert partitions(server) == {
+        "a": f"{server.root}/2/a",
+        "b": f"{server.root}/2/b",
+        "c": f"{server.root}/1/c",
+    }
+
+
+def test_moving_nothing_does_nothing(server: Server) -> None:
+    server.metastore.move_partitions(server.database, TABLE, {})
+    assert partitions(server) == {}
+
+
+def test_dropping_passes_over_what_is_gone(server: Server) -> None:
+    server.metastore.add_partitions(server.database, TABLE, {s: f"{server.root}/{s}" for s in "abc"})
+    server.metastore.drop_partitions(server.database, TABLE, ["a", "gone", "c"])
+    server.metastore.drop_partitions(server.database, TABLE, ["a"])
+    assert partitions(server) == {"b": f"{server.root}/b"}
+
+
+def test_replaced_columns_are_those_of_the_table_and_no_copy_of_the_old_ones_stays(server: Server) -> None:
+    columns = (HiveColumn(name="id", type="bigint"), HiveColumn(name="age", type="int", comment="in years"))
+    server.metastore.add_partitions(server.database, TABLE, {"a": f"{server.root}/a"})
+    server.metastore.replace_columns(server.database, TABLE, columns)
+    table = server.metastore.table(server.database, TABLE)
+    assert table is not None
+    assert (table.columns, table.spark_columns, table.properties[KEY]) == (columns, None, "0")
+
+
+def test_replacing_columns_keeps_the_partitions(server: Server) -> None:
+    server.metastore.add_partitions(server.database, TABLE, {"a": f"{server.root}/a"})
+    server.metastore.replace_columns(server.database, TABLE, [HiveColumn(name="id", type="bigint")])
+    assert partitions(server) == {"a": f"{server.root}/a"}
+
+
+def test_a_swap_sets_all_properties_and_keeps_others(server: Server) -> None:
+    server.create("teacher", {KEY: "0", "owner.team": "people"})
+    done = server.metastore.swap_properties(
+        server.database, "teacher", key=KEY, expected="0", changes={KEY: "1", "schemasync.version": "2"}
+    )
+    table = server.metastore.table(server.database, "teacher")
+    assert table is not None
+    ours = {k: v for k, v in table.properties.items() if k in {KEY, "schemasync.version", "owner.team"}}
+    assert (done, ours) == (True, {KEY: "1", "schemasync.version": "2", "owner.team": "people"})
+
+
+def test_a_swap_is_refused_where_the_value_has_moved(server: Server) -> None:
+    server.metastore.swap_properties(server.database, TABLE, key=KEY, expected="0", changes={KEY: "1"})
+    again = server.metastore.swap_properties(server.database, TABLE, key=KEY, expected="0", changes={KEY: "2"})
+    assert (again, value(server)) == (False, "1")
+
+
+def test_a_swap_of_a_property_that_is_not_there_is_refused(server: Server) -> None:
+    assert not server.metastore.swap_properties(server.database, TABLE, key="other", expected="0", changes={})
+
+
+def test_a_table_that_is_not_there_is_an_error_that_names_it(server: Server) -> None:
+    with pytest.raises(EngineError, match=rf"{server.database}\.teacher"):
+        server.metastore.swap_properties(server.database, "teacher", key=KEY, expected="0", changes={KEY: "1"})
+
+
+def test_of_racing_swaps_no_update_is_lost(server: Server) -> None:
+    """Threads count up together, each swap from what it read: every success is one step."""
+
+    def count(_: int) -> int:
+        won = 0
+        for _ in range(6):
+            now = value(server)
+            won += server.metastore.swap_properties(
+                server.database, TABLE, key=KEY, expected=now, changes={KEY: str(int(now) + 1)}
+            )
+        return won
+
+    with ThreadPoolExecutor(4) as threads:
+        won = sum(threads.map(count, range(4)))
+    assert won == int(value(server)) > 0
+
+
+def test_of_swaps_from_one_state_exactly_one_wins(server: Server) -> None:
+    start = threading.Barrier(4)
+
+    def swap(who: int) -> bool:
+        start.wait()
+        return server.metastore.swap_properties(
+            server.database, TABLE, key=KEY, expected="0", changes={KEY: f"1-{who}"}
+        )
+
+    with ThreadPoolExecutor(4) as threads:
+        assert sorted(threads.map(swap, range(4))) == [False, False, False, True]
+
+
+READERS = 3
+SECONDS = 4.0
+
+
+def test_partitions_that_move_in_one_call_are_one_transaction_for_readers(server: Server) -> None:
+    """A writer moves 12 partitions from generation to generation; no read may see two generations."""
+    segments = [f"base_s{n:04}" for n in range(12)]
+    server.metastore.add_partitions(server.database, TABLE, {s: f"{server.root}/g=0/{s}" for s in segments})
+    until = time.monotonic() + (SECONDS if isinstance(server, Hive) else 0.5)
+
+    def write() -> int:
+        generation = 0
+        while time.monotonic() < until:
+            generation += 1
+            places = {s: f"{server.root}/g={generation}/{s}" for s in segments}
+            server.metastore.move_partitions(server.database, TABLE, places)
+        return generation
+
+    def read(_: int) -> list[set[str]]:
+        locations, seen = server.locations(), []
+        while time.monotonic() < until:
+            seen.append({place.split("/")[-2] for place in locations().values()})
+        return seen
+
+    with ThreadPoolExecutor(READERS + 1) as threads:
+        writer = threads.submit(write)
+        reads = [seen for several in threads.map(read, range(READERS)) for seen in several]
+    moved = {generation for seen in reads for generation in seen}
+    assert [seen for seen in reads if len(seen) != 1] == []
+    assert writer.result() >= 3, "the writer hardly moved anything: this proves nothing"
+    assert len(moved) >= 3, "the readers hardly saw anything move: this proves nothing"

@@ -1,0 +1,115 @@
+"""The lock of the embedded metastore: one process at a time, and the holder has a name."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from schemasync.errors import MetastoreBusyError, StorageError
+from schemasync.io.spark_session import SessionSettings, held
+
+HOLDER = """
+import sys, time
+from pathlib import Path
+from schemasync.io.spark_session import held
+
+with held(Path(sys.argv[1]), purpose="watch"):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def holder(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    """Another process that holds the metastore until its standard input is closed."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    with process, process.stdin, process.stdout:
+        assert process.stdout.readline() == "held\n"
+        yield process
+        if process.poll() is None:
+            process.kill()
+
+
+def let_go(holder: subprocess.Popen[str]) -> None:
+    assert holder.stdin is not None
+    holder.stdin.close()
+    holder.wait(10)
+
+
+def test_a_second_process_is_told_who_holds_the_metastore(tmp_path: Path, holder: subprocess.Popen[str]) -> None:
+    with pytest.raises(MetastoreBusyError) as caught, held(tmp_path, purpose="compact"):
+        pass
+    assert str(caught.value) == (
+        f"{tmp_path}: the embedded metastore serves one process at a time: it is held by process {holder.pid} (watch). "
+        "Wait for it with --wait, stop it, or use metastore: {kind: thrift}."
+    )
+
+
+def test_waiting_gets_the_metastore_once_the_holder_lets_go(tmp_path: Path, holder: subprocess.Popen[str]) -> None:
+    waits: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        waits.append(seconds)
+        let_go(holder)
+
+    with held(tmp_path, purpose="compact", wait_s=60, sleep=sleep):
+        assert len(waits) == 1
+
+
+def test_waiting_ends_when_its_time_is_over(tmp_path: Path, holder: subprocess.Popen[str]) -> None:
+    waits: list[float] = []
+    with (
+        pytest.raises(MetastoreBusyError, match=f"process {holder.pid}"),
+        held(tmp_path, purpose="compact", wait_s=1.0, sleep=waits.append),
+    ):
+        pass
+    assert 1.0 <= sum(waits) < 1.5
+
+
+def test_a_holder_that_was_killed_holds_nothing(tmp_path: Path, holder: subprocess.Popen[str]) -> None:
+    os.kill(holder.pid, signal.SIGKILL)
+    holder.wait(10)
+    with held(tmp_path, purpose="compact"):
+        assert f'"pid": {os.getpid()}' in (tmp_path / "lock").read_text()
+
+
+def test_the_lock_is_free_again_after_use(tmp_path: Path) -> None:
+    for purpose in ("apply", "compact"):
+        with held(tmp_path, purpose=purpose):
+            assert purpose in (tmp_path / "lock").read_text()
+
+
+def test_the_lock_is_free_again_after_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ZeroDivisionError), held(tmp_path, purpose="apply"):
+        raise ZeroDivisionError
+    with held(tmp_path, purpose="compact"):
+        pass
+
+
+def test_a_home_that_cannot_be_made_is_an_error_that_names_it(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StorageError, match=f"^{tmp_path}/file/home: "), held(tmp_path / "file" / "home", purpose=""):
+        pass
+
+
+def test_the_users_own_spark_settings_win(tmp_path: Path) -> None:
+    settings = SessionSettings(home=tmp_path, conf={"spark.sql.shuffle.partitions": "200"})
+    assert settings.spark_conf()["spark.sql.shuffle.partitions"] == "200"
+
+
+def test_a_thrift_metastore_needs_no_derby(tmp_path: Path) -> None:
+    conf = SessionSettings(home=tmp_path, metastore_uri="thrift://hive:9083").spark_conf()
+    assert (conf["spark.hadoop.hive.metastore.uris"], [k for k in conf if "javax.jdo" in k]) == (
+        "thrift://hive:9083",
+        [],
+    )

@@ -1,0 +1,97 @@
+"""The status endpoint over real HTTP on loopback."""
+
+from __future__ import annotations
+
+import re
+import socket
+from collections.abc import Iterator
+
+import pytest
+import requests
+
+from schemasync.errors import UsageError
+from schemasync.io.status_server import SILENCE_MS, Board, Snapshot, TableStatus, serving
+
+NOW = 1_790_000_000_000
+
+
+@pytest.fixture(autouse=True)
+def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_PROXY", "*")
+
+
+@pytest.fixture
+def board() -> Board:
+    return Board(alive_ms=NOW)
+
+
+@pytest.fixture
+def url(board: Board) -> Iterator[str]:
+    with serving("127.0.0.1:0", board, now_ms=lambda: NOW) as address:
+        yield address
+
+
+def get(url: str) -> tuple[int, str]:
+    answer = requests.get(url, timeout=5)
+    return answer.status_code, answer.text
+
+
+def test_it_is_healthy_while_the_watcher_gives_signs_of_life(url: str, board: Board) -> None:
+    alive = get(f"{url}/healthz")
+    board.alive_ms = NOW - SILENCE_MS - 1
+    assert (alive, get(f"{url}/healthz")) == ((200, "ok\n"), (503, "the watcher gives no sign of life\n"))
+
+
+def test_it_is_ready_after_a_full_sweep(url: str, board: Board) -> None:
+    before = get(f"{url}/readyz")
+    board.snapshot = Snapshot(ready=True)
+    assert (before, get(f"{url}/readyz?verbose")) == ((503, "no full sweep went well yet\n"), (200, "ok\n"))
+
+
+def test_the_metrics_are_those_of_the_newest_snapshot(url: str, board: Board) -> None:
+    student = TableStatus(table="lake.student", held=True, generation=7, pending_files=3, failures=2)
+    board.snapshot = Snapshot(ticks=5, last_tick_ms=NOW, tables=(student, TableStatus(table="lake.teacher")))
+    lines = [line for line in get(f"{url}/metrics")[1].splitlines() if not re.match("#|.*_created", line)]
+    assert lines == [
+        "schemasync_ticks_total 5.0",
+        "schemasync_last_tick_timestamp_seconds 1.79e+09",
+        "schemasync_tables 2.0",
+        'schemasync_table_held{table="lake.student"} 1.0',
+        'schemasync_table_held{table="lake.teacher"} 0.0',
+        'schemasync_table_failed_total{table="lake.student"} 2.0',
+        'schemasync_table_failed_total{table="lake.teacher"} 0.0',
+        'schemasync_pending_files{table="lake.student"} 3.0',
+        'schemasync_pending_files{table="lake.teacher"} 0.0',
+        'schemasync_table_generation{table="lake.student"} 7.0',
+        'schemasync_table_generation{table="lake.teacher"} 0.0',
+    ]
+
+
+def test_metrics_are_prometheus_text(url: str) -> None:
+    assert requests.get(f"{url}/metrics", timeout=5).headers["Content-Type"].startswith("text/plain; version=")
+
+
+def test_there_is_nothing_else(url: str) -> None:
+    assert get(f"{url}/etc/passwd") == (404, "not found\n")
+
+
+def test_an_address_that_is_taken_is_one_clear_error(url: str) -> None:
+    taken = url.removeprefix("http://")
+    with (
+        pytest.raises(UsageError, match=rf"^server\.listen: cannot listen on {taken}: Address already in use\. Choose"),
+        serving(taken, Board(), now_ms=lambda: NOW),
+    ):
+        pass
+
+
+def test_a_silent_client_does_not_keep_it_from_stopping(board: Board) -> None:
+    with serving("127.0.0.1:0", board, now_ms=lambda: NOW) as address:
+        host, _, port = address.removeprefix("http://").rpartition(":")
+        client = socket.create_connection((host, int(port)))
+    client.close()
+
+
+@pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="this machine has no IPv6")
+def test_it_listens_on_ipv6(board: Board) -> None:
+    with serving("[::1]:0", board, now_ms=lambda: NOW) as address:
+        assert get(f"{address}/healthz") == (200, "ok\n")

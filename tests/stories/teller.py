@@ -1,0 +1,290 @@
+"""Tells one story: runs the fenced blocks of a Markdown file one after the other on a lab, and says what came of each.
+
+Blocks that begin with ```yaml`` give something (a schema, landed events, a configuration), the others show what
+happened; README.md beside the stories lists them all. What differs from run to run is replaced by fixed words.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+import yaml
+
+from schemasync.app.applying import Applied
+from schemasync.app.compacting import CompactResult, compact
+from schemasync.app.planning import TablePlan
+from schemasync.core.config import parse_duration
+from schemasync.core.diagnostics import Diagnostic
+from schemasync.core.ports import FoldCounts, FoldJob, Rows, SqlEngine
+from tests.lab import Lab
+
+TOPIC = "shop.student"
+TABLE = "shop_student"
+
+_BLOCK = re.compile(r"^```(?P<head>\w+ [^\n]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML with ``!decimal 1.50``; dates stay text."""
+
+
+_Loader.add_constructor("!decimal", lambda _, node: Decimal(node.value))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """One fenced block: its language, the words after it, its text, and where the text stands in the file."""
+
+    language: str
+    words: tuple[str, ...]
+    body: str
+    start: int
+    end: int
+
+    @property
+    def given(self) -> Any:
+        """The body as a value."""
+        return yaml.load(self.body, _Loader)  # noqa: S506 - a SafeLoader with one tag more
+
+
+def blocks(text: str) -> Iterator[Block]:
+    """Yield the fenced blocks of a story."""
+    for found in _BLOCK.finditer(text):
+        language, *words = found["head"].split()
+        yield Block(
+            language=language, words=tuple(words), body=found["body"], start=found.start("body"), end=found.end("body")
+        )
+
+
+class Teller:
+    """Runs blocks on one lab. ``run`` returns what a block shows, None for those that only give."""
+
+    def __init__(self, lab: Lab) -> None:
+        self.lab = lab
+
+    def run(self, block: Block) -> str | None:
+        self.lab.now_ms += 1000
+        shown = _COMMANDS[block.words[0]](self, block)
+        return None if shown is None else self._steady("".join(f"{line}\n" for line in shown))
+
+    def config(self, block: Block) -> None:
+        entry = block.given
+        defaults = entry.pop("defaults", {})
+        self.lab.settings = {"defaults": defaults, "tables": [{"subject": f"{TOPIC}-value"} | entry]}
+
+    def key(self, block: Block) -> None:
+        schema = {"type": "record", "name": "Key", "fields": block.given}
+        self.lab.registry.register(f"{TOPIC}-key", json.dumps(schema))
+
+    def register(self, block: Block) -> None:
+        schema = _WRAPPERS[block.words[1]](block.given)
+        self.lab.register(TOPIC, schema, key=None)
+
+    def land(self, block: Block) -> None:
+        _, version, hour, *name = block.words
+        self.lab.land(
+            TOPIC, block.given, version=int(version.removeprefix("v")), hour=hour, name=name[0] if name else None
+        )
+
+    def clock(self, block: Block) -> None:
+        milliseconds = parse_duration(block.words[1])
+        assert isinstance(milliseconds, int)
+        self.lab.now_ms += milliseconds
+
+    def apply(self, block: Block) -> Iterable[str] | None:
+        (planned,) = self.lab.plan().tables
+        (applied,) = self.lab.apply().tables
+        assert applied.error is None, applied.error
+        wanted = [
+            step for step in planned.steps if step.kind != "admit" or (applied.admitted and applied.admitted.files)
+        ]
+        assert list(applied.done) == wanted, "a plan says everything that apply does"
+        return None if "quietly" in block.words else (*_plan_lines(planned), *_applied_lines(applied))
+
+    def compact(self, block: Block) -> Iterable[str] | None:
+        before = self.values()
+        recorder = Recorder(self.lab.workspace.sql, self.lab.workspace.fold)
+        workspace = replace(self.lab.workspace, sql=recorder, fold=recorder)
+        result = compact(workspace)
+        assert self.values() == before, "compaction changes no row of the view"
+        return None if "quietly" in block.words else _compact_lines(result, recorder, in_full="full" in block.words)
+
+    def view(self) -> Iterator[str]:
+        frame = self.lab.session.table(f"`{self.lab.database}`.`{TABLE}_view`")
+        header = [f"{name} {kind}" for name, kind in frame.dtypes]
+        return _table_lines([header, *[[_cell(value) for value in row] for row in self.rows()]])
+
+    def describe(self, block: Block) -> Iterator[str]:
+        name = f"`{self.lab.database}`.`{TABLE}{'_view' if 'view' in block.words else ''}`"
+        found = self.lab.workspace.sql.query(f"DESCRIBE {name}").rows
+        columns = [row for row in found if row[0] and not row[0].startswith("#")]
+        return _table_lines([[_cell(value) for value in row] for row in dict.fromkeys(columns)])
+
+    def files(self) -> Iterator[str]:
+        top = self.lab.root / "lake" / TOPIC / "incremental"
+        yield from sorted(str(path.relative_to(top)) for path in top.rglob("*.parquet"))
+
+    def rows(self, *, without: Collection[str] = ()) -> list[tuple[Any, ...]]:
+        """Return the view's rows, in an order that does not depend on how they are stored."""
+        rows = [tuple(v for k, v in row.items() if k not in without) for row in self.lab.rows(TABLE)]
+        return sorted(rows, key=lambda row: [_cell(value) for value in row])
+
+    def values(self) -> list[tuple[Any, ...]]:
+        """Return what no compaction may change: the rows, but not the segments that they stand in."""
+        return self.rows(without=("__segment",))
+
+    def end(self) -> None:
+        """Assert what holds at the end of every story: compacting keeps all rows, and doing all again does nothing."""
+        rows = self.values()
+        self.lab.now_ms += 1000
+        self.lab.compact()
+        (planned,) = self.lab.plan().tables
+        (applied,) = self.lab.apply().tables
+        (compacted,) = self.lab.compact().tables
+        steps = [step for step in planned.steps if step.kind != "admit"]
+        outcome = (self.values(), steps, applied.done, compacted.fold, compacted.failure)
+        assert outcome == (rows, [], (), None, None)
+
+    def _steady(self, text: str) -> str:
+        text = text.replace(f"file://{self.lab.root}", "file://").replace(f"file:{self.lab.root}", "file:")
+        text = re.sub(rf"\b{self.lab.database}\b", "lake", text)
+        return re.sub(r"\(\d+ bytes\)", "(N bytes)", text)
+
+
+_COMMANDS: dict[str, Callable[[Teller, Block], Iterable[str] | None]] = {
+    "config": Teller.config,
+    "key": Teller.key,
+    "register": Teller.register,
+    "land": Teller.land,
+    "clock": Teller.clock,
+    "apply": Teller.apply,
+    "compact": Teller.compact,
+    "view": lambda teller, _: teller.view(),
+    "describe": Teller.describe,
+    "files": lambda teller, _: teller.files(),
+}
+
+
+class Recorder:
+    """Stands before the SQL engine and the fold job, and keeps the statements that change something."""
+
+    def __init__(self, sql: SqlEngine, job: FoldJob) -> None:
+        self._sql = sql
+        self._job = job
+        self.statements: list[str] = []
+
+    def execute(self, sql: str) -> None:
+        self.statements.append(sql)
+        self._sql.execute(sql)
+
+    def query(self, sql: str) -> Rows:
+        return self._sql.query(sql)
+
+    def select(self, sql: str, *, database: str) -> Rows:
+        return self._sql.select(sql, database=database)
+
+    def run(self, select: str, *, into: str, sort_by: Sequence[str]) -> FoldCounts:
+        self.statements.append(select)
+        return self._job.run(select, into=into, sort_by=sort_by)
+
+
+def _record(fields: Sequence[Any], name: str = "Student") -> dict[str, Any]:
+    return {"type": "record", "name": name, "namespace": "shop", "fields": list(fields)}
+
+
+def _optional(name: str, type_: str) -> dict[str, Any]:
+    return {"name": name, "type": ["null", type_], "default": None}
+
+
+def _flat(fields: Sequence[Any]) -> dict[str, Any]:
+    return _record([*fields, _optional("op", "string"), {"name": "ts_ms", "type": "long"}])
+
+
+def _debezium(fields: Sequence[Any]) -> dict[str, Any]:
+    row = {"name": "before", "type": ["null", _record(fields, "Value")], "default": None}
+    after = {"name": "after", "type": ["null", "shop.Value"], "default": None}
+    source = {"name": "source", "type": _record([_optional("ts_ms", "long"), _optional("lsn", "long")], "Source")}
+    return _record([row, after, source, {"name": "op", "type": "string"}, _optional("ts_ms", "long")], "Envelope")
+
+
+def _unwrapped(fields: Sequence[Any]) -> dict[str, Any]:
+    ours = [_optional("__op", "string"), _optional("__deleted", "string"), _optional("__source_ts_ms", "long")]
+    return _record([*fields, *ours])
+
+
+_WRAPPERS: dict[str, Callable[[Sequence[Any]], dict[str, Any]]] = {
+    "flat": _flat,
+    "plain": _record,
+    "debezium": _debezium,
+    "unwrapped": _unwrapped,
+}
+
+
+def _plan_lines(plan: TablePlan) -> Iterator[str]:
+    yield f"-- {plan.verdict.value}: version {plan.current_version or 'none'} to {plan.desired_version}"
+    for change in plan.to_json()["changes"]:
+        name = f" {change['column']}" if change["column"] else ""
+        yield f"-- {change['kind']}{name}: {_side(change['from'])} -> {_side(change['to'])}"
+    yield from _diagnostic_lines(plan.diagnostics)
+    for step in plan.steps:
+        yield f"-- step {step.kind}: {step.why}"
+        yield from [step.sql.strip()] if step.sql else []
+
+
+def _side(value: Any) -> str:
+    if value is None:
+        return "nothing"
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _diagnostic_lines(diagnostics: Iterable[Diagnostic]) -> Iterator[str]:
+    for found in diagnostics:
+        yield f"-- {found.code} {found.severity.value}: {found.message}"
+
+
+def _applied_lines(applied: Applied) -> Iterator[str]:
+    admitted = applied.admitted
+    if admitted is None:
+        yield "-- nothing is there to admit into"
+        return
+    yield from _diagnostic_lines(admitted.findings)
+    yield f"-- admitted: files {admitted.files}, events {admitted.events}, waiting {admitted.waiting}"
+
+
+def _compact_lines(result: CompactResult, recorder: Recorder, *, in_full: bool) -> Iterator[str]:
+    (table,) = result.tables
+    assert table.failure is None, table.failure
+    if table.counts is None:
+        yield "-- nothing to fold"
+        return
+    told = table.to_json()
+    names = ("events", "keys", "rows", "inserted", "updated", "deleted")
+    numbers = ", ".join(f"{name} {told[name]}" for name in names)
+    yield f"-- generation {table.generation}: {numbers}, purged {table.counts.purged}"
+    for statement in recorder.statements:
+        if in_full or statement.lstrip().startswith("CREATE OR REPLACE VIEW"):
+            yield statement.strip()
+
+
+def _cell(value: Any) -> str:
+    match value:
+        case None:
+            return "NULL"
+        case datetime():
+            return value.isoformat().replace("+00:00", "Z")
+        case dict() | list():
+            return json.dumps(value, default=str)
+        case _:
+            return str(value)
+
+
+def _table_lines(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    widths = [max(len(row[n]) for row in rows) for n in range(len(rows[0]))]
+    for row in rows:
+        yield " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()

@@ -1,0 +1,83 @@
+"""A Hive metastore in memory, for tests that need its answers and not its engine.
+
+Implements `schemasync.core.ports.Metastore` and passes the same behaviour suite as the real one. Tables are put into
+it with ``put``, as SQL would make them.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+
+from schemasync.core.ports import HiveColumn, HiveTable
+from schemasync.errors import EngineError
+
+
+class MemoryMetastore:
+    """Every call is one transaction."""
+
+    def __init__(self) -> None:
+        self.settings: dict[str, str] = {}
+        self._lock = threading.Lock()
+        self._tables: dict[tuple[str, str], HiveTable] = {}
+        self._partitions: dict[tuple[str, str], dict[str, str]] = {}
+
+    def put(self, table: HiveTable) -> None:
+        """Create or replace a table or view."""
+        with self._lock:
+            self._tables[table.database, table.name] = table
+            self._partitions.setdefault((table.database, table.name), {})
+
+    def table(self, database: str, name: str) -> HiveTable | None:
+        with self._lock:
+            return self._tables.get((database, name))
+
+    def names(self, database: str, pattern: str) -> tuple[str, ...]:
+        with self._lock:
+            return tuple(sorted(n for d, n in self._tables if d == database and fnmatchcase(n, pattern)))
+
+    def swap_properties(self, database: str, name: str, *, key: str, expected: str, changes: Mapping[str, str]) -> bool:
+        with self._lock:
+            table = self._found(database, name)
+            if table.properties.get(key) != expected:
+                return False
+            self._tables[database, name] = replace(table, properties={**table.properties, **changes})
+            return True
+
+    def partitions(self, database: str, name: str) -> Mapping[str, str]:
+        with self._lock:
+            self._found(database, name)
+            return dict(self._partitions[database, name])
+
+    def add_partitions(self, database: str, name: str, locations: Mapping[str, str]) -> None:
+        with self._lock:
+            self._found(database, name)
+            self._partitions[database, name] = {**locations, **self._partitions[database, name]}
+
+    def move_partitions(self, database: str, name: str, locations: Mapping[str, str]) -> None:
+        with self._lock:
+            self._found(database, name)
+            there = self._partitions[database, name]
+            self._partitions[database, name] = there | {s: p for s, p in locations.items() if s in there}
+
+    def drop_partitions(self, database: str, name: str, segments: Iterable[str]) -> None:
+        gone = set(segments)
+        with self._lock:
+            self._found(database, name)
+            there = self._partitions[database, name]
+            self._partitions[database, name] = {s: p for s, p in there.items() if s not in gone}
+
+    def setting(self, key: str, default: str) -> str:
+        return self.settings.get(key, default)
+
+    def replace_columns(self, database: str, name: str, columns: Sequence[HiveColumn]) -> None:
+        with self._lock:
+            table = self._found(database, name)
+            self._tables[database, name] = replace(table, columns=tuple(columns), spark_columns=None)
+
+    def _found(self, database: str, name: str) -> HiveTable:
+        if (database, name) not in self._tables:
+            raise EngineError("the metastore refused the call", where=f"{database}.{name}", why="no such table")
+        return self._tables[database, name]
