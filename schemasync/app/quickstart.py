@@ -59,7 +59,7 @@ STORY: Final = (
     ),
     Act(
         name="2-column-renamed",
-        title="Version 4 renames b to b_renamed (the line `renames:` in schemasync.yaml says so).",
+        title="Version 4 renames b to b_renamed, which Debezium reports as a drop and an add.",
         arrives=(*_version(4), *_hour(3)),
         commands=(("plan", "evolving"), ("apply",), ("compact", "evolving")),
     ),

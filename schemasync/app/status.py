@@ -64,7 +64,7 @@ class TableStatus:
     def _drift(self) -> Iterator[str]:
         current, desired = self.plan.current_version, self.plan.desired_version
         if current is None and desired is not None:
-            yield f"the registry is at version {desired}, the table is not there"
+            yield f"the registry is at version {desired}, and no table shows it"
         elif current != desired and desired is not None:
             yield f"the registry is at version {desired}, the table at {current}"
         yield from (f"{d.code}: {d.message}" for d in self.diagnostics if d.code in DRIFT)
@@ -196,7 +196,7 @@ def _files(workspace: Workspace, plan: TablePlan, pending: tuple[FileInfo, ...])
         landed = look_at(workspace, shape, plan.target, pending)
     except SchemasyncError as error:
         return len(pending), (diagnose("SS301", str(error)),)
-    return len(pending) - len(landed.ready), landed.findings
+    return len(pending) - (0 if landed.blocked else len(landed.ready)), landed.findings
 
 
 def _view_drift(plan: TablePlan) -> Iterator[Diagnostic]:

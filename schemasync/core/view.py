@@ -91,8 +91,11 @@ def _physical(name: str, dialect: Dialect) -> str:
 
 
 def order_by(envelope: Envelope, dialect: Dialect) -> tuple[str, ...]:
-    """Return the window's ordering: newest first. Every engine here puts NULL last when it sorts descending."""
-    newest = (f"{_physical(name, dialect)} DESC" for name in ordering_columns(envelope))
+    """Return the window's ordering: newest first, NULL is oldest.
+
+    Spark and Trino put NULL last by themselves, Hive 4 first (``hive.default.nulls.last``).
+    """
+    newest = (f"{_physical(name, dialect)} DESC NULLS LAST" for name in ordering_columns(envelope))
     return (*newest, _physical(SEGMENT, dialect))
 
 

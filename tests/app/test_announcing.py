@@ -84,6 +84,18 @@ def test_an_event_that_nobody_takes_is_given_up_and_said_so(caplog: pytest.LogCa
     )
 
 
+def test_every_event_gets_all_its_tries() -> None:
+    failing = Receiver(failures=TRIES - 1)
+    box = outbox(failing)
+    box.post(EVENT, now_ms=0)
+    for hour in range(1, TRIES):
+        box.deliver(now_ms=hour * HOUR)
+    failing.failures = 1
+    box.post(replace(EVENT, to_version=3), now_ms=TRIES * HOUR)
+    box.deliver(now_ms=TRIES * HOUR + 1000)
+    assert failing.taken == [2, 3]
+
+
 def test_no_more_than_so_many_events_wait() -> None:
     box = outbox(Receiver(failures=1))
     for version in range(MOST_WAITING + 2):

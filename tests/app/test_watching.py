@@ -26,7 +26,7 @@ from schemasync.core.config import Config
 from schemasync.core.mapping import TableTarget
 from schemasync.core.policy import Verdict
 from schemasync.core.ports import FileInfo
-from schemasync.errors import DataError, RegistryError, RegistryUnavailableError, SchemasyncError
+from schemasync.errors import DataError, RegistryError, RegistryUnavailableError, SchemasyncError, StorageError
 from tests.twins.registry import MemoryRegistry
 
 SECOND = 1000
@@ -66,6 +66,7 @@ class World:
         self.settings: dict[str, Any] = {}
         self.landed: dict[str, list[FileInfo]] = {}
         self.errors: dict[str, Exception] = {}
+        self.unreadable: dict[str, int] = {}
         self.looks: list[str] = []
         self.stop = threading.Event()
         self.waits: list[float] = []
@@ -93,6 +94,9 @@ class World:
         )
 
     def storage(self, location: str) -> Any:
+        if location in self.unreadable:
+            self.unreadable[location] += 1
+            raise StorageError("permission denied", where=location)
         files = tuple(self.landed.get(location.removeprefix("/"), ()))
         return SimpleNamespace(lake=SimpleNamespace(files=lambda _: files))
 
@@ -231,6 +235,12 @@ def test_a_table_that_fails_is_tried_ever_more_seldom(world: World) -> None:
     world.watch(*[world.later(5 * SECOND) for _ in range(24)])
     # Half of a pause is random; the draw here makes each three quarters of 15 s, 30 s, 60 s, ...
     assert ticks == [0, 15, 40, 85]
+
+
+def test_a_location_that_cannot_be_listed_is_tried_ever_more_seldom_too(world: World) -> None:
+    world.unreadable["/a"] = 0
+    result = world.watch(*[world.later(5 * SECOND) for _ in range(24)])
+    assert (world.unreadable, result.tables[0].failure) == ({"/a": 4}, "/a: permission denied")
 
 
 def test_a_table_that_recovers_is_forgiven(world: World) -> None:

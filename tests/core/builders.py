@@ -116,7 +116,7 @@ def admitted(manifest: Manifest, *, now_ms: int = 0, schema_version: int = 1, fi
     name = f"delta_{number:06}"
     return after_admission(
         manifest,
-        segment=segment(name, schema_version=schema_version, events=3),
+        segment=segment(name, schema_version=schema_version, events=3, created_ms=now_ms),
         files=[landed(f"incremental/{number}-{n}.parquet", name) for n in range(files)],
         schema_version=schema_version,
         now_ms=now_ms,
@@ -188,7 +188,8 @@ def _next_version(draw: st.DrawFn, before: tuple[Column, ...]) -> tuple[Column, 
             changed = _evolved(draw, column.encoding)
             row.append(replace(column, encoding=changed, nullable=draw(st.booleans()), aliases=()))
     free = [n for n in NAMES if n.lower() not in taken]
-    added = draw(st.lists(st.sampled_from(free), max_size=2, unique_by=str.lower)) if free else []
+    several = st.lists(st.sampled_from(free), max_size=2, unique_by=str.lower) if free else st.just([])
+    added: list[str] = draw(several)
     row += [draw(_new_column(n)) for n in added]
     return tuple(draw(st.permutations(row))) or before
 

@@ -15,7 +15,20 @@ from schemasync.core.schema import SubjectVersion
 from schemasync.core.types import Primitive, Struct, StructField, Type
 from schemasync.core.written import written_type
 from tests.core.avro_schemas import field, record, registered
-from tests.core.builders import BIGINT, BINARY, DEBEZIUM, INT, MICROS, MILLIS, STRING, col, event_of, history, rec, version
+from tests.core.builders import (
+    BIGINT,
+    BINARY,
+    DEBEZIUM,
+    INT,
+    MICROS,
+    MILLIS,
+    STRING,
+    col,
+    event_of,
+    history,
+    rec,
+    version,
+)
 
 
 def footer(type_: Type | None = None) -> Footer:
@@ -79,7 +92,9 @@ def test_a_file_of_an_earlier_life_is_not_taken_for_one_of_the_later() -> None:
     ids=["another column", "another type", "nullable", "another envelope"],
 )
 def test_a_schema_that_reads_otherwise_is_no_version(other: SubjectVersion) -> None:
-    assert matched(footer(), [avro(A, version=1)], other) == "the Avro schema in its footer is no version of the subject"
+    assert (
+        matched(footer(), [avro(A, version=1)], other) == "the Avro schema in its footer is no version of the subject"
+    )
 
 
 def test_without_a_footers_schema_the_types_tell_the_version() -> None:
@@ -119,7 +134,9 @@ def test_a_rename_alone_is_told_by_the_name() -> None:
     assert [matched(written(col(n)), versions) for n in "ab"] == [1, 2]
 
 
-@pytest.mark.parametrize("encoding", [BIGINT, STRING, rec(x=INT), Leaf(type=Primitive.STRING, meaning=Meaning.UUID_BYTES)])
+@pytest.mark.parametrize(
+    "encoding", [BIGINT, STRING, rec(x=INT), Leaf(type=Primitive.STRING, meaning=Meaning.UUID_BYTES)]
+)
 def test_a_file_that_fits_no_version_is_refused(encoding: Encoding) -> None:
     assert matched(written(col("a", encoding)), history((col("a"),)).versions) == (
         "its columns fit no version of the subject, and its footer has no Avro schema"

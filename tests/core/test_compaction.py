@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from schemasync.core.compaction import BASE_SHARD, FoldPlan, Retirement, after_fold, after_retirement, due, plan_fold
-from schemasync.core.manifest import Manifest, StateId, Superseded
+from schemasync.core.manifest import Manifest, Segment, StateId, Superseded
 from tests.core.builders import admitted, fresh, landed, segment
 
 HOUR = 3_600_000
@@ -23,13 +23,23 @@ def folded(manifest: Manifest, *, now_ms: int = 1000, version: int = 1) -> Manif
     return after_fold(manifest, found, written=base, now_ms=now_ms)
 
 
+def left(of: Segment, since_ms: int, *, registered: bool = True) -> Superseded:
+    return Superseded(
+        segment=of.name,
+        location=of.location,
+        schema_version=of.schema_version,
+        since_ms=since_ms,
+        registered=registered,
+    )
+
+
 def test_nothing_to_fold_is_no_plan() -> None:
     assert plan(fresh()) is None
     assert plan(folded(admitted(fresh()))) is None
 
 
 def test_all_deltas_are_folded_into_the_only_shard() -> None:
-    manifest = admitted(admitted(folded(admitted(fresh()))))
+    manifest = admitted(admitted(folded(admitted(fresh(), now_ms=1000))))
     assert plan(manifest) == FoldPlan(
         shard="base_s0000", rewrite=manifest.base, fold=manifest.deltas, generation=2, purge_before_ms=700
     )
@@ -54,9 +64,9 @@ def test_the_new_shard_replaces_what_was_read_and_the_rest_is_listed_for_later()
     assert after.segments == (segment(BASE_SHARD, schema_version=2, location="base/2"),)
     assert (after.state, after.parent, after.schema_version) == (StateId(generation=2, admission=0), before.state, 2)
     assert after.superseded == (
-        Superseded(segment="delta_000001", location="data/delta_000001", schema_version=1, since_ms=1000),
-        Superseded(segment="delta_000002", location="data/delta_000002", schema_version=1, since_ms=2000),
-        Superseded(segment=BASE_SHARD, location="base/1", schema_version=1, since_ms=2000, registered=False),
+        left(segment("delta_000001"), 1000),
+        left(segment("delta_000002", created_ms=1500), 2000),
+        left(segment(BASE_SHARD, location="base/1"), 2000, registered=False),
     )
     assert [(f.path, f.folded_in, f.folded_ms) for f in after.admitted] == [
         ("incremental/1-0.parquet", 1, 1000),
@@ -194,7 +204,7 @@ class Lifecycle(RuleBasedStateMachine):
 
     @invariant()
     def what_is_registered_has_a_directory_that_is_listed(self) -> None:
-        places = [s.location for s in (*self.manifest.segments, *self.manifest.superseded)]
+        places = [s.location for s in self.manifest.segments] + [s.location for s in self.manifest.superseded]
         assert len(set(places)) == len(places)
 
 

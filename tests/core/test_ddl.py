@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -53,14 +54,14 @@ SPARK, HIVE, TRINO = Dialect.SPARK, Dialect.HIVE, Dialect.TRINO
 ROWS = (
     (
         col("id", INT, nullable=False, doc="the student's number"),
-        col("Full Name", STRING),
+        col("Full_Name", STRING),
         col("born", DATE),
         col("address", rec(street=STRING, zip=INT)),
         col("gone", STRING),
     ),
     (
         col("id", BIGINT, nullable=False, doc="the student's number"),
-        col("Name", STRING, aliases=("Full Name",), doc="since 2: \"Name\"\nthe student's `full` name"),
+        col("Name", STRING, aliases=("Full_Name",), doc='since 2: "Name"\nthe student\'s `full` name'),
         col("born", DATE),
         col("address", rec(street=STRING, zip=INT, country=STRING)),
         col("select", dec(10, 2), nullable=False, default='"\\u0001"'),
@@ -69,7 +70,7 @@ ROWS = (
     ),
 )
 STUDENT, STUDENT_FLAT = history(*ROWS, envelope=DEBEZIUM), history(*ROWS)
-"""Reserved words, mixed case, a dash and a blank, a column called like our partition; widened, renamed, added, dropped."""
+"""Reserved words, mixed case, a dash, a column called like our partition; widened, renamed, added, dropped."""
 
 TYPES = history(
     (
@@ -80,9 +81,9 @@ TYPES = history(
     ),
     envelope=DEBEZIUM,
 )
-MINUS = target(database="lake-house", table="student", location="file:/lake/it's here")
+STUDENTS = target(database="lake", table="student", location="file:/lake/it's here")
 PROPERTIES = TableProperties(
-    subject=MINUS.subject,
+    subject=STUDENTS.subject,
     version=2,
     schema_id=102,
     fingerprint="fp2",
@@ -104,7 +105,7 @@ def text(statement: Statement, dialect: Dialect) -> str:
 
 
 def view(found: Shape, dialect: Dialect, *versions: int, **options: Any) -> str:
-    to = target(database="lake-house", **options)
+    to = target(database="lake", **options)
     body = text(ddl.view_body(to, found, frozenset(versions), dialect), dialect)
     return text(ddl.create_view(to, found, body, dialect), dialect)
 
@@ -116,24 +117,27 @@ RUN = PerRun(
         "2026112011": "file:/lake/student/incremental/increment_2026112011",
         "2026112010": "file:/lake/student/incremental/increment_2026112010",
     },
-    present=frozenset({"id", "full name", "born", "address", "gone", "id__2"}),
+    present=frozenset({"id", "full_name", "born", "address", "gone", "id__2"}),
 )
 
 
 def per_run(found: History, dialect: Dialect) -> str:
-    return ";\n\n".join(text(s, dialect) for s in ddl.per_run_tables(MINUS, shape(found), RUN, dialect))
+    return ";\n\n".join(text(s, dialect) for s in ddl.per_run_tables(STUDENTS, shape(found), RUN, dialect))
 
 
-def fold(found: Shape, dialect: Dialect, deltas: tuple[str, ...] = ("delta_000001", "delta_000002")) -> str:
+def fold(
+    found: Shape, dialect: Dialect, deltas: tuple[str, ...] = ("delta_000002", "delta_000003"), **more: Any
+) -> str:
     columns = frozenset(c.name for c in found.layout.columns)
     statement = ddl.fold(
-        MINUS,
+        STUDENTS,
         found,
         segment_versions=frozenset({1, 2}),
         deltas=deltas,
         present=columns,
         purge_before_ms=1_789_000_000_000,
         dialect=dialect,
+        **more,
     )
     return text(statement, dialect)
 
@@ -141,11 +145,9 @@ def fold(found: Shape, dialect: Dialect, deltas: tuple[str, ...] = ("delta_00000
 ADDED = (HiveColumn(name="first-seen", type="timestamp"), HiveColumn(name="n", type="int", comment="it's new"))
 
 STATEMENTS: dict[str, dict[Dialect, str]] = {
-    "create_database": {d: text(ddl.create_database("lake-house", d), d) for d in Dialect},
-    "table": {
-        d: text(ddl.create_table(MINUS, shape(STUDENT, baseline=2), PROPERTIES, d), d) for d in Dialect
-    },
-    "table_types": {d: text(ddl.create_table(MINUS, shape(TYPES), PROPERTIES, d), d) for d in Dialect},
+    "create_database": {d: text(ddl.create_database("lake", d), d) for d in Dialect},
+    "table": {d: text(ddl.create_table(STUDENTS, shape(STUDENT, baseline=2), PROPERTIES, d), d) for d in Dialect},
+    "table_types": {d: text(ddl.create_table(STUDENTS, shape(TYPES), PROPERTIES, d), d) for d in Dialect},
     "view": {d: view(shape(STUDENT, baseline=2), d, 2) for d in Dialect},
     "view_older_versions": {d: view(shape(STUDENT), d, 1, 2) for d in Dialect},
     "view_metadata": {d: view(shape(STUDENT, baseline=2), d, 2, metadata=True) for d in Dialect},
@@ -154,9 +156,10 @@ STATEMENTS: dict[str, dict[Dialect, str]] = {
     "per_run_tables_debezium": {d: per_run(TYPES, d) for d in Dialect},
     "fold": {d: fold(shape(STUDENT), d) for d in Dialect},
     "fold_insert_only": {d: fold(shape(STUDENT, keys=()), d) for d in Dialect},
+    "fold_beside_registered_deltas": {d: fold(shape(STUDENT), d, witnesses=("delta_000001",)) for d in Dialect},
     "fold_without_deltas": {d: fold(shape(STUDENT), d, ()) for d in Dialect},
-    "add_columns": {d: text(ddl.add_columns(MINUS, ADDED, d), d) for d in (SPARK, HIVE)},
-    "drop_table": {d: text(ddl.drop_table("lake-house", "student", d), d) for d in Dialect},
+    "add_columns": {d: text(ddl.add_columns(STUDENTS, ADDED, d), d) for d in (SPARK, HIVE)},
+    "drop_table": {d: text(ddl.drop_table("lake", "student", d), d) for d in Dialect},
 }
 CASES = [(name, dialect) for name, found in STATEMENTS.items() for dialect in found]
 
@@ -179,7 +182,7 @@ def test_every_file_belongs_to_a_statement() -> None:
 def test_no_statement_selects_a_star_or_leaves_a_name_to_the_current_database(name: str, dialect: Dialect) -> None:
     sql = STATEMENTS[name][dialect]
     places = re.findall(r"(?:FROM|TABLE|VIEW|EXISTS) ([`\"][^\s;]+)", sql)
-    assert all(place.startswith(quote_identifier("lake-house", dialect)) for place in places)
+    assert all(place.startswith(quote_identifier("lake", dialect)) for place in places)
     assert "*" not in sql.replace("count(*)", "").replace("base_*", "").replace("delta_*", "")
 
 
@@ -196,8 +199,8 @@ def test_the_same_input_always_gives_the_same_bytes(found: History, dialect: Dia
     laid = shape(found, keys=())
 
     def all_of_it() -> list[str]:
-        table = text(ddl.create_table(MINUS, laid, PROPERTIES, dialect), dialect)
-        run = (text(s, dialect) for s in ddl.per_run_tables(MINUS, laid, RUN, dialect))
+        table = text(ddl.create_table(STUDENTS, laid, PROPERTIES, dialect), dialect)
+        run = (text(s, dialect) for s in ddl.per_run_tables(STUDENTS, laid, RUN, dialect))
         return [table, view(laid, dialect, found.newest.version), *run]
 
     assert all_of_it() == all_of_it()
@@ -223,11 +226,9 @@ def test_the_base_table_has_the_old_phases_that_the_table_still_has_and_no_other
 
 
 def test_a_version_whose_events_are_not_known_makes_a_table_without_columns_of_the_sink() -> None:
-    from dataclasses import replace
-
     laid = shape(STUDENT)
     blind = replace(laid, version=replace(laid.version, event=None))
-    (_, hour, *_) = ddl.per_run_tables(MINUS, blind, RUN, SPARK)
+    (_, hour, *_) = ddl.per_run_tables(STUDENTS, blind, RUN, SPARK)
     assert hour.values["columns"] == []
 
 
@@ -246,5 +247,5 @@ def test_what_hive_cannot_say_is_an_error_not_wrong_sql() -> None:
 
 
 def test_our_tables_say_whose_they_are() -> None:
-    statement = ddl.create_table(MINUS, shape(STUDENT), PROPERTIES, SPARK)
+    statement = ddl.create_table(STUDENTS, shape(STUDENT), PROPERTIES, SPARK)
     assert {"key": f"'{SUBJECT}'", "value": "'shop.student-value'"} in statement.values["properties"]

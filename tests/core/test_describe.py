@@ -9,8 +9,9 @@ import pytest
 from schemasync.core.changes import Change, RetypeColumn
 from schemasync.core.describe import KINDS, change_json, diagnostic_json
 from schemasync.core.diagnostics import diagnose
+from schemasync.core.encoding import ListOf
 from tests.core import test_policy as made
-from tests.core.builders import BIGINT, INT, ListOf, rec
+from tests.core.builders import BIGINT, INT, rec
 
 FLAT_JSON = {"kind": "flat", "ordering": ["ts_ms"]}
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -12,7 +13,6 @@ from schemasync.core.changes import (
     Change,
     ChangeAliases,
     ChangeDefault,
-    ChangeDetail,
     ChangeDoc,
     ChangeEnvelope,
     ChangeKey,
@@ -57,14 +57,14 @@ A = Life(name="a", since=1)
 def facts(current: Encoding, desired: Encoding) -> list[tuple[str, str]]:
     """Return (class, place) of the changes that turn one column ``a`` into the other."""
     found = diff(schema(col("a", current)), schema(col("a", desired)))
-    return [(type(c).__name__, c.path if isinstance(c, AddField | DropField) else getattr(c, "name", "")) for c in found]
+    return [
+        (type(c).__name__, c.path if isinstance(c, AddField | DropField) else getattr(c, "name", "")) for c in found
+    ]
 
 
 def test_every_facet_of_a_column_is_a_change_of_its_own() -> None:
     before = col("a", origin="a")
-    after = Column(
-        name="b", origin="a", encoding=BIGINT, nullable=False, default="1", doc="d", aliases=("a",)
-    )
+    after = Column(name="b", origin="a", encoding=BIGINT, nullable=False, default="1", doc="d", aliases=("a",))
     assert diff(schema(before), schema(after)) == (
         RenameColumn(life=A, current="a", desired="b"),
         WidenColumn(life=A, name="b", current=INT, desired=BIGINT),
@@ -228,7 +228,7 @@ def test_what_is_neither_retype_nor_change_of_meaning_keeps_every_value_that_sur
 @given(histories())
 def test_generated_evolution_is_never_a_retype(found: History) -> None:
     sides = [schema(*v.columns) for v in found.versions]
-    changes = [c for a, b in zip(sides, sides[1:], strict=False) for c in diff(a, b)]
+    changes = [c for a, b in pairwise(sides) for c in diff(a, b)]
     assert not [c for c in changes if isinstance(c, RetypeColumn | ChangeSemanticType)]
 
 

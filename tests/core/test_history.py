@@ -44,7 +44,9 @@ def test_a_rename_counts_in_every_version_that_brings_the_new_name() -> None:
 
 
 def test_an_alias_of_a_column_that_is_still_there_is_no_rename() -> None:
-    found = history((col("a"), col("b")), (col("b", aliases=("a",)), col("a", aliases=("b",)), col("c", aliases=("a",))))
+    found = history(
+        (col("a"), col("b")), (col("b", aliases=("a",)), col("a", aliases=("b",)), col("c", aliases=("a",)))
+    )
     assert lives(found)[1] == {"b": "b@1", "a": "a@1", "c": "c@2"}
 
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -92,7 +94,7 @@ def test_a_layout_only_ever_grows_at_its_end(found: History, data: st.DataObject
     last = found.newest.version
     baseline = data.draw(st.integers(1, last))
     layouts = [lay_out(found, baseline=baseline, version=v).columns for v in range(baseline, last + 1)]
-    assert all(later[: len(earlier)] == earlier for earlier, later in zip(layouts, layouts[1:], strict=False))
+    assert all(later[: len(earlier)] == earlier for earlier, later in pairwise(layouts))
 
 
 @given(histories(), st.data())

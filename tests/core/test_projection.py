@@ -137,7 +137,10 @@ def test_a_column_that_did_not_change_is_carried_as_it_is() -> None:
 def test_a_widened_column_is_carried_from_where_it_stood() -> None:
     found = history((col("a"),), (col("a", dec(12, 2)),))
     shape = Reshape(stored=Primitive.INT, kept=Primitive.INT, target=shown_type(dec(12, 2)))
-    assert [carry(found, v) for v in (1, 2)] == [Carried(name="a", shape=shape), Carried(name="a__2", shape=same(dec(12, 2)))]
+    assert [carry(found, v) for v in (1, 2)] == [
+        Carried(name="a", shape=shape),
+        Carried(name="a__2", shape=same(dec(12, 2))),
+    ]
 
 
 def test_rows_older_than_the_column_are_filled() -> None:

@@ -38,7 +38,9 @@ def test_while_all_segments_are_new_a_column_is_its_physical_column() -> None:
 
 def test_older_rows_of_a_widened_column_are_cast() -> None:
     found = history((col("a"),), (col("a", BIGINT),))
-    assert expressions(found, 1, 2) == ["CASE WHEN t.`__schema_version` <= 1 THEN CAST(t.`a` AS bigint) ELSE t.`a__2` END"]
+    assert expressions(found, 1, 2) == [
+        "CASE WHEN t.`__schema_version` <= 1 THEN CAST(t.`a` AS bigint) ELSE t.`a__2` END"
+    ]
 
 
 def test_older_rows_of_an_added_column_need_no_case_unless_they_read_a_default() -> None:
@@ -94,8 +96,12 @@ def test_keys_are_expressions_too() -> None:
 
 def test_the_newest_row_comes_first_and_the_base_before_a_delta_that_it_holds() -> None:
     assert order_by(DEBEZIUM, SPARK) == (
-        "t.`__seq1` DESC", "t.`__seq2` DESC", "t.`__offset` DESC", "t.`__admitted_ms` DESC", "t.`segment`",
-    )  # fmt: skip
+        "t.`__seq1` DESC NULLS LAST",
+        "t.`__seq2` DESC NULLS LAST",
+        "t.`__offset` DESC NULLS LAST",
+        "t.`__admitted_ms` DESC NULLS LAST",
+        "t.`segment`",
+    )
 
 
 @given(histories())

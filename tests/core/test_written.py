@@ -68,9 +68,11 @@ def test_a_file_of_these_types_may_hold_it(encoding: Encoding, found: Type) -> N
     ("encoding", "found"),
     [
         (INT, P.BIGINT), (BIGINT, P.INT), (BINARY, P.STRING), (MILLIS, P.INT), (VARIABLE, P.STRING), (UUID, P.STRING),
-        (dec(5, 2), Decimal(precision=6, scale=2)), (ListOf(element=INT), P.INT), (ListOf(element=INT), Array(element=P.STRING)),
+        (dec(5, 2), Decimal(precision=6, scale=2)), (ListOf(element=INT), P.INT),
+        (ListOf(element=INT), Array(element=P.STRING)),
         (MapOf(key=INT, value=STRING), ENTRIES), (MapOf(key=STRING, value=INT, entries=True), ENTRIES),
-        (MapOf(key=INT, value=INT, entries=True), ENTRIES), (MapOf(key=STRING, value=INT), Map(key=P.STRING, value=P.STRING)),
+        (MapOf(key=INT, value=INT, entries=True), ENTRIES),
+        (MapOf(key=STRING, value=INT), Map(key=P.STRING, value=P.STRING)),
         (rec(a=INT), struct(a=P.STRING)), (rec(a=INT), struct(a=P.INT, b=P.INT)), (rec(a=INT, b=INT), struct(a=P.INT)),
         (rec(a=INT), P.INT),
     ],

@@ -17,7 +17,7 @@ from typing import Any
 import yaml
 
 from schemasync.app.applying import Applied
-from schemasync.app.compacting import CompactResult, compact
+from schemasync.app.compacting import Compacted, CompactResult, compact
 from schemasync.app.planning import TablePlan
 from schemasync.core.config import parse_duration
 from schemasync.core.diagnostics import Diagnostic
@@ -260,16 +260,19 @@ def _applied_lines(applied: Applied) -> Iterator[str]:
 def _compact_lines(result: CompactResult, recorder: Recorder, *, in_full: bool) -> Iterator[str]:
     (table,) = result.tables
     assert table.failure is None, table.failure
-    if table.counts is None:
-        yield "-- nothing to fold"
-        return
-    told = table.to_json()
-    names = ("events", "keys", "rows", "inserted", "updated", "deleted")
-    numbers = ", ".join(f"{name} {told[name]}" for name in names)
-    yield f"-- generation {table.generation}: {numbers}, purged {table.counts.purged}"
+    yield _counts_line(table)
     for statement in recorder.statements:
         if in_full or statement.lstrip().startswith("CREATE OR REPLACE VIEW"):
             yield statement.strip()
+
+
+def _counts_line(table: Compacted) -> str:
+    if table.counts is None:
+        return "-- nothing to fold"
+    told = table.to_json()
+    names = ("events", "keys", "rows", "inserted", "updated", "deleted")
+    numbers = ", ".join(f"{name} {told[name]}" for name in names)
+    return f"-- generation {table.generation}: {numbers}, purged {table.counts.purged}"
 
 
 def _cell(value: Any) -> str:

@@ -29,6 +29,7 @@ from schemasync.io.landed.rows import read_rows, table_schema
 
 _AVRO_KEYS = (b"parquet.avro.schema", b"avro.schema")
 _MAGIC = b"PAR1"
+_ARRIVAL = "schemasync_arrival"
 
 
 class ArrowFiles:
@@ -95,10 +96,14 @@ class ArrowFiles:
 
 
 def newest_per_key(table: pa.Table, keys: tuple[str, ...], ordering: tuple[str, ...]) -> pa.Table:
-    """Keep one row per key, the largest by ``ordering`` (null is smallest), sorted by key."""
+    """Keep one row per key, the largest by ``ordering`` (null is smallest), sorted by key.
+
+    Of rows that the ordering does not tell apart the last one wins: a sink writes in the order of the topic.
+    """
     # Arrow sorts nulls last in both directions.
-    sort = [(key, "ascending") for key in keys] + [(name, "descending") for name in ordering]
-    ordered = table.take(pc.sort_indices(table, sort_keys=sort)).combine_chunks()
+    sort = [(key, "ascending") for key in keys] + [(name, "descending") for name in (*ordering, _ARRIVAL)]
+    arrived = table.append_column(_ARRIVAL, pa.array(range(table.num_rows), pa.int64()))
+    ordered = table.take(pc.sort_indices(arrived, sort_keys=sort)).combine_chunks()
     if ordered.num_rows < 2:
         return ordered
     changed = None

@@ -40,7 +40,8 @@ def read_rows(filesystem: fs.FileSystem, base: str, file: LandedFile, request: A
     path = f"{base}/{file.path}"
     with _naming(path):
         row = 0
-        with pq.ParquetFile(path, filesystem=filesystem) as parquet:
+        # INT96 timestamps are nanoseconds to Arrow otherwise, which end in the year 2262.
+        with pq.ParquetFile(path, filesystem=filesystem, coerce_int96_timestamp_unit="us") as parquet:
             for batch in parquet.iter_batches(batch_size=BATCH_ROWS):
                 yield _Projector(file, request, batch, row).table()
                 row += batch.num_rows

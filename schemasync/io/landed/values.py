@@ -155,13 +155,17 @@ def _plain(values: pa.Array, leaf: Leaf) -> pa.Array:
     target = arrow_type(leaf.type)
     if isinstance(values, pa.ExtensionArray):
         values = values.storage
-    if isinstance(leaf.type, Decimal) and pa.types.is_binary(values.type):
+    if isinstance(leaf.type, Decimal) and _is_bytes(values.type):
         numbers = [None if v is None else int.from_bytes(v, "big", signed=True) for v in values.to_pylist()]
         unscaled = pa.array(numbers, pa.decimal128(38, 0))
         return unscaled.view(pa.decimal128(38, leaf.type.scale)).cast(target)
     if pa.types.is_binary(target) and not pa.types.is_binary(values.type):
         return values.cast(pa.binary())
     return values.cast(target)
+
+
+def _is_bytes(type_: pa.DataType) -> bool:
+    return pa.types.is_binary(type_) or pa.types.is_large_binary(type_) or pa.types.is_fixed_size_binary(type_)
 
 
 def _days(values: pa.Array, _: Leaf) -> pa.Array:
@@ -195,15 +199,16 @@ def _within(values: pa.Array, lowest: int, highest: int) -> pa.Array:
 
 def _zoned(values: pa.Array, _: Leaf) -> pa.Array:
     try:
-        return values.cast(_TIMESTAMP)
+        micros = values.cast(_TIMESTAMP).cast(pa.int64())
     except pa.ArrowInvalid:
-        return pa.array([None if v is None else zoned_micros(v) for v in values.to_pylist()], pa.int64()).cast(
-            _TIMESTAMP
-        )
+        micros = pa.array([None if v is None else zoned_micros(v) for v in values.to_pylist()], pa.int64())
+    return _within(micros, FIRST_US, LAST_US).cast(_TIMESTAMP)
 
 
 def zoned_micros(text: str) -> int:
     """Return an ISO 8601 timestamp with offset as us since the epoch; infinities and BC years as the nearest end.
+
+    Near the ends an offset may lead out of the years 1 to 9999: the caller bounds what this returns.
 
     Raises:
         DataError: it is no such text.
@@ -218,7 +223,9 @@ def zoned_micros(text: str) -> int:
         if text.startswith("+"):
             return LAST_US
         raise DataError("a value is no timestamp", why=f"{text!r} is not ISO 8601") from None
-    delta = moment.astimezone(UTC) - datetime(1970, 1, 1, tzinfo=UTC)
+    if moment.tzinfo is None:
+        raise DataError("a value is no timestamp", why=f"{text!r} has no offset")
+    delta = moment - datetime(1970, 1, 1, tzinfo=UTC)
     return (delta.days * 86_400 + delta.seconds) * 1_000_000 + delta.microseconds
 
 

@@ -1,4 +1,4 @@
-ALTER TABLE `lake-house`.`student` ADD COLUMNS (
+ALTER TABLE `lake`.`student` ADD COLUMNS (
   `first-seen` timestamp,
   `n` int COMMENT 'it\'s new'
 )

@@ -1,1 +1,1 @@
-DROP TABLE IF EXISTS `lake-house`.`student`
+DROP TABLE IF EXISTS `lake`.`student`

@@ -1,6 +1,6 @@
 SELECT
   r.`id__2`,
-  r.`full name`,
+  r.`full_name`,
   r.`born`,
   r.`address__2`,
   r.`select`,
@@ -20,7 +20,7 @@ SELECT
 FROM (
   SELECT
     CASE WHEN t.`__schema_version` <= 1 THEN CAST(t.`id` AS bigint) ELSE t.`id__2` END AS `id__2`,
-    t.`full name` AS `full name`,
+    t.`full_name` AS `full_name`,
     t.`born` AS `born`,
     CASE WHEN t.`__schema_version` <= 1 THEN CASE WHEN t.`address` IS NULL THEN NULL ELSE named_struct('street', t.`address`.`street`, 'zip', t.`address`.`zip`, 'country', CAST(NULL AS string)) END ELSE t.`address__2` END AS `address__2`,
     CASE WHEN t.`__schema_version` <= 1 THEN CAST('0.01' AS decimal(10,2)) ELSE t.`select` END AS `select`,
@@ -37,11 +37,11 @@ FROM (
     max(NOT (t.`segment` = 'base')) OVER (PARTITION BY CASE WHEN t.`__schema_version` <= 1 THEN CAST(t.`id` AS bigint) ELSE t.`id__2` END) AS schemasync_changed,
     NOT (t.`segment` = 'base') AS schemasync_last,
     t.`__op` = 'd' AND t.`__admitted_ms` < 1789000000000 AND count(*) OVER (PARTITION BY CASE WHEN t.`__schema_version` <= 1 THEN CAST(t.`id` AS bigint) ELSE t.`id__2` END) = 1 AS schemasync_purge,
-    row_number() OVER (PARTITION BY CASE WHEN t.`__schema_version` <= 1 THEN CAST(t.`id` AS bigint) ELSE t.`id__2` END ORDER BY t.`__seq1` DESC, t.`__seq2` DESC, t.`__offset` DESC, t.`__admitted_ms` DESC, t.`segment`) AS schemasync_rank
+    row_number() OVER (PARTITION BY CASE WHEN t.`__schema_version` <= 1 THEN CAST(t.`id` AS bigint) ELSE t.`id__2` END ORDER BY t.`__seq1` DESC NULLS LAST, t.`__seq2` DESC NULLS LAST, t.`__offset` DESC NULLS LAST, t.`__admitted_ms` DESC NULLS LAST, t.`segment`) AS schemasync_rank
   FROM (
-    SELECT `id`, `full name`, `born`, `address`, `gone`, `id__2`, `address__2`, `select`, `first-seen`, `segment__2`, `__op`, `__ts_ms`, `__seq1`, `__seq2`, `__offset`, `__schema_version`, `__admitted_ms`, 'base' AS `segment` FROM `lake-house`.`student_base`
+    SELECT `id`, `full_name`, `born`, `address`, `gone`, `id__2`, `address__2`, `select`, `first-seen`, `segment__2`, `__op`, `__ts_ms`, `__seq1`, `__seq2`, `__offset`, `__schema_version`, `__admitted_ms`, 'base' AS `segment` FROM `lake`.`student_base`
     UNION ALL
-    SELECT `id`, `full name`, `born`, `address`, `gone`, `id__2`, `address__2`, `select`, `first-seen`, `segment__2`, `__op`, `__ts_ms`, `__seq1`, `__seq2`, `__offset`, `__schema_version`, `__admitted_ms`, `segment` AS `segment` FROM `lake-house`.`student` WHERE `segment` IN ('delta_000001', 'delta_000002')
+    SELECT `id`, `full_name`, `born`, `address`, `gone`, `id__2`, `address__2`, `select`, `first-seen`, `segment__2`, `__op`, `__ts_ms`, `__seq1`, `__seq2`, `__offset`, `__schema_version`, `__admitted_ms`, `segment` AS `segment` FROM `lake`.`student` WHERE `segment` IN ('delta_000002', 'delta_000003')
   ) t
 ) r
 WHERE r.schemasync_rank = 1

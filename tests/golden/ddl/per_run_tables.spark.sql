@@ -1,6 +1,6 @@
-CREATE EXTERNAL TABLE `lake-house`.`student_base` (
+CREATE EXTERNAL TABLE `lake`.`student_base` (
   `id` int,
-  `full name` string,
+  `full_name` string,
   `born` date,
   `address` struct<street:string,zip:int>,
   `gone` string,
@@ -18,7 +18,7 @@ TBLPROPERTIES (
   'schemasync.per_run_of' = 'student'
 );
 
-CREATE EXTERNAL TABLE `lake-house`.`student_incremental_2026112010` (
+CREATE EXTERNAL TABLE `lake`.`student_incremental_2026112010` (
   `id` bigint,
   `Name` string,
   `born` date,
@@ -35,7 +35,7 @@ TBLPROPERTIES (
   'schemasync.per_run_of' = 'student'
 );
 
-CREATE EXTERNAL TABLE `lake-house`.`student_incremental_2026112011` (
+CREATE EXTERNAL TABLE `lake`.`student_incremental_2026112011` (
   `id` bigint,
   `Name` string,
   `born` date,
@@ -52,9 +52,9 @@ TBLPROPERTIES (
   'schemasync.per_run_of' = 'student'
 );
 
-CREATE EXTERNAL TABLE `lake-house`.`student_compactor` (
+CREATE EXTERNAL TABLE `lake`.`student_compactor` (
   `id__2` bigint COMMENT 'the student\'s number',
-  `full name` string COMMENT 'since 2: "Name" the student\'s `full` name',
+  `full_name` string COMMENT 'since 2: "Name" the student\'s `full` name',
   `born` date,
   `address__2` struct<street:string,zip:int,country:string>,
   `select` decimal(10,2),

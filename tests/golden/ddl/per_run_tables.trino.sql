@@ -1,6 +1,6 @@
-CREATE TABLE "lake-house"."student_base" (
+CREATE TABLE "lake"."student_base" (
   "id" integer,
-  "full name" varchar,
+  "full_name" varchar,
   "born" date,
   "address" row(street varchar, zip integer),
   "gone" varchar,
@@ -17,7 +17,7 @@ WITH (
   external_location = 'file:/lake/student/base/g=000001/s=0000'
 );
 
-CREATE TABLE "lake-house"."student_incremental_2026112010" (
+CREATE TABLE "lake"."student_incremental_2026112010" (
   "id" bigint,
   "Name" varchar,
   "born" date,
@@ -33,7 +33,7 @@ WITH (
   external_location = 'file:/lake/student/incremental/increment_2026112010'
 );
 
-CREATE TABLE "lake-house"."student_incremental_2026112011" (
+CREATE TABLE "lake"."student_incremental_2026112011" (
   "id" bigint,
   "Name" varchar,
   "born" date,
@@ -49,9 +49,9 @@ WITH (
   external_location = 'file:/lake/student/incremental/increment_2026112011'
 );
 
-CREATE TABLE "lake-house"."student_compactor" (
+CREATE TABLE "lake"."student_compactor" (
   "id__2" bigint COMMENT 'the student''s number',
-  "full name" varchar COMMENT 'since 2: "Name" the student''s `full` name',
+  "full_name" varchar COMMENT 'since 2: "Name" the student''s `full` name',
   "born" date,
   "address__2" row(street varchar, zip integer, country varchar),
   "select" decimal(10,2),

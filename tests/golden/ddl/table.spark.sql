@@ -1,4 +1,4 @@
-CREATE EXTERNAL TABLE `lake-house`.`student` (
+CREATE EXTERNAL TABLE `lake`.`student` (
   `id` bigint COMMENT 'the student\'s number',
   `name` string COMMENT 'since 2: "Name" the student\'s `full` name',
   `born` date,

@@ -1,4 +1,4 @@
-CREATE TABLE "lake-house"."student" (
+CREATE TABLE "lake"."student" (
   "id" bigint COMMENT 'the student''s number',
   "name" varchar COMMENT 'since 2: "Name" the student''s `full` name',
   "born" date,

@@ -1,4 +1,4 @@
-CREATE EXTERNAL TABLE `lake-house`.`student` (
+CREATE EXTERNAL TABLE `lake`.`student` (
   `id` bigint,
   `c0` boolean,
   `c1` float,

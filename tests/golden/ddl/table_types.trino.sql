@@ -1,4 +1,4 @@
-CREATE TABLE "lake-house"."student" (
+CREATE TABLE "lake"."student" (
   "id" bigint,
   "c0" boolean,
   "c1" real,

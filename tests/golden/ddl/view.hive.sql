@@ -1,4 +1,4 @@
-CREATE OR REPLACE VIEW `lake-house`.`student_view` (
+CREATE OR REPLACE VIEW `lake`.`student_view` (
   `id` COMMENT 'the student\'s number',
   `Name` COMMENT 'since 2: "Name" the student\'s `full` name',
   `born`,
@@ -7,7 +7,7 @@ CREATE OR REPLACE VIEW `lake-house`.`student_view` (
   `first-seen`,
   `segment`
 )
-COMMENT 'the newest row per key of lake-house.student'
+COMMENT 'the newest row per key of lake.student'
 TBLPROPERTIES (
   'schemasync.subject' = 'shop.student-value'
 )
@@ -30,7 +30,7 @@ FROM (
     t.`first-seen` AS `first-seen`,
     t.`segment__2` AS `segment`,
     t.`__op` AS schemasync_op,
-    row_number() OVER (PARTITION BY t.`id` ORDER BY t.`__seq1` DESC, t.`__seq2` DESC, t.`__offset` DESC, t.`__admitted_ms` DESC, t.`segment`) AS schemasync_rank
-  FROM `lake-house`.`student` t
+    row_number() OVER (PARTITION BY t.`id` ORDER BY t.`__seq1` DESC NULLS LAST, t.`__seq2` DESC NULLS LAST, t.`__offset` DESC NULLS LAST, t.`__admitted_ms` DESC NULLS LAST, t.`segment`) AS schemasync_rank
+  FROM `lake`.`student` t
 ) r
 WHERE r.schemasync_rank = 1 AND r.schemasync_op <> 'd'

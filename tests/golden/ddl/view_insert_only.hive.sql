@@ -1,4 +1,4 @@
-CREATE OR REPLACE VIEW `lake-house`.`student_view` (
+CREATE OR REPLACE VIEW `lake`.`student_view` (
   `id` COMMENT 'the student\'s number',
   `Name` COMMENT 'since 2: "Name" the student\'s `full` name',
   `born`,
@@ -7,7 +7,7 @@ CREATE OR REPLACE VIEW `lake-house`.`student_view` (
   `first-seen`,
   `segment`
 )
-COMMENT 'every event of lake-house.student'
+COMMENT 'every event of lake.student'
 TBLPROPERTIES (
   'schemasync.subject' = 'shop.student-value'
 )
@@ -20,5 +20,5 @@ SELECT
   t.`select` AS `select`,
   t.`first-seen` AS `first-seen`,
   t.`segment__2` AS `segment`
-FROM `lake-house`.`student` t
+FROM `lake`.`student` t
 WHERE t.`__op` <> 'd'

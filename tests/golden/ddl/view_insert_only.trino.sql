@@ -1,4 +1,4 @@
-CREATE OR REPLACE VIEW "lake-house"."student_view" COMMENT 'every event of lake-house.student' AS
+CREATE OR REPLACE VIEW "lake"."student_view" COMMENT 'every event of lake.student' AS
 SELECT
   t."id" AS "id",
   t."name" AS "Name",
@@ -7,5 +7,5 @@ SELECT
   t."select" AS "select",
   t."first-seen" AS "first-seen",
   t."segment__2" AS "segment"
-FROM "lake-house"."student" t
+FROM "lake"."student" t
 WHERE t."__op" <> 'd'

@@ -1,0 +1,193 @@
+"""The checks: each finds what it is for, says what to do, and never stops the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from schemasync.app.doctor import GIB, INCOMPATIBLE, TRAPS, Check, Health, Surroundings, examine
+from schemasync.app.workspace import Workspace
+from schemasync.core.config import Config
+from schemasync.core.ports import Rows
+from schemasync.errors import EngineError, RegistryError, UsageError
+from schemasync.io.config_file import LoadedConfig, resolve
+from tests.lab import Lab
+from tests.twins.registry import MemoryRegistry
+
+WITHOUT_SPARK = {"spark": "skipped", "metastore": "skipped", "column_types": "skipped", "time_zone": "skipped"}
+
+
+class Answers:
+    """A metastore and an SQL engine that answer from a table."""
+
+    def __init__(self, **changed: str) -> None:
+        self.known = {INCOMPATIBLE: "false", "time_zone": "UTC", **{key: value for key, value, _ in TRAPS}} | changed
+
+    def setting(self, key: str, default: str) -> str:
+        return self.known.get(key, default)
+
+    def names(self, database: str, pattern: str) -> tuple[str, ...]:
+        return (database, pattern)
+
+    def query(self, sql: str) -> Rows:
+        answer = {"SELECT version()": "4.1.4 rev", "SELECT current_timezone()": self.known["time_zone"]}
+        key = sql.removeprefix("SET ")
+        return Rows(columns=("key", "value"), rows=((answer[sql],) if sql in answer else (key, self.known[key]),))
+
+
+def surroundings(root: Path, answers: Answers | None = None, **settings: Any) -> Surroundings:
+    registry = MemoryRegistry()
+    registry.register("student-value", '"string"')
+    config = resolve(Config.model_validate({"registry": {"url": "file:."}} | settings), root)
+
+    @contextmanager
+    def opened(_: Config) -> Iterator[Workspace]:
+        class Fake:
+            metastore = sql = answers or Answers()
+
+        yield cast(Workspace, Fake())
+
+    return Surroundings(
+        load=lambda: LoadedConfig(config=config, path=root / "schemasync.yaml", root=root),
+        environ={},
+        open_workspace=opened,
+        open_registry=lambda _: registry,
+        free_bytes=lambda _: 10 * GIB,
+    )
+
+
+def found(around: Surroundings, name: str) -> Check:
+    return next(check for check in examine(around).checks if check.name == name)
+
+
+def health(around: Surroundings) -> dict[str, str]:
+    return {check.name: check.health.value for check in examine(around).checks}
+
+
+def failing(error: Exception) -> Callable[..., Any]:
+    def fail(*_: object, **__: object) -> Any:
+        raise error
+
+    return fail
+
+
+def test_a_sound_project_passes_every_check(tmp_path: Path) -> None:
+    report = examine(surroundings(tmp_path))
+    assert (report.healthy, {check.health for check in report.checks}) == (True, {Health.OK})
+
+
+def test_the_json_of_a_check_has_its_shape(tmp_path: Path) -> None:
+    checks = examine(surroundings(tmp_path)).to_json()["checks"]
+    detail = f"{tmp_path}/schemasync.yaml"
+    assert checks[0] == {"check": "config", "status": "ok", "detail": detail, "fix": ""}
+
+
+def test_without_a_configuration_java_is_checked_and_what_needs_it_is_skipped(tmp_path: Path) -> None:
+    around = replace(surroundings(tmp_path), load=failing(UsageError("no file", fix="Write one.")))
+    states = health(around)
+    assert (states["config"], states["java"], states["registry"], states["spark"]) == (
+        "fail",
+        "ok",
+        "skipped",
+        "skipped",
+    )
+
+
+def test_without_java_spark_is_not_tried_and_the_rest_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("schemasync.app.doctor.find_java", failing(UsageError("no usable Java was found")))
+    states = health(surroundings(tmp_path))
+    assert states | WITHOUT_SPARK | {"java": "fail", "registry": "ok", "storage": "ok"} == states
+
+
+def no_start(_: Config) -> AbstractContextManager[Workspace]:
+    raise EngineError("Spark did not start", fix="Look at spark.log.")
+
+
+def test_a_spark_that_does_not_start_is_one_failure(tmp_path: Path) -> None:
+    around = replace(surroundings(tmp_path), open_workspace=no_start)
+    states = health(around)
+    assert states | WITHOUT_SPARK | {"spark": "fail"} == states
+    assert found(around, "spark").fix == "Look at spark.log."
+
+
+def test_a_registry_that_refuses_does_not_stop_storage_and_spark(tmp_path: Path) -> None:
+    around = replace(surroundings(tmp_path), open_registry=failing(RegistryError("401", fix="Set auth.")))
+    states = health(around)
+    expected = {"registry": "fail", "tables": "skipped", "storage": "ok", "spark": "ok"}
+    assert states | expected == states
+
+
+def test_an_empty_registry_is_a_warning(tmp_path: Path) -> None:
+    around = replace(surroundings(tmp_path), open_registry=lambda _: MemoryRegistry())
+    assert found(around, "registry").health is Health.WARN
+
+
+def test_two_entries_for_one_table_are_found(tmp_path: Path) -> None:
+    around = surroundings(tmp_path, tables=[{"subject": "student-value"}, {"subject": "student-value"}])
+    assert found(around, "tables").detail == "subject student-value is named by 2 entries"
+
+
+def test_a_subject_that_the_registry_lacks_is_a_warning(tmp_path: Path) -> None:
+    check = found(surroundings(tmp_path, tables=[{"subject": "pupil-value"}]), "tables")
+    assert (check.health, check.detail) == (Health.WARN, "the registry does not have pupil-value")
+
+
+def test_a_file_where_a_location_should_be_is_found(tmp_path: Path) -> None:
+    (tmp_path / "lake").write_text("")
+    check = found(surroundings(tmp_path), "storage")
+    assert (check.health, str(tmp_path / "lake") in check.detail) == (Health.FAIL, True)
+
+
+def test_probing_the_storage_leaves_nothing_behind(tmp_path: Path) -> None:
+    examine(surroundings(tmp_path))
+    assert [path for path in tmp_path.rglob("*") if ".schemasync" not in path.parts] == []
+
+
+@pytest.mark.parametrize(("free", "state"), [(10 * GIB, "ok"), (GIB // 2, "warn"), (1024, "fail")])
+def test_a_full_disk_is_found(tmp_path: Path, free: int, state: str) -> None:
+    around = replace(surroundings(tmp_path), free_bytes=lambda _: free)
+    assert found(around, "disk").health.value == state
+
+
+def test_a_template_that_does_not_render_is_named(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/table.sql.j2").write_text("{{ nothing_of_that_name }}")
+    check = found(surroundings(tmp_path, templates="mine"), "templates")
+    assert (check.health, "nothing_of_that_name" in check.detail) == (Health.FAIL, True)
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "value", "state"),
+    [
+        ("column_types", INCOMPATIBLE, "true", "warn"),
+        ("time_zone", "time_zone", "Europe/Berlin", "fail"),
+        ("parquet", "spark.sql.hive.convertMetastoreParquet", "false", "warn"),
+        ("parquet", "spark.sql.parquet.outputTimestampType", "INT96", "warn"),
+    ],
+)
+def test_a_setting_that_spoils_results_is_found(tmp_path: Path, name: str, key: str, value: str, state: str) -> None:
+    check = found(surroundings(tmp_path, Answers(**{key: value})), name)
+    assert (check.health.value, check.fix != "") == (state, True)
+
+
+def test_another_spark_than_the_one_this_is_made_for_is_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("schemasync.app.doctor.version", lambda _: "3.5.1")
+    check = found(surroundings(tmp_path), "pyspark")
+    assert (check.health, check.detail) == (Health.WARN, "3.5.1, made for 4.1")
+
+
+@pytest.mark.spark
+def test_the_session_that_we_start_has_no_trap(tmp_path: Path, lab: Lab) -> None:
+    @contextmanager
+    def opened(_: Config) -> Iterator[Workspace]:
+        yield lab.workspace
+
+    states = health(replace(surroundings(tmp_path), open_workspace=opened))
+    assert set(states.values()) == {"ok"}

@@ -1,0 +1,130 @@
+"""Bad input and bad luck: one clear line on stderr, the promised exit code, one document with --json."""
+
+from __future__ import annotations
+
+import json
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING
+
+import pytest
+
+from schemasync.cli.context import SessionOpener
+from schemasync.errors import MetastoreBusyError
+from tests.cli.bench import Bench
+from tests.io.http_registry_server import HANG_UP, HTML, Canned, RegistryServer, error
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def failing(problem: BaseException) -> SessionOpener:
+    def opener(*_: object, **__: object) -> AbstractContextManager[SparkSession]:
+        raise problem
+
+    return opener
+
+
+@pytest.fixture
+def configured(bench: Bench) -> Bench:
+    bench.write("schemasync.yaml", "registry: {url: 'file:.'}\n")
+    return bench
+
+
+def test_an_unknown_configuration_key_names_its_place_and_the_nearest_key(bench: Bench) -> None:
+    bench.write("schemasync.yaml", "registry: {url: 'file:.'}\ndefaults: {databse: lake}\n")
+    answer = bench("plan")
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err.startswith(f"error: {bench.root}/schemasync.yaml: defaults.databse: is not a known key.")
+    assert "Did you mean defaults.database?" in answer.err
+
+
+def test_a_missing_configuration_says_what_to_do(bench: Bench) -> None:
+    parts = bench("status", "--json").json["error"]
+    assert parts == {
+        "what": "there is no such configuration file",
+        "where": f"{bench.root}/schemasync.yaml",
+        "why": "",
+        "fix": "Write one with `schemasync init`, or name yours with --config FILE or $SCHEMASYNC_CONFIG.",
+        "type": "UsageError",
+    }
+
+
+@pytest.mark.parametrize(
+    ("canned", "words"),
+    [
+        (error(401, 401, "Unauthorized"), "401"),
+        (HTML, "HTML"),
+        (HANG_UP, "no usable answer"),
+        (Canned(status=503, body="busy"), "503"),
+    ],
+)
+def test_a_registry_that_does_not_answer_as_it_should_is_one_error(bench: Bench, canned: Canned, words: str) -> None:
+    with RegistryServer() as server:
+        server.always = canned
+        bench.write("schemasync.yaml", f"registry: {{url: '{server.url}', retries: 0}}\n")
+        answer = bench("ddl", "student")
+    assert (answer.code, answer.out, answer.err.count("error: ")) == (1, "", 1)
+    assert words.lower() in answer.err.lower()
+
+
+def test_a_metastore_that_another_process_holds_exits_with_1_and_names_the_holder(configured: Bench) -> None:
+    configured.open_session = failing(MetastoreBusyError("it serves one process", why="held by process 7"))
+    answer = configured("plan")
+    assert (answer.code, answer.err) == (1, "error: it serves one process: held by process 7\n")
+
+
+def test_an_unexpected_error_is_one_line_and_a_hint(configured: Bench) -> None:
+    configured.open_session = failing(RuntimeError("lost\nin space"))
+    answer = configured("plan")
+    assert (answer.code, answer.out, answer.err) == (
+        1,
+        "",
+        "error: RuntimeError: lost. This should not happen; run again with -v for the traceback.\n",
+    )
+
+
+def test_v_shows_the_traceback_without_secrets(configured: Bench) -> None:
+    configured.open_session = failing(RuntimeError("password=tiger"))
+    answer = configured("-v", "plan")
+    assert ("Traceback (most recent call last)" in answer.err, "tiger" in answer.err) == (True, False)
+
+
+def test_an_unexpected_error_with_json_is_one_document(configured: Bench) -> None:
+    configured.open_session = failing(RuntimeError("lost"))
+    answer = configured("plan", "--json")
+    assert (answer.code, answer.json["error"]["what"]) == (1, "RuntimeError: lost")
+
+
+def test_an_interrupt_is_said_and_exits_like_other_programs(configured: Bench) -> None:
+    configured.open_session = failing(KeyboardInterrupt())
+    answer = configured("plan")
+    assert (answer.code, answer.err.strip()) == (130, "error: interrupted")
+
+
+def test_with_json_logs_every_line_on_stderr_is_a_record(configured: Bench) -> None:
+    configured.open_session = failing(RuntimeError("lost"))
+    answer = configured("plan", "--log-format", "json")
+    records = [json.loads(line) for line in answer.err.splitlines()]
+    assert [(r["level"], r["message"].split(".")[0]) for r in records] == [("ERROR", "RuntimeError: lost")]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"tables": [{}], "fingerprint": "x"}', '{"tables": 3, "fingerprint": ""}']
+)
+def test_a_file_that_is_no_plan_is_refused(configured: Bench, text: str) -> None:
+    configured.write("p.json", text)
+    answer = configured("apply", "--plan", "p.json")
+    assert (answer.code, "this is not a plan" in answer.err) == (2, True)
+
+
+def test_a_kept_plan_and_tables_exclude_each_other(configured: Bench) -> None:
+    answer = configured("apply", "student", "--plan", "p.json")
+    assert (answer.code, answer.err) == (
+        2,
+        "error: --plan: a kept plan says which tables it is for. Leave the tables out.\n",
+    )
+
+
+def test_a_plan_that_is_not_there_is_wrong_usage(configured: Bench) -> None:
+    answer = configured("apply", "--plan", "p.json")
+    assert (answer.code, "the plan cannot be read: No such file" in answer.err) == (2, True)

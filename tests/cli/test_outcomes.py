@@ -1,0 +1,143 @@
+"""The exit codes, one row per outcome."""
+
+from __future__ import annotations
+
+import pytest
+
+from schemasync.app.admitting import AdmissionOutcome
+from schemasync.app.applying import Applied, ApplyResult
+from schemasync.app.compacting import Compacted, CompactResult
+from schemasync.app.doctor import Check, Health, Report
+from schemasync.app.planning import Plan, TablePlan
+from schemasync.app.status import Status, TableStatus
+from schemasync.cli.outcomes import apply_exit, compact_exit, doctor_exit, plan_exit, status_exit
+from schemasync.core.compaction import Retirement
+from schemasync.core.config import Config
+from schemasync.core.diagnostics import diagnose
+from schemasync.core.manifest import StateId, empty
+from schemasync.core.mapping import map_subjects
+from schemasync.core.plan import Step
+from schemasync.core.policy import Verdict
+from schemasync.core.properties import TableProperties
+from schemasync.errors import ConflictError, UsageError
+
+TARGET = map_subjects(["student-value"], Config.model_validate({"registry": {"url": "file:/r"}})).targets[0]
+PROPERTIES = TableProperties(
+    subject="student-value",
+    version=1,
+    schema_id=1,
+    fingerprint="",
+    baseline=1,
+    keys=("id",),
+    ordering=(),
+    state=StateId(generation=0, admission=0),
+)
+PROBLEM = (UsageError("two entries claim one table"),)
+LOST = ConflictError("lost the race")
+
+NOTHING = TablePlan(target=TARGET, verdict=Verdict.NONE, current_version=1, desired_version=1)
+ADMITTING = TablePlan(target=TARGET, verdict=Verdict.NONE, steps=(Step(kind="admit", why="landed"),))
+EVOLVING = TablePlan(target=TARGET, verdict=Verdict.EVOLVE, steps=(Step(kind="add_columns", why="new"),))
+MIGRATING = TablePlan(target=TARGET, verdict=Verdict.MIGRATE, steps=(Step(kind="add_columns", why="retyped"),))
+HELD = TablePlan(target=TARGET, verdict=Verdict.HOLD, current_version=1, desired_version=1)
+
+
+@pytest.mark.parametrize(
+    ("tables", "problems", "code"),
+    [
+        ((), (), 0),
+        ((NOTHING,), (), 0),
+        ((NOTHING, ADMITTING), (), 0),
+        ((NOTHING, EVOLVING), (), 3),
+        ((MIGRATING,), (), 3),
+        ((HELD, EVOLVING), (), 3),
+        ((HELD, NOTHING), (), 4),
+        ((HELD, EVOLVING), PROBLEM, 2),
+        ((NOTHING,), PROBLEM, 2),
+    ],
+)
+def test_plan_exits(tables: tuple[TablePlan, ...], problems: tuple[UsageError, ...], code: int) -> None:
+    assert plan_exit(Plan(tables=tables, problems=problems)) == code
+
+
+BLOCKED = AdmissionOutcome(
+    properties=PROPERTIES,
+    manifest=empty("student", "student-value", schema_version=1, keyed=True),
+    findings=(diagnose("SS301", "corrupt"),),
+)
+DONE = Applied(plan=EVOLVING)
+REFUSED = Applied(plan=HELD)
+UNREADABLE = Applied(plan=NOTHING, admitted=BLOCKED)
+FAILED = Applied(plan=EVOLVING, error=LOST)
+
+
+@pytest.mark.parametrize(
+    ("tables", "problems", "code"),
+    [
+        ((), (), 0),
+        ((DONE,), (), 0),
+        ((DONE, REFUSED), (), 4),
+        ((DONE, UNREADABLE), (), 4),
+        ((DONE, REFUSED, FAILED), (), 1),
+        ((DONE,), PROBLEM, 2),
+        ((FAILED,), PROBLEM, 2),
+    ],
+)
+def test_apply_exits(tables: tuple[Applied, ...], problems: tuple[UsageError, ...], code: int) -> None:
+    assert apply_exit(ApplyResult(tables=tables, problems=problems)) == code
+
+
+@pytest.mark.parametrize(
+    ("table", "problems", "code"),
+    [
+        (Compacted(target=TARGET, applied=DONE), (), 0),
+        (Compacted(target=TARGET, applied=REFUSED), (), 4),
+        (Compacted(target=TARGET, applied=FAILED), (), 1),
+        (Compacted(target=TARGET, applied=DONE, error=LOST), (), 1),
+        (Compacted(target=TARGET, applied=DONE), PROBLEM, 2),
+    ],
+)
+def test_compact_exits(table: Compacted, problems: tuple[UsageError, ...], code: int) -> None:
+    assert compact_exit(CompactResult(tables=(table,), problems=problems)) == code
+
+
+def standing(plan: TablePlan, *codes: str) -> TableStatus:
+    return TableStatus(
+        plan=plan,
+        manifest=None,
+        pending=(),
+        waiting=0,
+        due=Retirement(),
+        now_ms=0,
+        diagnostics=tuple(diagnose(code, "") for code in codes),
+    )
+
+
+BEHIND = TablePlan(target=TARGET, verdict=Verdict.EVOLVE, current_version=1, desired_version=2)
+NEW = TablePlan(target=TARGET, verdict=Verdict.EVOLVE, desired_version=1)
+GONE = TablePlan(target=TARGET, verdict=Verdict.NONE, current_version=1)
+
+
+@pytest.mark.parametrize(
+    ("table", "problems", "code"),
+    [
+        (standing(NOTHING), (), 0),
+        (standing(NOTHING, "SS301", "SS305"), (), 0),
+        (standing(HELD), (), 0),
+        (standing(GONE), (), 0),
+        (standing(BEHIND), (), 3),
+        (standing(NEW), (), 3),
+        (standing(NOTHING, "SS202"), (), 3),
+        (standing(NOTHING, "SS203"), (), 3),
+        (standing(NOTHING, "SS204"), (), 3),
+        (standing(NOTHING, "SS205"), (), 3),
+        (standing(NOTHING), PROBLEM, 2),
+    ],
+)
+def test_status_exits(table: TableStatus, problems: tuple[UsageError, ...], code: int) -> None:
+    assert status_exit(Status(tables=(table,), problems=problems)) == code
+
+
+@pytest.mark.parametrize(("health", "code"), [(Health.OK, 0), (Health.WARN, 0), (Health.SKIPPED, 0), (Health.FAIL, 1)])
+def test_doctor_exits(health: Health, code: int) -> None:
+    assert doctor_exit(Report(checks=(Check(name="java", health=health, detail=""),))) == code

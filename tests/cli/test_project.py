@@ -1,0 +1,119 @@
+"""init, ddl and doctor: the commands that need no table, and how they answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.cli.bench import Bench
+from tests.cli.test_options import STUDENT
+
+
+def test_init_writes_a_configuration_that_loads(bench: Bench) -> None:
+    made = bench("init", "lake", "--json")
+    assert (made.code, made.json) == (
+        0,
+        {"config": f"{bench.root}/lake/schemasync.yaml", "registry": "http://localhost:8081", "tables": []},
+    )
+
+
+def test_init_asks_a_registry_and_says_which_tables_it_found(bench: Bench) -> None:
+    bench.write("registry/shop.student-value/1.avsc", STUDENT)
+    answer = bench("init", "--registry", "file:./registry")
+    assert answer.out == (
+        f"wrote {bench.root}/schemasync.yaml\n"
+        "  shop.student-value -> shop_student\n"
+        f"Look through it, then: schemasync --config {bench.root}/schemasync.yaml plan\n"
+    )
+
+
+def test_init_never_overwrites(bench: Bench) -> None:
+    path = bench.write("schemasync.yaml", "mine")
+    answer = bench("init")
+    assert (answer.code, path.read_text()) == (2, "mine")
+    assert answer.err.startswith(f"error: {path}: there is a configuration already, and it is not overwritten.")
+
+
+def test_ddl_of_a_file_needs_nothing_but_the_file(bench: Bench) -> None:
+    bench.write("student.avsc", STUDENT)
+    answer = bench("ddl", "student.avsc", "--keys", "id", "--kind", "view", "--dialect", "trino")
+    assert (answer.code, answer.err) == (0, "")
+    assert answer.out.startswith('CREATE OR REPLACE VIEW "lake"."student_view"')
+
+
+def test_ddl_tells_on_stderr_what_is_remarkable(bench: Bench) -> None:
+    bench.write("student.avsc", STUDENT)
+    assert bench("ddl", "student.avsc").err == "SS401 warning: student-value has no key: lake.student is insert-only\n"
+
+
+def test_ddl_is_the_same_every_time(bench: Bench) -> None:
+    bench.write("student.avsc", STUDENT)
+    assert bench("ddl", "student.avsc").out == bench("ddl", "student.avsc").out
+
+
+def test_ddl_of_a_subject_reads_the_registry(bench: Bench) -> None:
+    bench.write("schemasync.yaml", "registry: {url: 'file:./registry'}")
+    bench.write("registry/student-value/1.avsc", STUDENT)
+    shown = bench("ddl", "student", "--version", "1", "--kind", "per-run", "--json").json
+    names = [(s["kind"], s["name"]) for s in shown["statements"]]
+    assert names == [
+        ("per-run", "student_base"),
+        ("per-run", "student_incremental_2026010100"),
+        ("per-run", "student_compactor"),
+    ]
+
+
+def test_ddl_writes_one_file_per_statement(bench: Bench) -> None:
+    bench.write("student.avsc", STUDENT)
+    answer = bench("ddl", "student.avsc", "--kind", "table", "--out", "sql")
+    assert answer.out == f"{bench.root}/sql/student.sql\n"
+    assert (bench.root / "sql/student.sql").read_text().endswith(");\n")
+
+
+def test_ddl_refuses_options_that_do_not_belong_together(bench: Bench) -> None:
+    bench.write("student.avsc", STUDENT)
+    codes = [bench("ddl", "student.avsc", "--version", "2").code, bench("ddl", "student", "--keys", "id").code]
+    assert codes == [2, 2]
+
+
+def test_doctor_goes_on_without_a_configuration_and_says_what_it_could_not_check(bench: Bench) -> None:
+    answer = bench("doctor", "--json")
+    states = {check["check"]: check["status"] for check in answer.json["checks"]}
+    assert (answer.code, states["config"], states["pyspark"], states["registry"]) == (1, "fail", "ok", "skipped")
+
+
+def test_doctor_says_what_to_do(bench: Bench) -> None:
+    text = bench("doctor").out
+    assert "fix: Write one with `schemasync init`" in text
+    assert text.endswith("something has to be done\n")
+
+
+def story(directory: Any, *, environ: Any, say: Any, run: Any) -> None:
+    del environ
+    (directory).mkdir()
+    (directory / "schemasync.yaml").write_text("registry: {url: 'file:.'}")
+    (directory / "student.avsc").write_text(STUDENT)
+    say("# hello")
+    code = run(["ddl", str(directory / "student.avsc"), "--keys", "id", "--kind", "table"])
+    say(f"it exited with {code}")
+
+
+def test_quickstart_runs_the_ordinary_commands_and_shows_what_they_print(bench: Bench, monkeypatch: Any) -> None:
+    monkeypatch.setattr("schemasync.app.quickstart.quickstart", story)
+    lines = bench("quickstart", "q").out.splitlines()
+    assert (lines[0], lines[1], lines[-1]) == (
+        "# hello",
+        "CREATE EXTERNAL TABLE `lake`.`student` (",
+        "it exited with 0",
+    )
+
+
+def test_quickstart_with_json_is_one_document_and_the_story_goes_to_stderr(bench: Bench, monkeypatch: Any) -> None:
+    monkeypatch.setattr("schemasync.app.quickstart.quickstart", story)
+    answer = bench("--json", "quickstart", "q")
+    command = ["ddl", f"{bench.root}/q/student.avsc", "--keys", "id", "--kind", "table"]
+    assert answer.json == {
+        "directory": f"{bench.root}/q",
+        "config": f"{bench.root}/q/schemasync.yaml",
+        "commands": [{"command": command, "exit_code": 0}],
+    }
+    assert answer.err.startswith("# hello\nCREATE EXTERNAL TABLE")

@@ -1,0 +1,121 @@
+"""Results as text: complete, uncut, readable without colours."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable
+from typing import Any
+
+from rich.text import Text
+
+from schemasync.app.planning import Plan, TablePlan
+from schemasync.cli.progress import PlainConsole, Teller
+from schemasync.cli.rendering import plan_text, rows_text
+from schemasync.core.changes import AddColumn, ReorderColumns, WidenColumn
+from schemasync.core.config import Config
+from schemasync.core.diagnostics import diagnose
+from schemasync.core.encoding import Leaf
+from schemasync.core.mapping import map_subjects
+from schemasync.core.plan import Step
+from schemasync.core.policy import Verdict
+from schemasync.core.ports import Rows
+from schemasync.core.schema import Column, Life
+from schemasync.core.types import Primitive
+
+TARGET = map_subjects(["student-value"], Config.model_validate({"registry": {"url": "file:/r"}})).targets[0]
+LONG = "x" * 200
+
+
+def text_of(lines: Iterable[str | Text]) -> str:
+    return "\n".join(line if isinstance(line, str) else line.plain for line in lines)
+
+
+def test_a_plan_shows_every_change_finding_and_step_with_its_whole_sql() -> None:
+    column = Column(name="age", encoding=Leaf(type=Primitive.INT), nullable=True)
+    plan = TablePlan(
+        target=TARGET,
+        verdict=Verdict.EVOLVE,
+        current_version=1,
+        desired_version=2,
+        changes=(
+            AddColumn(column=column, position=1),
+            WidenColumn(
+                life=Life(name="n", since=1),
+                name="n",
+                current=Leaf(type=Primitive.INT),
+                desired=Leaf(type=Primitive.BIGINT),
+            ),
+            ReorderColumns(current=("a", "b"), desired=("b", "a")),
+        ),
+        diagnostics=(diagnose("SS108", "this may be a rename"),),
+        steps=(Step(kind="add_columns", why="appended", sql=f"ALTER TABLE t\nADD COLUMNS ({LONG} int)"),),
+    )
+    assert text_of(plan_text(Plan(tables=(plan,)))) == (
+        "lake.student  evolve  version 1 -> 2  student-value\n"
+        "  + add column age  int\n"
+        "  ~ widen column n  int -> bigint\n"
+        '  ~ reorder columns  ["a", "b"] -> ["b", "a"]\n'
+        "  SS108 warning  this may be a rename\n"
+        "      fix: If it is, say so before applying: renames: {new: old}.\n"
+        "  1. add columns: appended\n"
+        "       ALTER TABLE t\n"
+        f"       ADD COLUMNS ({LONG} int)\n"
+        "\n"
+        "1 table: 1 to change, 0 held, 0 with landed files"
+    )
+
+
+def rows(*found: tuple[Any, ...], columns: tuple[str, ...] = ("id", "name")) -> Rows:
+    return Rows(columns=columns, rows=found)
+
+
+def test_rows_that_fit_are_a_table() -> None:
+    shown = text_of(rows_text(rows((1, "a"), (22, None), (3, {"k": [True]})), width=80))
+    assert shown == 'id  name\n--  -------------\n1   a\n22  NULL\n3   {"k": [true]}\n(3 rows)'
+
+
+def test_rows_that_are_wider_than_the_terminal_are_blocks_and_nothing_is_cut() -> None:
+    assert text_of(rows_text(rows((1, LONG)), width=80)) == f"row 1\n  id    1\n  name  {LONG}\n(1 row)"
+
+
+def test_a_line_break_in_a_value_does_not_break_the_table() -> None:
+    assert text_of(rows_text(rows((1, "a\nb\x1b[31m")), width=80)).splitlines()[2] == "1   a\\nb\\x1b[31m"
+
+
+def test_no_rows_are_said_so() -> None:
+    assert text_of(rows_text(rows(), width=80)) == "id  name\n--  ----\n(0 rows)"
+
+
+def test_one_text_of_many_lines_is_shown_as_it_is() -> None:
+    assert (
+        text_of(rows_text(rows(("== Plan ==\n*(1) Scan\n",), columns=("plan",)), width=80)) == "== Plan ==\n*(1) Scan"
+    )
+
+
+def test_a_console_never_wraps_and_takes_no_brackets_for_markup() -> None:
+    stream = io.StringIO()
+    PlainConsole(stream).print(f"[bold]{LONG} :smile:")
+    assert stream.getvalue() == f"[bold]{LONG} :smile:\n"
+
+
+def test_progress_is_plain_lines_where_there_is_no_terminal() -> None:
+    stream = io.StringIO()
+    tell = Teller(stream, log_format="text", spinner=True)
+    tell("", "starting Spark")
+    tell("student", "folding")
+    tell.stop()
+    assert stream.getvalue() == "starting Spark\nstudent: folding\n"
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_progress_is_a_spinner_on_a_terminal_and_leaves_nothing_behind() -> None:
+    stream = Terminal()
+    tell = Teller(stream, log_format="text", spinner=True)
+    tell("student", "folding")
+    tell.stop()
+    tell.stop()
+    assert ("student: folding" in stream.getvalue(), stream.getvalue().endswith("\x1b[2K")) == (True, True)

@@ -1,0 +1,235 @@
+"""Both ways of admission show what was written: the same rows, and the ones that Python expects."""
+
+from __future__ import annotations
+
+import itertools
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pyarrow import fs
+
+from schemasync.core.encoding import Encoding, Leaf
+from schemasync.core.ports import LandedFiles
+from schemasync.core.types import Primitive
+from schemasync.errors import DataError
+from schemasync.io.lake import ArrowLake
+from schemasync.io.landed.arrow import ArrowFiles
+from tests.io.landing import Rows, admitted, land, request
+from tests.io.written_values import CASES, INT, MOMENTS, ZONED, Written, at
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TEXT = Leaf(type=Primitive.STRING)
+
+def open_arrow(root: Path) -> LandedFiles:
+    return ArrowFiles(fs.LocalFileSystem(), str(root))
+
+
+@pytest.fixture(params=["arrow", pytest.param("spark", marks=pytest.mark.spark)])
+def opened(request: pytest.FixtureRequest, tmp_path: Path) -> LandedFiles:
+    """One of the two ways, on the test's directory."""
+    if request.param == "arrow":
+        return open_arrow(tmp_path)
+    return open_spark(request.getfixturevalue("spark"), tmp_path)
+
+
+def open_spark(session: SparkSession, root: Path) -> LandedFiles:
+    from schemasync.io.landed.spark import SparkFiles  # noqa: PLC0415 - imports pyspark
+
+    lake = ArrowLake(f"file://{root}")
+    return SparkFiles(session, ArrowFiles(lake.filesystem, lake.path("")), lake)
+
+
+def own(count: int, **columns: list[Any]) -> dict[str, pa.Array]:
+    """Return the envelope's columns of ``count`` events: keys count up, all upserts at one time."""
+    found = {"id": list(range(count)), "op": ["u"] * count, "ts_ms": [1] * count} | columns
+    return {name: pa.array(values, pa.string() if name == "op" else pa.int64()) for name, values in found.items()}
+
+
+ID: dict[str, Encoding] = {"id": Leaf(type=Primitive.BIGINT)}
+
+
+def shown(files: LandedFiles, root: Path, case: Written, **options: Any) -> list[Any]:
+    land(root, "x.parquet", own(len(case.values)) | {"v": case.values}, **options)
+    rows = admitted(files, root, request(root, ["x.parquet"], ID | {"v": case.encoding}, directory="delta/1"))
+    return [row["v"] for row in rows]
+
+
+def plain(value: Any) -> str:
+    """Write a value with its type; NaN equals itself then, and a time zone is its offset."""
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(plain, value))}]"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{k}: {plain(v)}' for k, v in value.items())}}}"
+    return value.isoformat() if isinstance(value, datetime) else repr(value)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda c: c.name)
+def test_a_written_value_shows_as_what_it_means(tmp_path: Path, case: Written) -> None:
+    assert plain(shown(open_arrow(tmp_path), tmp_path, case)) == plain(case.shown)
+
+
+LAYOUTS: dict[str, dict[str, Any]] = {
+    "small row groups": {"row_group_size": 2},
+    "old list names": {"use_compliant_nested_type": False},
+    "no Arrow schema": {"store_schema": False},
+    "data pages of version 2": {"data_page_version": "2.0", "compression": "zstd"},
+    "no dictionaries": {"use_dictionary": False},
+}
+
+
+@pytest.mark.parametrize("options", LAYOUTS.values(), ids=LAYOUTS)
+def test_the_layout_of_a_file_changes_no_value(tmp_path: Path, options: dict[str, Any]) -> None:
+    """All cases in one file; those whose type only the Arrow schema tells are left out where there is none."""
+    lost = {"large string", "large list"} if not options.get("store_schema", True) else set()
+    for case in CASES:
+        if case.name not in lost:
+            directory = tmp_path / case.name.replace(" ", "_")
+            directory.mkdir()
+            assert plain(shown(open_arrow(directory), directory, case, **options)) == plain(case.shown), case.name
+
+
+@pytest.mark.parametrize("unit", ["ms", "us"])
+def test_timestamps_as_int96_are_read_over_their_whole_range(tmp_path: Path, unit: str) -> None:
+    """Spark writes them by default; Arrow reads them as nanoseconds, which end in 2262, unless it is told otherwise."""
+    case = next(c for c in CASES if c.name == "millis as timestamps")
+    far = pa.array([253_402_300_799_000, -62_135_596_800_000]).cast(pa.timestamp("ms", tz="UTC"))
+    values = pa.concat_arrays([case.values, far]).cast(pa.timestamp(unit, tz="UTC"))
+    written = Written(name="int96", encoding=case.encoding, values=values, shown=[])
+    found = shown(open_arrow(tmp_path), tmp_path, written, use_deprecated_int96_timestamps=True)
+    assert plain(found) == plain([*MOMENTS, at(9999, 12, 31, 23, 59, 59), at(1, 1, 1)])
+
+
+def test_a_timestamp_without_an_offset_is_refused_not_guessed(tmp_path: Path) -> None:
+    land(tmp_path, "x.parquet", own(1) | {"v": pa.array(["2026-11-20T01:02:03"])})
+    with pytest.raises(DataError, match=r"x\.parquet: a value is no timestamp: '2026-11-20T01:02:03'"):
+        open_arrow(tmp_path).admit(request(tmp_path, ["x.parquet"], ID | {"v": ZONED}, directory="delta/1"))
+
+
+@pytest.mark.spark
+def test_spark_shows_every_written_value_as_arrow_does(tmp_path: Path, spark: SparkSession) -> None:
+    """All cases side by side in one file, padded with nulls, in several row groups."""
+    length = max(len(c.values) for c in CASES)
+    columns = own(length) | {c.name.replace(" ", "_"): padded(c.values, length) for c in CASES}
+    encodings = ID | {c.name.replace(" ", "_"): c.encoding for c in CASES}
+    land(tmp_path, "x.parquet", columns, row_group_size=2)
+    found = [
+        admitted(files, tmp_path, request(tmp_path, ["x.parquet"], encodings, directory=f"delta/{n}"))
+        for n, files in enumerate((open_arrow(tmp_path), open_spark(spark, tmp_path)))
+    ]
+    assert plain(found[0]) == plain(found[1])
+
+
+def padded(values: pa.Array, length: int) -> pa.Array:
+    return pa.concat_arrays([values, pa.nulls(length - len(values), values.type)])
+
+
+def event(key: int, ts_ms: int | None, v: str | None, op: str | None = "u") -> dict[str, Any]:
+    return {"id": key, "op": op, "ts_ms": ts_ms, "v": v}
+
+
+SCHEMA = pa.schema([("id", pa.int64()), ("op", pa.string()), ("ts_ms", pa.int64()), ("v", pa.string())])
+
+
+def events(files: LandedFiles, root: Path, *several: list[dict[str, Any]], keys: tuple[str, ...] = ("id",)) -> Rows:
+    names = []
+    for number, found in enumerate(several):
+        table = pa.Table.from_pylist(found, schema=SCHEMA)
+        columns = dict(zip(table.column_names, (c.combine_chunks() for c in table.columns), strict=True))
+        names.append(land(root, f"{number}.parquet", columns, row_group_size=2))
+    rows = admitted(files, root, request(root, names, ID | {"v": TEXT}, directory="delta/1", keys=keys))
+    return [{"id": row["id"], "v": row["v"], "op": row["__op"]} for row in rows]
+
+
+def test_a_file_without_rows_makes_an_empty_delta(tmp_path: Path, opened: LandedFiles) -> None:
+    assert events(opened, tmp_path, []) == []
+
+
+def test_messages_have_no_rows(tmp_path: Path, opened: LandedFiles) -> None:
+    assert events(opened, tmp_path, [event(1, 1, "a", "m")], []) == []
+
+
+def test_a_null_ordering_value_is_older_than_every_other(tmp_path: Path, opened: LandedFiles) -> None:
+    assert events(opened, tmp_path, [event(1, -(2**63), "known"), event(1, None, "unknown")]) == [
+        {"id": 1, "v": "known", "op": "u"}
+    ]
+
+
+def test_of_events_that_nothing_tells_apart_the_last_one_written_wins(tmp_path: Path, opened: LandedFiles) -> None:
+    """Within a file rows stand in the order of the topic; files come in the order of their hours and names."""
+    first = [event(1, 5, "a", "c"), event(1, 5, "b"), event(2, 5, "c"), event(2, 5, None, "d")]
+    second = [event(1, 5, "d"), event(3, 5, "e"), event(3, 5, "f")]
+    assert events(opened, tmp_path, first, second) == [
+        {"id": 1, "v": "d", "op": "u"},
+        {"id": 2, "v": None, "op": "d"},
+        {"id": 3, "v": "f", "op": "u"},
+    ]
+
+
+def test_without_keys_every_event_is_a_row(tmp_path: Path, opened: LandedFiles) -> None:
+    found = events(opened, tmp_path, [event(1, 1, "a"), event(1, 1, "a")], [event(1, 1, "b")], keys=())
+    assert [row["v"] for row in found] == ["a", "a", "b"]
+
+
+def test_an_unknown_operation_is_refused_with_file_and_row(tmp_path: Path, opened: LandedFiles) -> None:
+    with pytest.raises(DataError, match=rf"^{tmp_path}/0\.parquet: an event has the operation 't': row 3: "):
+        events(opened, tmp_path, [event(n, 1, "a", "t" if n == 3 else "u") for n in range(5)])
+
+
+def test_a_corrupt_file_is_refused_by_name(tmp_path: Path, opened: LandedFiles) -> None:
+    land(tmp_path, "x.parquet", own(3))
+    wanted = request(tmp_path, ["x.parquet"], ID, directory="delta/1")
+    (tmp_path / "x.parquet").write_bytes(b"PAR1 no PAR1")
+    with pytest.raises(DataError, match=rf"^{tmp_path}/x\.parquet: a landed file cannot be read"):
+        opened.admit(wanted)
+
+
+_NUMBERS = itertools.count(1)
+
+event_lists = st.lists(
+    st.builds(
+        event,
+        st.integers(1, 4),
+        st.none() | st.integers(0, 2),
+        st.none() | st.text("ab", max_size=2),
+        st.sampled_from(["c", "u", "d", "r", None, "m"]),
+    ),
+    max_size=8,
+)
+
+
+def newest(several: list[list[dict[str, Any]]]) -> Rows:
+    """Return what an admission keeps: by time, then by arrival."""
+    kept: dict[int, dict[str, Any]] = {}
+    for found in itertools.chain(*several):
+        if found["op"] == "m":
+            continue
+        old = kept.get(found["id"])
+        if old is None or (old["ts_ms"] is None) or (found["ts_ms"] is not None and found["ts_ms"] >= old["ts_ms"]):
+            kept[found["id"]] = found
+    return [{"id": k, "v": e["v"], "op": e["op"] or "u"} for k, e in sorted(kept.items())]
+
+
+@settings(deadline=None, max_examples=100, suppress_health_check=list(HealthCheck))
+@given(several=st.lists(event_lists, min_size=1, max_size=3))
+def test_arrow_keeps_the_newest_event_of_each_key(
+    tmp_path_factory: pytest.TempPathFactory, several: list[list[dict[str, Any]]]
+) -> None:
+    root = tmp_path_factory.mktemp("law")
+    assert events(open_arrow(root), root, *several) == newest(several)
+
+
+@pytest.mark.spark
+@settings(deadline=None, max_examples=3, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+@given(several=st.lists(event_lists.filter(lambda found: len(found) > 3), min_size=2, max_size=3))
+def test_spark_keeps_the_newest_event_of_each_key(
+    tmp_path_factory: pytest.TempPathFactory, spark: SparkSession, several: list[list[dict[str, Any]]]
+) -> None:
+    root = tmp_path_factory.mktemp("law")
+    assert events(open_spark(spark, root), root, *several) == newest(several)
