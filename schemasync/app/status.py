@@ -13,6 +13,7 @@ from typing import Any, Final
 from schemasync.app.inspecting import look_at, map_tables, select
 from schemasync.app.planning import TablePlan, plan_table
 from schemasync.app.retiring import retirement
+from schemasync.app.states import require_files
 from schemasync.app.workspace import Workspace
 from schemasync.core.compaction import Retirement
 from schemasync.core.describe import diagnostic_json
@@ -175,6 +176,8 @@ def table_status(workspace: Workspace, target: TableTarget) -> TableStatus:
     manifest = found.manifest if found else None
     pending = found.pending if found else ()
     waiting, findings = _files(workspace, plan, pending)
+    if manifest is not None:
+        findings += _missing(workspace, target, manifest)
     now = workspace.now_ms()
     return TableStatus(
         plan=plan,
@@ -185,6 +188,15 @@ def table_status(workspace: Workspace, target: TableTarget) -> TableStatus:
         now_ms=now,
         diagnostics=(*plan.diagnostics, *_view_drift(plan), *findings),
     )
+
+
+def _missing(workspace: Workspace, target: TableTarget, manifest: Manifest) -> tuple[Diagnostic, ...]:
+    """Notice data files that are gone: engines read a directory without one in silence."""
+    try:
+        require_files(workspace.storage(target.location).lake, manifest.segments)
+    except SchemasyncError as error:
+        return (diagnose("SS306", str(error)),)
+    return ()
 
 
 def _files(workspace: Workspace, plan: TablePlan, pending: tuple[FileInfo, ...]) -> tuple[int, tuple[Diagnostic, ...]]:

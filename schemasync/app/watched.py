@@ -64,6 +64,11 @@ class WatchResult:
     stopped: bool = False
 
     @property
+    def all_failed(self) -> bool:
+        """Tell whether there are tables and not one of them is well."""
+        return bool(self.tables) and all(table.failure for table in self.tables)
+
+    @property
     def exit_code(self) -> int:
         """0 after a stop; else 2 where the configuration is wrong, 1 where a table failed, 4 where one is held."""
         if self.stopped:

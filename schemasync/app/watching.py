@@ -47,6 +47,7 @@ def watch(
         RegistryUnavailableError: with ``once``, the registry does not answer.
         RegistryError: with ``once``, the registry refuses to list its subjects.
         UsageError: ``server.listen`` cannot be listened on.
+        EngineError: every table failed and Spark does not answer any more; whoever supervises us starts us again.
     """
     stop = stop or threading.Event()
     poll = workspace.config.watch.poll
@@ -58,6 +59,9 @@ def watch(
     with serving(listen, watcher.board, now_ms=workspace.now_ms) if listen else nullcontext():
         while not stop.is_set():
             watcher.patient_tick()
+            if watcher.result().all_failed:
+                # Every table at once may mean that Spark is gone; then only a new process helps.
+                workspace.sql.query("SELECT 1")
             (wait or stop.wait)(jittered(poll, draw()) / 1000)
     return watcher.result()
 

@@ -29,9 +29,11 @@ class Exit(IntEnum):
 
 
 def plan_exit(plan: Plan) -> Exit:
-    """Say whether apply has schemas to change; else whether something waits for a person."""
+    """Say whether apply has schemas to change; else whether a table could not be looked at, or waits for a person."""
     if any(table.pending for table in plan.tables):
         return _unless(plan.problems, Exit.PENDING)
+    if any(table.error for table in plan.tables):
+        return _unless(plan.problems, Exit.FAILED)
     held = any(table.verdict is Verdict.HOLD for table in plan.tables)
     return _unless(plan.problems, Exit.HELD if held else Exit.DONE)
 

@@ -136,8 +136,8 @@ class _Walk:
     def sole_record(self, node: Any) -> Any:
         """Return the one record that a type is, directly or as the only branch beside null; None for other types."""
         branches = [b for b in branches_of(node) if not is_null(b)]
-        found = self.definition(branches[0]) if len(branches) == 1 else {}
-        return found if found.get("type") == "record" else None
+        found = self.definition(branches[0]) if len(branches) == 1 else None
+        return found if isinstance(found, dict) and found.get("type") == "record" else None
 
     def definition(self, node: Any) -> Mapping[str, Any]:
         """Follow a name; what is no name of a defined type is a primitive's."""

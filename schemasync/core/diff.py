@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import assert_never
+from typing import Literal, assert_never
 
 from schemasync.core.changes import (
     AddColumn,
@@ -36,6 +36,9 @@ from schemasync.core.promotion import widens
 from schemasync.core.schema import Column, Life, TableSchema
 from schemasync.core.types import Primitive
 from schemasync.core.written import avro_type
+
+_Fact = Literal["add", "drop", "widen", "retype", "semantic"]
+"""What can be said of one place inside a column."""
 
 
 def diff(current: TableSchema, desired: TableSchema) -> tuple[Change, ...]:
@@ -88,11 +91,13 @@ def _encoding_changes(life: Life, name: str, current: Encoding, desired: Encodin
                 yield RetypeColumn(life=life, name=path, **sides)
             case "semantic":
                 yield ChangeSemanticType(life=life, name=path, **sides)
+            case _:  # pragma: no cover
+                assert_never(kind)
     if not found:
         yield ChangeDetail(life=life, name=name, **sides)
 
 
-def _facts(path: str, current: Encoding, desired: Encoding) -> Iterator[tuple[str, str]]:
+def _facts(path: str, current: Encoding, desired: Encoding) -> Iterator[tuple[_Fact, str]]:
     """Yield (fact, path) pairs by walking both encodings side by side."""
     match current, desired:
         case Record(), Record() if current.union == desired.union and not current.union:
@@ -111,7 +116,7 @@ def _facts(path: str, current: Encoding, desired: Encoding) -> Iterator[tuple[st
             yield "retype", path
 
 
-def _member_facts(path: str, current: Record, desired: Record) -> Iterator[tuple[str, str]]:
+def _member_facts(path: str, current: Record, desired: Record) -> Iterator[tuple[_Fact, str]]:
     before = {m.name: m for m in current.members}
     after = {m.name: m for m in desired.members}
     yield from (("drop", f"{path}.{name}") for name in before if name not in after)
@@ -122,7 +127,7 @@ def _member_facts(path: str, current: Record, desired: Record) -> Iterator[tuple
             yield "add", f"{path}.{name}"
 
 
-def _leaf_facts(path: str, current: Leaf, desired: Leaf) -> Iterator[tuple[str, str]]:
+def _leaf_facts(path: str, current: Leaf, desired: Leaf) -> Iterator[tuple[_Fact, str]]:
     meaning_kept = _same_meaning(current, desired)
     if meaning_kept and current.type == desired.type:
         return

@@ -16,7 +16,7 @@ from schemasync.core.changes import AddColumn, Change
 from schemasync.core.diagnostics import Diagnostic, diagnose
 from schemasync.core.diff import diff
 from schemasync.core.encoding import Encoding, Leaf, Record
-from schemasync.core.history import History
+from schemasync.core.history import History, surviving
 from schemasync.core.layout import Layout, lay_out
 from schemasync.core.mapping import TableTarget
 from schemasync.core.policy import Judgement, Verdict, judge
@@ -158,7 +158,7 @@ def _decide_evolution(inspected: Inspected, history: History, properties: TableP
     if not target.sequence_by and _carries(desired.version, properties):
         # A connector that starts to send finer times does not change how this table is ordered.
         desired = replace(desired, envelope=with_ordering(desired.envelope, properties))
-    changes = diff(current.schema, desired.schema)
+    changes = diff(_surviving(history, current, desired), desired.schema)
     judgement = judge(changes, target.policies, readded=_earlier_names(history, properties.version))
     reborn = tuple(_reborn_keys(current, desired))
     fatal = bool(reborn) or any(p.code in _FATAL for p in problems)
@@ -184,6 +184,16 @@ def _reborn_keys(current: Shape, desired: Shape) -> Iterator[Diagnostic]:
                 "rows from before have no value in it",
                 fix="Delete the versions without it from the registry, or give the new history a table of its own.",
             )
+
+
+def _surviving(history: History, current: Shape, desired: Shape) -> TableSchema:
+    """Return the current schema without nested members that a version in between lacks: they may have come back."""
+    passed = history.between(current.version.version + 1, desired.version.version)
+    columns = []
+    for column in current.columns:
+        later = (history.column(column.life, version.version) for version in passed)
+        columns.append(replace(column, encoding=surviving(column.encoding, [c.encoding for c in later if c])))
+    return replace(current.schema, columns=tuple(columns))
 
 
 def _broken_past(history: History, known: SubjectVersion | None, properties: TableProperties) -> str:

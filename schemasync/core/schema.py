@@ -116,10 +116,6 @@ class SubjectVersion:
     event: Record | None = None
     """The whole event as the sink's files hold it, envelope included."""
 
-    def column(self, name: str) -> Column | None:
-        """Return the column of that name, None where the row has none."""
-        return next((c for c in self.columns if c.name == name), None)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableSchema:

@@ -156,10 +156,11 @@ def _launch(settings: SessionSettings) -> None:
 
 
 def _cause(error: Exception, log: Path) -> str:
-    """Return the line that says most: of a JVM that never answered, the last one in its log."""
+    """Return what says most: of a JVM that never answered, the last words in its log."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
     if "JAVA_GATEWAY_EXITED" in lines[0]:
-        lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()][-1:] or lines
+        said = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
+        lines = ["; ".join([line for line in said if not line.startswith("\t")][-3:])] if said else lines
     # The first line of a call that failed in the JVM only says that it did.
     shown = next((line.lstrip(": ") for line in lines if not line.startswith("An error occurred while")), lines[0])
     return shown[:500]

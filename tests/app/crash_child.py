@@ -62,7 +62,7 @@ def resume(found: Lab) -> None:
     registered_again(found)
     scene = SCENES["second base"]
     found.now_ms += 60_000
-    answer = {"at once": visible(found)}
+    answer: dict[str, object] = {"at once": visible(found)}
     calls_of(found, scene)
     answer |= {"next run": visible(found), "left": sorted(per_run_tables(found)), "second run": calls_of(found, scene)}
     print(json.dumps(answer))  # noqa: T201
@@ -70,8 +70,8 @@ def resume(found: Lab) -> None:
 
 def registered_again(found: Lab) -> None:
     """Fill the registry, which lives in memory, as the scene does; what landed lies there already."""
-    found.land = lambda *_, **__: None  # type: ignore[assignment, misc, return-value]
-    found.apply = found.compact = lambda *_: None  # type: ignore[assignment, misc, return-value]
+    found.land = lambda *_, **__: None  # type: ignore[assignment]
+    found.apply = found.compact = lambda *_: None  # type: ignore[assignment]
     second_base(found)
     del found.land, found.apply, found.compact
     for _ in range(1000):

@@ -12,10 +12,9 @@ from typing import Any
 
 from schemasync.app.workspace import Storage, Workspace
 
-WRITING = frozenset(
-    "create delete delete_directory make_directory move "
-    "swap_properties add_partitions move_partitions drop_partitions replace_columns execute run admit".split()
-)
+_OF_THE_LAKE = ("create", "delete", "delete_directory", "make_directory", "move")
+_OF_THE_METASTORE = ("swap_properties", "add_partitions", "move_partitions", "drop_partitions", "replace_columns")
+WRITING = frozenset((*_OF_THE_LAKE, *_OF_THE_METASTORE, "execute", "run", "admit"))
 """The calls of the Lake, the Metastore, the SqlEngine, the FoldJob and the LandedFiles that change something."""
 
 
@@ -79,9 +78,7 @@ def mortal(workspace: Workspace, fuse: Fuse) -> Workspace:
 
     def storage(location: str) -> Storage:
         real = workspace.storage(location)
-        return Storage(
-            lake=Mortal(real.lake, fuse), small=Mortal(real.small, fuse), large=Mortal(real.large, fuse)
-        )
+        return Storage(lake=Mortal(real.lake, fuse), small=Mortal(real.small, fuse), large=Mortal(real.large, fuse))
 
     return replace(
         workspace,

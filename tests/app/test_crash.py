@@ -61,9 +61,7 @@ def evolved(lab: Lab) -> None:
     created(lab)
     lab.apply()
     lab.land(TOPIC, [event(2, 2, "u", a=20, b="yy")], hour="2026112001")
-    lab.register(
-        TOPIC, lab.flat("S", ("a", ["null", "long"]), ("e", {"type": "int", "default": 42}))
-    )
+    lab.register(TOPIC, lab.flat("S", ("a", ["null", "long"]), ("e", {"type": "int", "default": 42})))
     lab.land(TOPIC, [event(1, 3, "d", a=None, e=0), event(4, 3, "c", a=2**40, e=7)], hour="2026112001")
 
 
@@ -184,9 +182,7 @@ def publishing_points(calls: Sequence[str]) -> list[int]:
 
 
 @pytest.mark.parametrize("name", ["create and admit", "evolve and admit", "second base", "retire"])
-def test_killed_before_and_after_every_publishing_step_the_view_is_right(
-    new_lab: Callable[[], Lab], name: str
-) -> None:
+def test_killed_before_and_after_every_publishing_step_the_view_is_right(new_lab: Callable[[], Lab], name: str) -> None:
     scene = SCENES[name]
     calls = calls_of(set_up(new_lab, scene), scene)
     points = publishing_points(calls)
@@ -226,7 +222,9 @@ def test_really_killed_in_a_compaction_the_view_is_right(tmp_path: Path, step: s
     root, home = str(tmp_path / "lab"), str(tmp_path / "home")
     killed = child(root, home, "die", step, whom)
     resumed = child(root, home, "resume", step, whom)
-    assert (killed.returncode, resumed.returncode) == (-signal.SIGKILL, 0), killed.stderr[-3000:] + resumed.stderr[-3000:]
+    assert (killed.returncode, resumed.returncode) == (-signal.SIGKILL, 0), (
+        killed.stderr[-3000:] + resumed.stderr[-3000:]
+    )
     answer = json.loads(resumed.stdout.splitlines()[-1])
     assert answer["at once"] in (SCENES["second base"].old, SCENES["second base"].new)
     assert (answer["next run"], answer["left"], answer["second run"]) == (SCENES["second base"].new, [], [])

@@ -197,7 +197,7 @@ def test_the_view_ends_with_the_newest_row_of_every_key_and_what_debezium_said_o
 
 def expected_rows() -> list[list[Any]]:
     # Debezium reports the rename as drop and add: b_renamed is empty where no later event filled it.
-    kept = [[n, n, None, None, 42] for n in range(7, 11)]
+    kept: list[list[Any]] = [[n, n, None, None, 42] for n in range(7, 11)]
     added = [
         [101, 1, None, "2026-11-21T00:19:49.725274Z", 42],
         [102, 1, None, "2026-11-21T00:19:49.727259Z", 5],

@@ -125,3 +125,14 @@ def test_named_tables_only(lab: Lab) -> None:
     lab.register("student", lab.flat("Student", NAME))
     lab.register("course", lab.flat("Course", NAME))
     assert [table.target.table for table in looked(lab, "course").tables] == ["course"]
+
+
+def test_a_data_file_that_is_gone_is_named(lab: Lab) -> None:
+    lab.register("student", lab.flat("Student", NAME))
+    lab.land("student", [event(1)])
+    lab.compact()
+    (data,) = (lab.root / "lake" / "student" / "base").rglob("*.parquet")
+    data.unlink()
+    (finding,) = only(lab)["diagnostics"]
+    assert finding["code"] == "SS306"
+    assert data.name in finding["message"]

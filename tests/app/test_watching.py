@@ -11,7 +11,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import requests
@@ -25,8 +25,15 @@ from schemasync.app.workspace import Workspace
 from schemasync.core.config import Config
 from schemasync.core.mapping import TableTarget
 from schemasync.core.policy import Verdict
-from schemasync.core.ports import FileInfo
-from schemasync.errors import DataError, RegistryError, RegistryUnavailableError, SchemasyncError, StorageError
+from schemasync.core.ports import FileInfo, Rows, SqlEngine
+from schemasync.errors import (
+    DataError,
+    EngineError,
+    RegistryError,
+    RegistryUnavailableError,
+    SchemasyncError,
+    StorageError,
+)
 from tests.twins.registry import MemoryRegistry
 
 SECOND = 1000
@@ -70,6 +77,7 @@ class World:
         self.looks: list[str] = []
         self.stop = threading.Event()
         self.waits: list[float] = []
+        self.spark_is_gone = False
         self.on_look: Callable[[str], None] = lambda _: None
         for name in ("a", "b"):
             self.register(name, 1)
@@ -85,13 +93,18 @@ class World:
             config=Config.model_validate({**defaults, **self.settings}),
             registry=self.registry,
             metastore=unused,
-            sql=unused,
+            sql=cast(SqlEngine, SimpleNamespace(query=self.query)),
             renderer=unused,
             fold=unused,
             storage=self.storage,
             now_ms=lambda: self.now_ms,
             token=lambda: "token",
         )
+
+    def query(self, sql: str) -> Rows:
+        if self.spark_is_gone:
+            raise EngineError("Spark refused the statement or failed in it", where=sql)
+        return Rows(columns=("1",), rows=((1,),))
 
     def storage(self, location: str) -> Any:
         if location in self.unreadable:
@@ -428,3 +441,16 @@ def unused_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+def test_spark_gone_ends_the_daemon_so_that_its_supervisor_starts_it_again(world: World) -> None:
+    refused = EngineError("the metastore refused the call")
+    world.errors |= {"a": refused, "b": refused}
+    world.spark_is_gone = True
+    with pytest.raises(EngineError, match="SELECT 1"):
+        world.watch()
+
+
+def test_every_table_failing_does_not_end_the_daemon_while_spark_answers(world: World) -> None:
+    world.errors |= {"a": StorageError("no space"), "b": StorageError("no space")}
+    assert world.watch().exit_code == 0

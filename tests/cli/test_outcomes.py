@@ -35,6 +35,7 @@ PROPERTIES = TableProperties(
 PROBLEM = (UsageError("two entries claim one table"),)
 LOST = ConflictError("lost the race")
 
+BROKEN = TablePlan(target=TARGET, verdict=Verdict.HOLD, error=LOST)
 NOTHING = TablePlan(target=TARGET, verdict=Verdict.NONE, current_version=1, desired_version=1)
 ADMITTING = TablePlan(target=TARGET, verdict=Verdict.NONE, steps=(Step(kind="admit", why="landed"),))
 EVOLVING = TablePlan(target=TARGET, verdict=Verdict.EVOLVE, steps=(Step(kind="add_columns", why="new"),))
@@ -54,6 +55,8 @@ HELD = TablePlan(target=TARGET, verdict=Verdict.HOLD, current_version=1, desired
         ((HELD, NOTHING), (), 4),
         ((HELD, EVOLVING), PROBLEM, 2),
         ((NOTHING,), PROBLEM, 2),
+        ((NOTHING, HELD, BROKEN), (), 1),
+        ((BROKEN, EVOLVING), (), 3),
     ],
 )
 def test_plan_exits(tables: tuple[TablePlan, ...], problems: tuple[UsageError, ...], code: int) -> None:

@@ -163,7 +163,7 @@ def _evolved(draw: st.DrawFn, encoding: Encoding) -> Encoding:
             if len(kept) > 1 and draw(st.booleans()):
                 kept.pop(draw(st.integers(0, len(kept) - 1)))
             free = sorted({"x", "y", "z"} - {m.name for m in members})
-            if free and draw(st.booleans()):
+            if draw(st.booleans()) and free:
                 kept.append(Member(name=free[0], encoding=STRING))
             return replace(encoding, members=tuple(draw(st.permutations(kept))))
 
@@ -188,8 +188,8 @@ def _next_version(draw: st.DrawFn, before: tuple[Column, ...]) -> tuple[Column, 
             changed = _evolved(draw, column.encoding)
             row.append(replace(column, encoding=changed, nullable=draw(st.booleans()), aliases=()))
     free = [n for n in NAMES if n.lower() not in taken]
-    several = st.lists(st.sampled_from(free), max_size=2, unique_by=str.lower) if free else st.just([])
-    added: list[str] = draw(several)
+    several: st.SearchStrategy[list[str]] = st.lists(st.sampled_from(free or [""]), max_size=2, unique_by=str.lower)
+    added = draw(several) if free else []
     row += [draw(_new_column(n)) for n in added]
     return tuple(draw(st.permutations(row))) or before
 

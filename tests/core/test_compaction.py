@@ -209,4 +209,4 @@ class Lifecycle(RuleBasedStateMachine):
 
 
 LifecycleTest = Lifecycle.TestCase
-LifecycleTest.settings = settings(max_examples=30, stateful_step_count=25)
+LifecycleTest.settings = settings(max_examples=30, stateful_step_count=25, deadline=None)

@@ -251,6 +251,15 @@ def reordered(first: Envelope, second: Envelope) -> History:
     return read_history([version(1, ID, NAME, envelope=first), version(2, ID, NAME, envelope=second)])
 
 
+def test_a_key_column_that_is_another_column_of_the_same_name_holds_the_table() -> None:
+    found = history((ID, NAME), (NAME,), (ID, NAME))
+    decision = seen(found, applied(found, 1))
+    assert decision.verdict is Verdict.HOLD
+    assert decision.diagnostics[-1].message == (
+        "key column id was dropped and came back in version 3: rows from before have no value in it"
+    )
+
+
 def test_finer_times_that_appear_do_not_change_the_tables_order() -> None:
     found = reordered(FLAT, FINER)
     decision = seen(found, applied(found, 1))
@@ -328,6 +337,18 @@ def test_policies_and_defaults_reach_the_shape() -> None:
     assert decision.desired is not None
     assert not decision.desired.fill_defaults
     assert decision.desired.schema.keys == ("id",)
+
+
+def test_a_nested_field_that_came_back_with_another_type_is_a_new_one_also_at_once() -> None:
+    rows = [(ID, col("s", rec(x=BIGINT, **members))) for members in ({"y": BIGINT}, {}, {"y": STRING})]
+    found = history(*rows)
+    assert outcome(seen(found, applied(found, 1))) == (Verdict.EVOLVE, ["SS111"])
+
+
+def test_a_kept_column_has_nothing_in_between() -> None:
+    found = history((ID, NAME), (ID,), (ID, col("b")))
+    decision = seen(found, applied(found, 2), options={"policies": {"drop": "keep"}})
+    assert outcome(decision) == (Verdict.EVOLVE, ["SS101"])
 
 
 @given(histories())

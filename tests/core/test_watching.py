@@ -255,9 +255,7 @@ def test_a_compaction_is_due_so_long_after_the_base_in_force(found: Manifest, ex
 
 
 def superseded(*, registered: bool) -> Superseded:
-    return Superseded(
-        segment="delta_1", location="g=1", schema_version=1, since_ms=NOW, registered=registered
-    )
+    return Superseded(segment="delta_1", location="g=1", schema_version=1, since_ms=NOW, registered=registered)
 
 
 FOLDED = AdmittedFile(path="a", bytes=1, rows=1, writer_version=1, segment="d", folded_in=1, folded_ms=NOW + 3)

@@ -20,12 +20,13 @@ from schemasync.errors import DataError
 from schemasync.io.lake import ArrowLake
 from schemasync.io.landed.arrow import ArrowFiles
 from tests.io.landing import Rows, admitted, land, request
-from tests.io.written_values import CASES, INT, MOMENTS, ZONED, Written, at
+from tests.io.written_values import CASES, MOMENTS, ZONED, Written, at
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 TEXT = Leaf(type=Primitive.STRING)
+
 
 def open_arrow(root: Path) -> LandedFiles:
     return ArrowFiles(fs.LocalFileSystem(), str(root))

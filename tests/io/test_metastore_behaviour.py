@@ -33,7 +33,9 @@ _NUMBERS = itertools.count(1)
 class Server(Protocol):
     """A metastore with one database, and how tables come into it."""
 
-    metastore: Metastore
+    @property
+    def metastore(self) -> Metastore: ...
+
     database: str
     root: str
 
@@ -45,6 +47,8 @@ class Server(Protocol):
 
 
 class Memory:
+    metastore: MemoryMetastore
+
     def __init__(self) -> None:
         self.metastore = MemoryMetastore()
         self.database, self.root = "lake", "file:/lake"
@@ -69,7 +73,7 @@ class Memory:
 
 class Hive:
     def __init__(self, session: SparkSession, root: str) -> None:
-        from schemasync.io.metastore_hive import HiveMetastore
+        from schemasync.io.metastore_hive import HiveMetastore  # noqa: PLC0415 - imports py4j
 
         self.session = session
         self.metastore = HiveMetastore(session)
@@ -85,7 +89,7 @@ class Hive:
 
     def locations(self) -> Callable[[], Mapping[str, str]]:
         jvm: Any = self.session._jvm
-        catalog: Any = self.session._jsparkSession.sharedState().externalCatalog()  # type: ignore[attr-defined]
+        catalog: Any = self.session._jsparkSession.sharedState().externalCatalog()
         conf = catalog.unwrapped().client().client().getConf()
         client = jvm.org.apache.hadoop.hive.metastore.HiveMetaStoreClient(conf)
 

@@ -63,7 +63,10 @@ _EXACT = Context(prec=60)
 
 
 def _unscaled(numbers: list[Number | None], scale: int) -> list[bytes | None]:
-    return [None if n is None else _bytes(int(str(n.quantize(Number(1).scaleb(-scale), context=_EXACT)).replace('.', ''))) for n in numbers]
+    return [
+        None if n is None else _bytes(int(str(n.quantize(Number(1).scaleb(-scale), context=_EXACT)).replace(".", "")))
+        for n in numbers
+    ]
 
 
 def _bytes(number: int) -> bytes:
@@ -102,7 +105,10 @@ CASES: tuple[Written, ...] = (
         [Number("-1234567890123456789012345678.0123456789"), None],
     ),
     written(
-        "decimal as fixed", Leaf(type=_NUMBER), pa.array([(-150).to_bytes(4, "big", signed=True)], pa.binary(4)), [Number("-1.50")]
+        "decimal as fixed",
+        Leaf(type=_NUMBER),
+        pa.array([(-150).to_bytes(4, "big", signed=True)], pa.binary(4)),
+        [Number("-1.50")],
     ),
     written(
         "days",
@@ -111,7 +117,10 @@ CASES: tuple[Written, ...] = (
         [date(1970, 1, 1), date(1969, 12, 31), None, date(9999, 12, 31), date(1, 1, 1)],
     ),
     written(
-        "days before Christ", leaf(P.DATE, Meaning.DAYS), pa.array([-719_163, -800_000], pa.int32()), [date(1, 1, 1)] * 2
+        "days before Christ",
+        leaf(P.DATE, Meaning.DAYS),
+        pa.array([-719_163, -800_000], pa.int32()),
+        [date(1, 1, 1)] * 2,
     ),
     written("dates", leaf(P.DATE, Meaning.DAYS), pa.array([date(2026, 11, 20), None]), [date(2026, 11, 20), None]),
     written("millis", MILLIS, pa.array(MILLIS_OF, pa.int64()), MOMENTS),
@@ -142,7 +151,9 @@ CASES: tuple[Written, ...] = (
     written(
         "zoned at the ends",
         ZONED,
-        pa.array(["infinity", "-infinity", "-0044-03-15T00:00:00Z", "+10000-01-01T00:00:00Z", "9999-12-31T23:59:59.999999Z"]),
+        pa.array(
+            ["infinity", "-infinity", "-0044-03-15T00:00:00Z", "+10000-01-01T00:00:00Z", "9999-12-31T23:59:59.999999Z"]
+        ),
         [LAST, FIRST, FIRST, LAST, LAST],
     ),
     written(
@@ -158,7 +169,10 @@ CASES: tuple[Written, ...] = (
         ["00:00:00.000", "23:59:59.999", None],
     ),
     written(
-        "time millis as times", leaf(P.STRING, Meaning.TIME_MILLIS), pa.array([3_723_004], pa.time32("ms")), ["01:02:03.004"]
+        "time millis as times",
+        leaf(P.STRING, Meaning.TIME_MILLIS),
+        pa.array([3_723_004], pa.time32("ms")),
+        ["01:02:03.004"],
     ),
     written(
         "time micros",
@@ -184,7 +198,10 @@ CASES: tuple[Written, ...] = (
     written("uuid", leaf(P.STRING, Meaning.UUID_BYTES), pa.array([_UUID_BYTES, None], pa.binary(16)), [_UUID, None]),
     written("list", ListOf(element=INT), pa.array([[1, None], [], None]), [[1, None], [], None]),
     written(
-        "large list", ListOf(element=INT), pa.array([[1, None], [], None, [2]], pa.large_list(pa.int32())), [[1, None], [], None, [2]]
+        "large list",
+        ListOf(element=INT),
+        pa.array([[1, None], [], None, [2]], pa.large_list(pa.int32())),
+        [[1, None], [], None, [2]],
     ),
     written(
         "list of moments in structs",
@@ -207,16 +224,19 @@ CASES: tuple[Written, ...] = (
     written(
         "map as entries",
         _ENTRIES,
-        pa.array([[{"key": 7, "value": 0}], [], None], pa.list_(pa.struct([("key", pa.int32()), ("value", pa.int64())]))),
+        pa.array(
+            [[{"key": 7, "value": 0}], [], None], pa.list_(pa.struct([("key", pa.int32()), ("value", pa.int64())]))
+        ),
         [[(7, at(1970, 1, 1))], [], None],
     ),
-    written(
-        "struct", _PAIR, pa.array([{"x": 1, "y": 0}, None], _PAIR_TYPE), [{"x": 1, "y": at(1970, 1, 1)}, None]
-    ),
+    written("struct", _PAIR, pa.array([{"x": 1, "y": 0}, None], _PAIR_TYPE), [{"x": 1, "y": at(1970, 1, 1)}, None]),
     written(
         "union",
         _UNION,
-        pa.array([{"member0": 1, "member1": None}, {"member0": None, "member1": "a"}, None], pa.struct([("member0", pa.int32()), ("member1", pa.string())])),
+        pa.array(
+            [{"member0": 1, "member1": None}, {"member0": None, "member1": "a"}, None],
+            pa.struct([("member0", pa.int32()), ("member1", pa.string())]),
+        ),
         [{"member0": 1, "member1": None}, {"member0": None, "member1": "a"}, None],
     ),
     written("union of one", INT, pa.array([{"member0": 1}, None], pa.struct([("member0", pa.int32())])), [1, None]),

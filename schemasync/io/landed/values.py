@@ -165,7 +165,8 @@ def _plain(values: pa.Array, leaf: Leaf) -> pa.Array:
 
 
 def _is_bytes(type_: pa.DataType) -> bool:
-    return pa.types.is_binary(type_) or pa.types.is_large_binary(type_) or pa.types.is_fixed_size_binary(type_)
+    kinds = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary)
+    return any(is_kind(type_) for is_kind in kinds)
 
 
 def _days(values: pa.Array, _: Leaf) -> pa.Array:

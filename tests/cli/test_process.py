@@ -1,0 +1,37 @@
+"""The program as a process of its own, with a Spark of its own: what reaches the terminal, and what does not."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.spark
+
+
+def schemasync(root: Path, *argv: str) -> subprocess.CompletedProcess[str]:
+    environ = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-m", "schemasync", *argv]
+    return subprocess.run(command, cwd=root, env=environ, capture_output=True, text=True, timeout=120, check=False)
+
+
+def test_nothing_of_sparks_own_noise_reaches_the_terminal(tmp_path: Path) -> None:
+    (tmp_path / "registry").mkdir()
+    (tmp_path / "schemasync.yaml").write_text("registry: {url: 'file:./registry'}")
+    done = schemasync(tmp_path, "plan", "--json")
+    assert (done.returncode, done.stderr, json.loads(done.stdout)["tables"]) == (0, "starting Spark\n", [])
+    assert "WARN" in (tmp_path / ".schemasync/spark.log").read_text()
+
+
+def test_a_jvm_that_does_not_start_is_one_error_with_its_last_words(tmp_path: Path) -> None:
+    (tmp_path / "schemasync.yaml").write_text("registry: {url: 'file:.'}\nspark: {conf: {spark.driver.memory: plenty}}")
+    done = schemasync(tmp_path, "plan")
+    log = tmp_path / ".schemasync/spark.log"
+    lines = done.stderr.splitlines()
+    assert (done.returncode, done.stdout, lines[0], len(lines)) == (1, "", "starting Spark", 2)
+    assert lines[1].startswith(f"error: {tmp_path}/.schemasync: Spark did not start: ")
+    assert ("plenty" in lines[1], f"Look at {log}, and run `schemasync doctor`." in lines[1]) == (True, True)
