@@ -193,9 +193,17 @@ def recover(workspace: Workspace, target: TableTarget, properties: TableProperti
 
 
 def _unpublished(lake: Lake, properties: TableProperties) -> list[tuple[StateId, str]]:
-    names = ((f.path.rsplit("/", 1)[-1], f.path) for f in lake.files(GENERATIONS))
-    states = [(StateId.parse(name.removesuffix(".json")), path) for name, path in names if name.endswith(".json")]
-    return sorted((s for s in states if properties.state < s[0]), key=lambda s: (s[0].generation, s[0].admission))
+    found = ((_state_of(file.path), file.path) for file in lake.files(GENERATIONS))
+    later = [(state, path) for state, path in found if state is not None and properties.state < state]
+    return sorted(later, key=lambda pair: (pair[0].generation, pair[0].admission))
+
+
+def _state_of(path: str) -> StateId | None:
+    """Return the state that a manifest is of, None for files that are no manifests."""
+    try:
+        return StateId.parse(path.rsplit("/", 1)[-1].removesuffix(".json"))
+    except ValueError:
+        return None
 
 
 def keep_schema(lake: Lake, registered: RegisteredSchema) -> None:

@@ -188,7 +188,7 @@ def _reborn_keys(current: Shape, desired: Shape) -> Iterator[Diagnostic]:
 
 def _surviving(history: History, current: Shape, desired: Shape) -> TableSchema:
     """Return the current schema without nested members that a version in between lacks: they may have come back."""
-    passed = history.between(current.version.version + 1, desired.version.version)
+    passed = history.between(current.version.version + 1, desired.version.version - 1)
     columns = []
     for column in current.columns:
         later = (history.column(column.life, version.version) for version in passed)

@@ -345,8 +345,13 @@ def test_a_nested_field_that_came_back_with_another_type_is_a_new_one_also_at_on
     assert outcome(seen(found, applied(found, 1))) == (Verdict.EVOLVE, ["SS111"])
 
 
+def test_a_nested_field_that_is_dropped_now_is_told_as_such() -> None:
+    found = history((ID, col("s", rec(x=BIGINT, y=BIGINT))), (ID, col("s", rec(x=BIGINT))))
+    assert outcome(seen(found, applied(found, 1))) == (Verdict.EVOLVE, ["SS112"])
+
+
 def test_a_kept_column_has_nothing_in_between() -> None:
-    found = history((ID, NAME), (ID,), (ID, col("b")))
+    found = history((ID, NAME), (ID,), (ID,), (ID, col("b")))
     decision = seen(found, applied(found, 2), options={"policies": {"drop": "keep"}})
     assert outcome(decision) == (Verdict.EVOLVE, ["SS101"])
 
