@@ -190,7 +190,7 @@ def cli(*arguments: str, cwd: Path) -> str:
 def test_the_view_ends_with_the_newest_row_of_every_key_and_what_debezium_said_of_its_columns(tmp_path: Path) -> None:
     cli("quickstart", "project", cwd=tmp_path)
     columns = "id, a, b_renamed, d, e"
-    query = f"SELECT {columns} FROM evolving_view ORDER BY id"  # noqa: S608 - written here
+    query = f"SELECT {columns} FROM evolving_view ORDER BY id"
     shown = json.loads(cli("--json", "sql", query, cwd=tmp_path / "project"))
     assert shown == {"columns": columns.split(", "), "rows": expected_rows()}
 
@@ -202,7 +202,7 @@ def expected_rows() -> list[list[Any]]:
         [101, 1, None, "2026-11-21T00:19:49.725274Z", 42],
         [102, 1, None, "2026-11-21T00:19:49.727259Z", 5],
     ]
-    changed = [
+    changed: list[list[Any]] = [
         [1, 3, None, None, 42],
         [2, 22, None, None, 42],
         [3, 77, None, None, 42],

@@ -41,7 +41,7 @@ def keys(lab: Lab) -> list[int]:
 
 
 def stored(lab: Lab) -> list[tuple[int, str]]:
-    found = lab.workspace.sql.query(f"SELECT id, __op FROM `{lab.database}`.`{TABLE}` ORDER BY 1, 2")  # noqa: S608
+    found = lab.workspace.sql.query(f"SELECT id, __op FROM `{lab.database}`.`{TABLE}` ORDER BY 1, 2")
     return [(key, op) for key, op in found.rows]
 
 

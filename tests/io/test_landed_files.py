@@ -41,7 +41,7 @@ def opened(request: pytest.FixtureRequest, tmp_path: Path) -> LandedFiles:
 
 
 def open_spark(session: SparkSession, root: Path) -> LandedFiles:
-    from schemasync.io.landed.spark import SparkFiles  # noqa: PLC0415 - imports pyspark
+    from schemasync.io.landed.spark import SparkFiles
 
     lake = ArrowLake(f"file://{root}")
     return SparkFiles(session, ArrowFiles(lake.filesystem, lake.path("")), lake)

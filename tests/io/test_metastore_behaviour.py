@@ -73,7 +73,7 @@ class Memory:
 
 class Hive:
     def __init__(self, session: SparkSession, root: str) -> None:
-        from schemasync.io.metastore_hive import HiveMetastore  # noqa: PLC0415 - imports py4j
+        from schemasync.io.metastore_hive import HiveMetastore
 
         self.session = session
         self.metastore = HiveMetastore(session)
