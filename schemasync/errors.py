@@ -11,6 +11,7 @@ The tree::
     │   ├── StorageError         no permission, no space, no such scheme
     │   ├── OwnershipError       a table that exists and is not ours
     │   ├── EngineError          Spark or the metastore refused a statement
+    │   ├── UnforeseenError      something failed that nobody thought of
     │   └── NotificationError    an event that a receiver refused, or did not take after all retries
     └── TemporaryError           the same call may succeed later
         ├── RegistryUnavailableError  no answer, or 408, 429, 5xx after all retries
@@ -54,6 +55,20 @@ class SchemasyncError(Exception):
 
 class PermanentError(SchemasyncError):
     """Trying again changes nothing until someone acts."""
+
+
+class UnforeseenError(PermanentError):
+    """Something failed that nobody thought of; it is one table's failure, and never stops the others."""
+
+
+def as_ours(error: Exception) -> SchemasyncError:
+    """Return an error of the tree as it is, and any other as an UnforeseenError caused by it."""
+    if isinstance(error, SchemasyncError):
+        return error
+    what = f"{type(error).__name__}: {error}".splitlines()[0]
+    unforeseen = UnforeseenError(what, fix="This should not happen; please report it with the log that -v gives.")
+    unforeseen.__cause__ = error
+    return unforeseen
 
 
 class TemporaryError(SchemasyncError):

@@ -62,7 +62,8 @@ def _publish(
     workspace: Workspace, target: TableTarget, shape: Shape, before: AdmissionOutcome, landed: Landed
 ) -> AdmissionOutcome:
     storage = workspace.storage(target.location)
-    now = workspace.now_ms()
+    # Later than every admission before, whatever the clock did: the time of admission decides between equal events.
+    now = max(workspace.now_ms(), before.manifest.published_ms + 1)
     number = before.manifest.next_delta
     request = _request(
         shape, before.properties, landed, directory=f"delta/g={number:06}/{workspace.token()}", now_ms=now
@@ -127,5 +128,10 @@ def _segment(request: AdmissionRequest, written: Admitted, *, name: str) -> Segm
 
 def _admitted(file: LandedFile, segment: str) -> AdmittedFile:
     return AdmittedFile(
-        path=file.path, bytes=file.bytes, rows=file.rows, writer_version=file.projection.writer, segment=segment
+        path=file.path,
+        bytes=file.bytes,
+        rows=file.rows,
+        modified_ms=file.modified_ms,
+        writer_version=file.projection.writer,
+        segment=segment,
     )

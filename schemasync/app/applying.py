@@ -22,7 +22,7 @@ from schemasync.core.mapping import TableTarget
 from schemasync.core.plan import Shape, Step
 from schemasync.core.policy import Verdict
 from schemasync.core.properties import STATE, TableProperties, is_ours, read_properties, write_properties
-from schemasync.errors import ConflictError, EngineError, SchemasyncError, UsageError
+from schemasync.errors import ConflictError, EngineError, SchemasyncError, UsageError, as_ours
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,13 +131,16 @@ def apply_table(
         changing = plan.pending and allowed(plan)
         if changing:
             _carry_out(workspace, plan, done)
+        for step in (s for s in plan.steps if s.kind == "restore_view"):
+            workspace.sql.execute(step.sql)
+            done.append(step)
         shape, properties = _standing(plan, changed=changing)
         admitted = None
         if admitting and shape is not None and properties is not None:
             admitted = admit(workspace, target, shape, properties)
             properties = admitted.properties
-    except SchemasyncError as error:
-        return Applied(plan=plan, done=tuple(done), error=error)
+    except Exception as error:
+        return Applied(plan=plan, done=tuple(done), error=as_ours(error))
     if admitted is not None and admitted.files:
         done += [step for step in plan.steps if step.kind == "admit"]
     return Applied(plan=plan, done=tuple(done), admitted=admitted, shape=shape, properties=properties)

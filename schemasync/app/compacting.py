@@ -8,8 +8,8 @@ force stays readable.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from typing import Any
 
 from schemasync.app.applying import Applied, apply_table
@@ -23,11 +23,11 @@ from schemasync.core.admission import Unreadable
 from schemasync.core.compaction import BASE_SHARD, FoldPlan, after_fold, plan_fold
 from schemasync.core.manifest import DataFile, Manifest, Segment, SegmentKind
 from schemasync.core.mapping import TableTarget
-from schemasync.core.names import Dialect, expand_pattern, parse_hour
+from schemasync.core.names import Dialect, expand_pattern, parse_hour, quote_identifier
 from schemasync.core.plan import Shape
-from schemasync.core.ports import FoldCounts
+from schemasync.core.ports import FoldCounts, Lake
 from schemasync.core.properties import TableProperties
-from schemasync.errors import DataError, OwnershipError, SchemasyncError, StorageError, UsageError
+from schemasync.errors import DataError, OwnershipError, SchemasyncError, StorageError, UsageError, as_ours
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,8 +111,9 @@ def compact_table(
     shape, properties = state
     try:
         return _compact(workspace, shape, properties, applied, dry_run=dry_run)
-    except SchemasyncError as error:
-        return Compacted(target=target, applied=applied, generation=properties.state.generation, error=error)
+    except Exception as error:
+        failure = as_ours(error)
+        return Compacted(target=target, applied=applied, generation=properties.state.generation, error=failure)
 
 
 def _state(applied: Applied) -> tuple[Shape, TableProperties] | None:
@@ -138,6 +139,9 @@ def _compact(
         tombstone_retention_ms=target.compaction.tombstone_retention,
         schema_version=shape.version.version,
     )
+    if fold is not None and _something_waits(applied):
+        # A file that could not be admitted may hold an older event of a deleted key.
+        fold = replace(fold, purge_before_ms=0)
     if fold is None or dry_run:
         if not dry_run:
             # Those of a run that was killed once its state was written: nothing is left to fold after it.
@@ -147,8 +151,9 @@ def _compact(
     require_files(lake, (*fold.rewrite, *fold.fold))
     with _per_run_tables(workspace, target, shape, manifest, fold) as location:
         workspace.progress(target.table, f"folding {fold.events} events into generation {fold.generation}")
-        counts = _run(workspace, target, shape, manifest, fold)
-        written = _read_back(workspace, target, shape, location, counts)
+        with _abandoned(lake, location):
+            counts = _run(workspace, target, shape, manifest, fold, location)
+            written = _read_back(workspace, target, shape, location, counts)
         manifest = after_fold(manifest, fold, written=written, now_ms=workspace.now_ms())
         properties = publish(workspace, target, properties, manifest)
     refresh_view(workspace, target, shape, manifest)
@@ -163,6 +168,21 @@ def _compact(
         bytes_written=written.bytes,
         seconds=seconds,
     )
+
+
+@contextmanager
+def _abandoned(lake: Lake, directory: str) -> Iterator[None]:
+    """Delete what a failing run wrote: no state names it yet. On a full disk that is what makes the next run fit."""
+    try:
+        yield
+    except SchemasyncError:
+        with suppress(SchemasyncError):
+            lake.delete_directory(directory)
+        raise
+
+
+def _something_waits(applied: Applied) -> bool:
+    return applied.admitted is None or bool(applied.admitted.waiting or applied.admitted.findings)
 
 
 @contextmanager
@@ -235,7 +255,9 @@ def _is_hourly(target: TableTarget, name: str) -> bool:
     return len(hour) == 10 and hour.isdecimal()
 
 
-def _run(workspace: Workspace, target: TableTarget, shape: Shape, manifest: Manifest, fold: FoldPlan) -> FoldCounts:
+def _run(
+    workspace: Workspace, target: TableTarget, shape: Shape, manifest: Manifest, fold: FoldPlan, directory: str
+) -> FoldCounts:
     statement = ddl.fold(
         target,
         shape,
@@ -246,10 +268,11 @@ def _run(workspace: Workspace, target: TableTarget, shape: Shape, manifest: Mani
         purge_before_ms=fold.purge_before_ms,
         dialect=Dialect.SPARK,
     )
-    compactor = ddl.qualified(target.database, target.compactor, Dialect.SPARK)
     by_name = {c.name: c for c in shape.columns}
     keys = [shape.layout.current(by_name[key]).name for key in shape.keys]
-    return workspace.fold.run(workspace.text(statement), into=compactor, sort_by=keys)
+    # By path, not by the compactor's name: another run's table of that name has another directory.
+    into = workspace.storage(target.location).lake.uri(directory)
+    return workspace.fold.run(workspace.text(statement), into=into, sort_by=keys)
 
 
 def _read_back(workspace: Workspace, target: TableTarget, shape: Shape, directory: str, counts: FoldCounts) -> Segment:
@@ -272,7 +295,7 @@ def _read_back(workspace: Workspace, target: TableTarget, shape: Shape, director
             raise DataError("a file of the new base has other columns than the table", where=file.path)
         files.append(DataFile(path=file.path, rows=footer.rows, bytes=file.bytes))
     rows = sum(f.rows for f in files)
-    if rows != counts.written or _repeated_keys(workspace, target, shape):
+    if rows != counts.written or _repeated_keys(workspace, shape, storage.lake.uri(directory)):
         raise StorageError(
             "the new base is not what the job wrote",
             where=f"{target.location}/{directory}",
@@ -292,11 +315,11 @@ def _read_back(workspace: Workspace, target: TableTarget, shape: Shape, director
     )
 
 
-def _repeated_keys(workspace: Workspace, target: TableTarget, shape: Shape) -> bool:
+def _repeated_keys(workspace: Workspace, shape: Shape, directory: str) -> bool:
     if not shape.keys:
         return False
     by_name = {c.name: c for c in shape.columns}
     keys = ", ".join(f"`{shape.layout.current(by_name[key]).name}`" for key in shape.keys)
-    compactor = ddl.qualified(target.database, target.compactor, Dialect.SPARK)
-    twice = f"SELECT 1 FROM {compactor} GROUP BY {keys} HAVING count(*) > 1 LIMIT 1"  # noqa: S608 - quoted names only
+    files = f"parquet.{quote_identifier(directory, Dialect.SPARK)}"
+    twice = f"SELECT 1 FROM {files} GROUP BY {keys} HAVING count(*) > 1 LIMIT 1"  # noqa: S608 - quoted names only
     return bool(workspace.sql.query(twice).rows)

@@ -255,6 +255,7 @@ class _Printing:
             baseline=self.shape.layout.baseline,
             keys=self.shape.keys,
             ordering=self.shape.envelope.ordering,
+            columns=self.shape.columns_hash,
             state=StateId(generation=0, admission=0),
         )
 

@@ -5,7 +5,7 @@ One table's trouble is a finding about that table; it never stops the others.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from schemasync.app.states import GENERATIONS, kept_schemas, read_manifest
@@ -18,13 +18,14 @@ from schemasync.core.admission import (
     first_offset,
     match_writer,
 )
-from schemasync.core.avro import read_key_schema, read_value_schema
+from schemasync.core.avro import fingerprint, read_key_schema, read_value_schema
 from schemasync.core.diagnostics import Diagnostic, diagnose
 from schemasync.core.history import History, read_history
-from schemasync.core.manifest import Manifest
+from schemasync.core.manifest import AdmittedFile, Manifest
 from schemasync.core.mapping import Mapping, TableTarget, map_subjects
 from schemasync.core.names import hour_directory_regex, parse_hour
 from schemasync.core.plan import Decision, Inspected, Shape, decide
+from schemasync.core.policy import Verdict
 from schemasync.core.ports import FileInfo, RegisteredSchema
 from schemasync.core.projection import Unprojectable, project
 from schemasync.core.properties import is_ours, read_properties
@@ -87,7 +88,10 @@ def _history(
     found = {r.version: r for r in kept}
     try:
         live = workspace.registry.versions(target.subject)
-        found |= {number: workspace.registry.schema(target.subject, number) for number in live}
+        fetched = {number: workspace.registry.schema(target.subject, number) for number in live}
+        trouble += _rewritten(found, fetched)
+        # What was applied counts as it was then; the registry only says what came after.
+        found = fetched | found
     except RegistryError as error:
         live = ()
         trouble.append(diagnose("SS406", str(error)))
@@ -99,6 +103,14 @@ def _history(
     versions, broken = _understood(target, [found[n] for n in sorted(found)])
     history = read_history(versions, renames=dict(target.renames), aliases=target.policies.rename == "alias")
     return (history if versions else None), (*trouble, *broken)
+
+
+def _rewritten(kept: dict[int, RegisteredSchema], live: dict[int, RegisteredSchema]) -> Iterator[Diagnostic]:
+    """Notice versions whose content is no longer what it was when they were applied: another history."""
+    for number in sorted(kept.keys() & live.keys()):
+        if fingerprint(kept[number]) != fingerprint(live[number]):
+            message = f"{live[number].subject}: version {number} has another content than the one that was applied"
+            yield diagnose("SS404", message)
 
 
 def _understood(
@@ -154,8 +166,31 @@ def pending_files(workspace: Workspace, target: TableTarget, manifest: Manifest 
     top = pattern.split("{", 1)[0].rpartition("/")[0]
     files = workspace.storage(target.location).lake.files(top)
     landed = (f for f in files if _is_landed(pattern, f.path))
-    known = {(f.path, f.bytes) for f in manifest.admitted} if manifest else set()
-    return tuple(f for f in landed if (f.path, f.bytes) not in known)
+    if manifest is None:
+        return tuple(landed)
+    known = {f.path: f for f in manifest.admitted}
+    return tuple(f for f in landed if f.path not in known or replaced(f, known[f.path], keyed=manifest.keyed))
+
+
+def replaced(file: FileInfo, admitted: AdmittedFile, *, keyed: bool) -> bool:
+    """Tell whether the sink wrote another file under an admitted name.
+
+    With keys an admission too many changes nothing, so the time of change counts; without them it would show every
+    event twice, so only another size does.
+    """
+    return file.bytes != admitted.bytes or (keyed and file.modified_ms != admitted.modified_ms)
+
+
+_OURS = ("_schemasync/", "base/", "delta/", "archive/", "changes/")
+
+
+def stray_files(workspace: Workspace, target: TableTarget) -> tuple[FileInfo, ...]:
+    """List Parquet files that lie where increments are expected, but in no directory of an hour."""
+    top = target.increments.split("{", 1)[0].rpartition("/")[0]
+    files = workspace.storage(target.location).lake.files(top)
+    landed = (f for f in files if f.path.endswith(".parquet") and not f.path.startswith(_OURS))
+    visible = (f for f in landed if not any(part.startswith(("_", ".")) for part in f.path.split("/")))
+    return tuple(f for f in visible if not _is_landed(target.increments, f.path))
 
 
 def _is_landed(pattern: str, path: str) -> bool:
@@ -210,7 +245,12 @@ def _look_at_one(
     if isinstance(found, Unprojectable):
         return diagnose("SS302", f"{where}, written under version {found.writer}: {'; '.join(found.reasons)}")
     return LandedFile(
-        path=file.path, bytes=file.bytes, rows=footer.rows, first_offset=first_offset(file.path), projection=found
+        path=file.path,
+        bytes=file.bytes,
+        modified_ms=file.modified_ms,
+        rows=footer.rows,
+        first_offset=first_offset(file.path),
+        projection=found,
     )
 
 
@@ -247,5 +287,9 @@ def look(workspace: Workspace, target: TableTarget) -> TableView:
     except SchemasyncError as error:
         findings.append(diagnose("SS306", str(error)))
     if findings:
-        decision = replace(decision, diagnostics=(*decision.diagnostics, *findings))
+        # Without the manifest nobody knows which rows there are, so no view can be planned for them.
+        decision = replace(decision, verdict=Verdict.HOLD, diagnostics=(*decision.diagnostics, *findings))
+    if strays := stray_files(workspace, target):
+        message = f"{len(strays)} Parquet files match no hour of {target.increments}, first {strays[0].path}"
+        decision = replace(decision, diagnostics=(*decision.diagnostics, diagnose("SS307", message)))
     return TableView(inspected=inspected, decision=decision, manifest=manifest, pending=pending)

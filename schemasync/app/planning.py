@@ -7,10 +7,10 @@ schemas, so that apply can tell when either has moved; landed files come and go 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from schemasync.app.inspecting import TableView, look, map_tables, select
+from schemasync.app.inspecting import TableView, look, look_at, map_tables, select
 from schemasync.app.workspace import Workspace
 from schemasync.core import ddl
 from schemasync.core.changes import Change
@@ -24,7 +24,10 @@ from schemasync.core.policy import Verdict
 from schemasync.core.ports import HiveColumn, HiveTable
 from schemasync.core.properties import SUBJECT, TableProperties
 from schemasync.core.type_strings import parse_type
-from schemasync.errors import SchemaError, SchemasyncError, TemporaryError, UsageError
+from schemasync.errors import SchemaError, SchemasyncError, TemporaryError, UsageError, as_ours
+
+FILE_ERRORS = frozenset({"SS301", "SS302", "SS303", "SS306"})
+"""Diagnostics of landed files and data files that a person must look at."""
 
 SCHEMA_STEPS = frozenset({"create_table", "drop_table", "add_columns", "repair_columns", "replace_view", "set_version"})
 """Steps that change schemas; the others bring in or clean up data."""
@@ -47,6 +50,11 @@ class TablePlan:
     properties: TableProperties | None = None
     view: TableView | None = None
     error: SchemasyncError | None = None
+
+    @property
+    def held(self) -> bool:
+        """Tell whether something about the table waits for a person: its schema, or a landed file."""
+        return self.verdict is Verdict.HOLD or any(d.code in FILE_ERRORS for d in self.diagnostics)
 
     @property
     def pending(self) -> bool:
@@ -107,16 +115,26 @@ def plan(workspace: Workspace, names: Sequence[str] = ()) -> Plan:
 def plan_table(workspace: Workspace, target: TableTarget) -> TablePlan:
     """Plan one table; its trouble becomes a finding, unless nothing can be known about any table."""
     try:
-        return lay_out_steps(workspace, look(workspace, target))
+        return with_landed(workspace, lay_out_steps(workspace, look(workspace, target)))
     except TemporaryError:
         raise
-    except SchemasyncError as error:
+    except Exception as error:
+        failure = as_ours(error)
         return TablePlan(
             target=target,
             verdict=Verdict.HOLD,
-            diagnostics=(diagnose("SS406" if isinstance(error, SchemaError) else "SS204", str(error)),),
-            error=error,
+            diagnostics=(diagnose("SS406" if isinstance(error, SchemaError) else "SS204", str(failure)),),
+            error=failure,
         )
+
+
+def with_landed(workspace: Workspace, plan: TablePlan) -> TablePlan:
+    """Add what is wrong with files that landed: what apply will find when it admits them."""
+    shape = plan.view.decision.effective if plan.view else None
+    if plan.view is None or shape is None or not plan.view.pending:
+        return plan
+    landed = look_at(workspace, shape, plan.target, plan.view.pending)
+    return replace(plan, diagnostics=(*plan.diagnostics, *landed.findings))
 
 
 def lay_out_steps(workspace: Workspace, found: TableView) -> TablePlan:
@@ -133,6 +151,8 @@ def lay_out_steps(workspace: Workspace, found: TableView) -> TablePlan:
             workspace=workspace, found=found, shape=shape, properties=properties, missing=missing, wrong=wrong
         )
         steps = tuple(step for build in builders for step in build(context))
+    if decision.verdict is Verdict.HOLD and found.inspected.view is None and found.manifest is not None:
+        steps += tuple(_restored_view(workspace, found))
     steps += tuple(_data_steps(found, shape))
     verdict = decision.verdict
     if verdict is Verdict.NONE and any(step.kind in SCHEMA_STEPS for step in steps):
@@ -172,6 +192,7 @@ def _next_properties(found: TableView) -> TableProperties | None:
         baseline=old.baseline if old else shape.layout.baseline,
         keys=shape.keys,
         ordering=shape.envelope.ordering,
+        columns=shape.columns_hash,
         state=old.state if old else StateId(generation=0, admission=0),
     )
 
@@ -242,6 +263,14 @@ def _view_reason(view: HiveTable | None, *, only_comments: bool) -> str:
 def _same_comments(view: HiveTable, shape: Shape) -> bool:
     actual = {c.name.lower(): c.comment for c in view.columns}
     return all(actual.get(c.name.lower()) == comment_text(c.doc) for c in shape.columns)
+
+
+def _restored_view(workspace: Workspace, found: TableView) -> Iterator[Step]:
+    """Bring back the view of a held table: a hold means that it goes on answering."""
+    current = found.decision.current
+    if current is not None:
+        text = view_sql(workspace, found.decision.target, current, segment_versions(found))
+        yield Step(kind="restore_view", why="the table is held, and its view is missing", sql=text.statement)
 
 
 def _watermark(context: _Context) -> Iterator[Step]:

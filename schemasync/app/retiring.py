@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from itertools import chain, count
 
+from schemasync.app.inspecting import replaced
 from schemasync.app.planning import view_sql
 from schemasync.app.states import publish
 from schemasync.app.workspace import Workspace
@@ -52,7 +53,7 @@ def retire(
     for superseded in found.directories:
         lake.delete_directory(superseded.location)
     for file in found.sink_files:
-        _retire_file(lake, target, file)
+        _retire_file(lake, target, file, keyed=manifest.keyed)
     manifest = after_retirement(manifest, found, now_ms=now)
     properties = publish(workspace, target, properties, manifest)
     # The view still reads the old columns for folded deltas that were registered until now.
@@ -96,10 +97,10 @@ def remove_dead_columns(workspace: Workspace, target: TableTarget, shape: Shape,
         workspace.metastore.replace_columns(target.database, target.table, kept)
 
 
-def _retire_file(lake: Lake, target: TableTarget, file: AdmittedFile) -> None:
+def _retire_file(lake: Lake, target: TableTarget, file: AdmittedFile, *, keyed: bool) -> None:
     directory = file.path.rpartition("/")[0]
-    there = {f.path: f.bytes for f in lake.files(directory)}
-    if there.get(file.path) != file.bytes:
+    there = {f.path: f for f in lake.files(directory)}
+    if file.path not in there or replaced(there[file.path], file, keyed=keyed):
         # Gone already, or the sink wrote another file of that name: that one was not admitted yet.
         return
     if target.compaction.on_fold == "archive":

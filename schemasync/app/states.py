@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from pydantic import ValidationError
 
@@ -64,7 +65,14 @@ def require_files(lake: Lake, segments: Iterable[Segment]) -> None:
         DataError: one is missing or has another size; names it.
     """
     for segment in segments:
-        there = {file.path: file.bytes for file in lake.files(segment.location)}
+        there = {f.path: f.bytes for f in lake.files(segment.location) if not _is_hidden(f.path)}
+        if unknown := sorted(there.keys() - {file.path for file in segment.files}):
+            raise DataError(
+                "a directory of the table holds a file that nobody published",
+                where=lake.uri(unknown[0]),
+                why=f"segment {segment.name} has {len(segment.files)} files",
+                fix="Move it away; engines read every file of the directory.",
+            )
         for file in segment.files:
             if there.get(file.path) != file.bytes:
                 raise DataError(
@@ -105,16 +113,7 @@ def _put_in_force(
 
 def advanced(properties: TableProperties, state: StateId) -> TableProperties:
     """Return the properties with another state in force."""
-    return TableProperties(
-        subject=properties.subject,
-        version=properties.version,
-        schema_id=properties.schema_id,
-        fingerprint=properties.fingerprint,
-        baseline=properties.baseline,
-        keys=properties.keys,
-        ordering=properties.ordering,
-        state=state,
-    )
+    return replace(properties, state=state)
 
 
 def _conflict(target: TableTarget, why: str) -> ConflictError:
@@ -174,6 +173,10 @@ def _bare(location: str) -> str:
     return location.replace("file:///", "file:/", 1).rstrip("/")
 
 
+def _is_hidden(path: str) -> bool:
+    return path.rsplit("/", 1)[-1].startswith(("_", "."))
+
+
 def recover(workspace: Workspace, target: TableTarget, properties: TableProperties) -> TableProperties:
     """Finish what a killed writer left, and return the properties in force then.
 
@@ -188,8 +191,21 @@ def recover(workspace: Workspace, target: TableTarget, properties: TableProperti
             properties = _put_in_force(workspace, target, properties, manifest)
         else:
             lake.delete(path)
-    sync_partitions(workspace, target, read_manifest(lake, target, properties))
+    manifest = read_manifest(lake, target, properties)
+    sync_partitions(workspace, target, manifest)
+    _drop_strangers(workspace, target, properties, manifest)
     return properties
+
+
+def _drop_strangers(workspace: Workspace, target: TableTarget, properties: TableProperties, manifest: Manifest) -> None:
+    """Unregister partitions that the state in force does not know: a stalled writer of an earlier one added them."""
+    known = {s.name for s in manifest.segments} | {s.segment for s in manifest.superseded if s.registered}
+    strangers = workspace.metastore.partitions(target.database, target.table).keys() - known
+    if not strangers:
+        return
+    table = workspace.metastore.table(target.database, target.table)
+    if table is not None and table.properties.get(STATE) == properties.token:
+        workspace.metastore.drop_partitions(target.database, target.table, sorted(strangers))
 
 
 def _unpublished(lake: Lake, properties: TableProperties) -> list[tuple[StateId, str]]:
@@ -224,14 +240,24 @@ def kept_schemas(lake: Lake) -> tuple[RegisteredSchema, ...]:
     for file in lake.files(SCHEMAS):
         if not file.path.endswith(".json") or file.path.rsplit("/", 1)[-1].startswith("_"):
             continue
-        raw = json.loads(lake.read(file.path))
-        kept.append(
-            RegisteredSchema(
-                subject=raw["subject"],
-                version=raw["version"],
-                schema_id=raw["id"],
-                text=raw["schema"],
-                references=tuple(raw["references"]),
-            )
-        )
+        kept.append(_kept(lake.read(file.path), lake.uri(file.path)))
     return tuple(kept)
+
+
+def _kept(content: bytes, where: str) -> RegisteredSchema:
+    try:
+        raw = json.loads(content)
+        return RegisteredSchema(
+            subject=raw["subject"],
+            version=raw["version"],
+            schema_id=raw["id"],
+            text=raw["schema"],
+            references=tuple(raw["references"]),
+        )
+    except (ValueError, KeyError, TypeError) as error:
+        raise DataError(
+            "a kept schema cannot be read",
+            where=where,
+            why=f"{type(error).__name__}: {error}",
+            fix="Restore it from a backup; or delete it while the registry still has that version, then apply.",
+        ) from error

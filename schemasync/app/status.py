@@ -186,7 +186,7 @@ def table_status(workspace: Workspace, target: TableTarget) -> TableStatus:
         waiting=waiting,
         due=retirement(target, manifest, now_ms=now) if manifest else Retirement(),
         now_ms=now,
-        diagnostics=(*plan.diagnostics, *_view_drift(plan), *findings),
+        diagnostics=tuple(dict.fromkeys((*plan.diagnostics, *_view_drift(plan), *findings))),
     )
 
 

@@ -14,7 +14,6 @@ from schemasync.app.compacting import CompactResult
 from schemasync.app.doctor import Report
 from schemasync.app.planning import Plan
 from schemasync.app.status import Status
-from schemasync.core.policy import Verdict
 from schemasync.errors import UsageError
 
 
@@ -34,7 +33,7 @@ def plan_exit(plan: Plan) -> Exit:
         return _unless(plan.problems, Exit.PENDING)
     if any(table.error for table in plan.tables):
         return _unless(plan.problems, Exit.FAILED)
-    held = any(table.verdict is Verdict.HOLD for table in plan.tables)
+    held = any(table.held for table in plan.tables)
     return _unless(plan.problems, Exit.HELD if held else Exit.DONE)
 
 

@@ -69,6 +69,7 @@ class LandedFile:
 
     path: str
     bytes: int
+    modified_ms: int
     rows: int
     first_offset: int | None
     projection: Projection
@@ -121,15 +122,27 @@ def match_writer(
     """
     if embedded is not None:
         equal = [v for v in versions if v.fingerprint == embedded.fingerprint]
-        alike = equal or [v for v in versions if _reads_alike(v, embedded)]
-        return alike[-1] if alike else NoWriter(reason="the Avro schema in its footer is no version of the subject")
+        if equal:
+            return equal[-1]
+        alike = [v for v in versions if _reads_alike(v, embedded)]
+        if not alike:
+            return NoWriter(reason="the Avro schema in its footer is no version of the subject")
+        return _one_of(alike)
     fitting = [v for v in versions if v.event is not None and may_be_written_as(v.event, footer.type)]
     if not fitting:
         return NoWriter(reason="its columns fit no version of the subject, and its footer has no Avro schema")
     if any(not _means_alike(v, fitting[-1]) for v in fitting):
         numbers = ", ".join(str(v.version) for v in fitting)
         return NoWriter(reason=f"its columns fit versions {numbers}, which give the values different meanings")
-    return fitting[-1]
+    return _one_of(fitting)
+
+
+def _one_of(alike: Sequence[SubjectVersion]) -> SubjectVersion | NoWriter:
+    """Return the newest of versions that read alike, unless a name stands for different columns in them."""
+    if len({tuple(c.life for c in v.columns) for v in alike}) > 1:
+        numbers = ", ".join(str(v.version) for v in alike)
+        return NoWriter(reason=f"it fits versions {numbers}, between which a column was dropped and added again")
+    return alike[-1]
 
 
 def _reads_alike(one: SubjectVersion, other: SubjectVersion) -> bool:

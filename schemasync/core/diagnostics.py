@@ -184,6 +184,12 @@ _ALL: Final = (
         fix="Restore it from a backup of the table's location; sink files that it was made from may still exist.",
     ),
     Code(
+        code="SS307",
+        severity=Severity.WARNING,
+        meaning="Parquet files below the increment directories match no hour of increments: and are left alone.",
+        fix="Correct increments: if they should be admitted, or move them away.",
+    ),
+    Code(
         code="SS401",
         severity=Severity.WARNING,
         meaning="The subject has no key: the table is insert-only and the view shows every event.",
@@ -224,6 +230,12 @@ _ALL: Final = (
         severity=Severity.ERROR,
         meaning="A key column has a type that rows cannot be told apart by (struct, array, map).",
         fix="Set keys: to columns of simple types.",
+    ),
+    Code(
+        code="SS408",
+        severity=Severity.ERROR,
+        meaning="renames:, policies.rename or an old version changed after it was applied: columns swap identity.",
+        fix=_HOLD + "undo that change. A rename can only be said before the version that brings it is applied.",
     ),
 )
 

@@ -86,12 +86,13 @@ class Segment(_Value):
 
 
 class AdmittedFile(_Value):
-    """A file that the sink wrote and a segment now holds; identity is path and size."""
+    """A file that the sink wrote and a segment now holds; identity is path, size and time of change."""
 
     path: str
     """Relative to the table's location."""
     bytes: int
     rows: int
+    modified_ms: int
     writer_version: int
     segment: str
     folded_in: int | None = None

@@ -55,6 +55,11 @@ class Shape:
     fill_defaults: bool
 
     @property
+    def columns_hash(self) -> str:
+        """Hash of which physical column each column of the version stands in."""
+        return fingerprint([[c.name.lower(), self.layout.current(c).name] for c in self.version.columns])
+
+    @property
     def schema(self) -> TableSchema:
         """The side of a diff that this shape is."""
         return TableSchema(columns=self.columns, keys=self.keys, envelope=self.envelope)
@@ -152,6 +157,11 @@ def _decide_evolution(inspected: Inspected, history: History, properties: TableP
         return _held(target, finding, *inspected.trouble, properties=properties)
     current, _ = shape_of(target, history, known, key=properties.keys, baseline=properties.baseline)
     current = replace(current, keys=properties.keys, envelope=with_ordering(known.envelope, properties))
+    if current.columns_hash != properties.columns:
+        message = (
+            f"{target.database}.{target.table}: its columns would be told apart otherwise than when they were applied"
+        )
+        return _held(target, diagnose("SS408", message), *inspected.trouble, properties=properties)
     if inspected.trouble:
         return _held(target, *inspected.trouble, current=current, properties=properties)
     desired, problems = shape_of(target, history, history.newest, key=inspected.key, baseline=properties.baseline)

@@ -258,9 +258,9 @@ class FoldJob(Protocol):
     """Executes the SELECT of a fold."""
 
     def run(self, select: str, *, into: str, sort_by: Sequence[str]) -> FoldCounts:
-        """Write what ``select`` yields, without its flags and purged rows, into an empty table.
+        """Write what ``select`` yields, without its flags and purged rows, as Parquet into an empty directory.
 
-        ``into`` is quoted; ``sort_by`` are plain column names.
+        ``into`` is its URI; ``sort_by`` are plain column names.
 
         Raises:
             EngineError: the job failed; what it wrote so far is of no consequence.

@@ -32,6 +32,8 @@ class TableProperties:
     baseline: int
     keys: tuple[str, ...]
     ordering: tuple[OrderingField, ...]
+    columns: str
+    """Hash of which physical column each column of the version stands in: identities must never be told anew."""
     state: StateId
 
     @property
@@ -51,6 +53,7 @@ def write_properties(values: TableProperties) -> dict[str, str]:
         "schemasync.baseline": str(values.baseline),
         "schemasync.keys": json.dumps(values.keys),
         "schemasync.ordering": json.dumps(ordering),
+        "schemasync.columns": values.columns,
         "schemasync.generation": str(values.state.generation),
         STATE: values.token,
     }
@@ -75,6 +78,7 @@ def read_properties(properties: Mapping[str, str]) -> TableProperties:
         baseline=_read(properties, "schemasync.baseline", int),
         keys=_read(properties, "schemasync.keys", _keys),
         ordering=_read(properties, "schemasync.ordering", _ordering),
+        columns=_read(properties, "schemasync.columns", str),
         state=_read(properties, STATE, lambda text: StateId.parse(text.partition("@")[0])),
     )
 

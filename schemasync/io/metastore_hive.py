@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from py4j.protocol import Py4JError, Py4JJavaError
 
 from schemasync.core.ports import HiveColumn, HiveTable
+from schemasync.core.properties import STATE
 from schemasync.errors import EngineError
 
 if TYPE_CHECKING:
@@ -139,7 +140,11 @@ class HiveMetastore:
             table.getSd().setCols(fields)
             for key in [k for k in table.getParameters() if k.startswith(_SPARK_SCHEMA)]:
                 table.getParameters().remove(key)
-            self._client.alter_table_with_environmentContext(database, name, table, self._context({"CASCADE": "true"}))
+            guard = {"CASCADE": "true"}
+            if (state := table.getParameters().get(STATE)) is not None:
+                # Nothing that was published since the table was read may be undone by writing it back.
+                guard |= {"expected_parameter_key": STATE, "expected_parameter_value": state}
+            self._client.alter_table_with_environmentContext(database, name, table, self._context(guard))
         self._refresh(database, name)
 
     def _context(self, properties: Mapping[str, str]) -> Any:

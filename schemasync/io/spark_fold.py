@@ -33,7 +33,7 @@ class SparkFold:
         self._session = session
 
     def run(self, select: str, *, into: str, sort_by: Sequence[str]) -> FoldCounts:
-        """Write what ``select`` yields into an empty table, counting in the same pass."""
+        """Write what ``select`` yields into an empty directory, counting in the same pass."""
         from pyspark.sql import Observation  # noqa: PLC0415 - importing pyspark costs half a second
 
         observation = Observation()
@@ -42,7 +42,7 @@ class SparkFold:
             counted = rows.observe(observation, *_metrics())
             kept = counted.where(f"NOT {_PURGE}").drop(_WAS, _CHANGED, _LAST, _PURGE)
             ordered = kept.sortWithinPartitions(*[f"`{name}`" for name in sort_by]) if sort_by else kept
-            ordered.write.insertInto(into)
+            ordered.write.mode("append").parquet(into)
             counts = observation.get
         except (PySparkException, Py4JError) as error:
             raise _translated(error, into) from error

@@ -30,6 +30,7 @@ PROPERTIES = TableProperties(
     baseline=1,
     keys=("id",),
     ordering=(),
+    columns="",
     state=StateId(generation=0, admission=0),
 )
 PROBLEM = (UsageError("two entries claim one table"),)

@@ -107,7 +107,7 @@ def segment(name: str, *, schema_version: int = 1, **more: Any) -> Segment:
 
 
 def landed(path: str, segment_name: str, size: int = 7) -> AdmittedFile:
-    return AdmittedFile(path=path, bytes=size, rows=1, writer_version=1, segment=segment_name)
+    return AdmittedFile(path=path, bytes=size, rows=1, modified_ms=0, writer_version=1, segment=segment_name)
 
 
 def admitted(manifest: Manifest, *, now_ms: int = 0, schema_version: int = 1, files: int = 1) -> Manifest:

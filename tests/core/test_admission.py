@@ -81,6 +81,23 @@ def test_a_file_of_an_earlier_life_is_not_taken_for_one_of_the_later() -> None:
     assert [matched(footer(), versions, avro(*fields, version=9)) for fields in ((A, B), (A,), (A, later))] == [1, 2, 3]
 
 
+def test_a_file_that_fits_two_lives_of_a_name_is_not_guessed() -> None:
+    dropped = [
+        avro(A, B, version=1),
+        avro(A, version=2),
+        avro(A, field("b", ["null", "string"], doc="again"), version=3),
+    ]
+    versions = read_history(dropped).versions
+    reason = NoWriter(reason="it fits versions 1, 3, between which a column was dropped and added again")
+    undocumented = avro(A, field("b", ["null", "string"]), version=9)
+    bare = history((col("a"), col("b")), (col("a"),), (col("a"), col("b"))).versions
+    found = [
+        match_writer(footer(), versions, embedded=undocumented),
+        match_writer(written(col("a"), col("b")), bare, embedded=None),
+    ]
+    assert found == [reason, reason]
+
+
 @pytest.mark.parametrize(
     "other",
     [

@@ -90,6 +90,7 @@ PROPERTIES = TableProperties(
     baseline=2,
     keys=("id",),
     ordering=DEBEZIUM.ordering,
+    columns="c0",
     state=StateId(generation=0, admission=0),
 )
 

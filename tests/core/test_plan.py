@@ -54,6 +54,7 @@ def applied(found: History, number: int, **more: Any) -> TableProperties:
         "baseline": 1,
         "keys": ("id",),
         "ordering": at.envelope.ordering,
+        "columns": shape_of(target(), found, at, key=("id",), baseline=more.get("baseline", 1))[0].columns_hash,
         "state": StateId(generation=0, admission=0),
     }
     return TableProperties(**(given_ | more))
@@ -89,6 +90,13 @@ def test_a_table_that_does_not_exist_is_created_from_the_newest_version() -> Non
 def test_a_table_of_the_newest_version_needs_nothing() -> None:
     decision = seen(TWO, applied(TWO, 2))
     assert (outcome(decision), decision.changes) == ((Verdict.NONE, []), ())
+
+
+def test_columns_that_would_be_told_apart_otherwise_than_when_they_were_applied_hold() -> None:
+    renamed_late = history((ID, NAME), (ID, col("full_name", STRING)))
+    said = read_history(renamed_late.versions, renames={"full_name": "name"})
+    decision = seen(said, applied(renamed_late, 2))
+    assert (outcome(decision), decision.current) == ((Verdict.HOLD, ["SS408"]), None)
 
 
 def test_a_newer_version_is_a_change() -> None:

@@ -37,6 +37,7 @@ properties = st.builds(
     baseline=numbers,
     keys=st.lists(st.text(min_size=1), max_size=3).map(tuple),
     ordering=st.lists(fields, max_size=3).map(tuple),
+    columns=st.text(),
     state=states,
 )
 ONE = TableProperties(
@@ -47,6 +48,7 @@ ONE = TableProperties(
     baseline=2,
     keys=("id", "größe"),
     ordering=DEBEZIUM.ordering,
+    columns="c0",
     state=StateId(generation=7, admission=2),
 )
 
@@ -65,6 +67,7 @@ def test_the_properties_as_people_see_them() -> None:
         "schemasync.baseline": "2",
         "schemasync.keys": '["id", "gr\\u00f6\\u00dfe"]',
         "schemasync.ordering": '[["source/lsn", "bigint", "plain"], ["ts_ms", "bigint", "plain"]]',
+        "schemasync.columns": "c0",
         "schemasync.generation": "7",
         "schemasync.state": "000007-0002@3",
     }

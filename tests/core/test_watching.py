@@ -229,7 +229,9 @@ def test_a_look_that_went_well_ends_the_backoff() -> None:
 
 
 def test_files_that_no_manifest_knows_are_pending() -> None:
-    admitted = AdmittedFile(path=file("a").path, bytes=1, rows=1, writer_version=1, segment="delta_000001")
+    admitted = AdmittedFile(
+        path=file("a").path, bytes=1, rows=1, modified_ms=0, writer_version=1, segment="delta_000001"
+    )
     memory = TableMemory().looked_at(frozenset(), manifest=manifest(admitted=(admitted,)), due_ms=None)
     landed = frozenset({file("a"), file("b"), file("c")})
     kept = memory.looked_at(landed, manifest=None, due_ms=None)
@@ -258,8 +260,10 @@ def superseded(*, registered: bool) -> Superseded:
     return Superseded(segment="delta_1", location="g=1", schema_version=1, since_ms=NOW, registered=registered)
 
 
-FOLDED = AdmittedFile(path="a", bytes=1, rows=1, writer_version=1, segment="d", folded_in=1, folded_ms=NOW + 3)
-FRESH = AdmittedFile(path="b", bytes=1, rows=1, writer_version=1, segment="e")
+FOLDED = AdmittedFile(
+    path="a", bytes=1, rows=1, modified_ms=0, writer_version=1, segment="d", folded_in=1, folded_ms=NOW + 3
+)
+FRESH = AdmittedFile(path="b", bytes=1, rows=1, modified_ms=0, writer_version=1, segment="e")
 
 
 @pytest.mark.parametrize(

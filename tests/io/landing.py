@@ -46,6 +46,7 @@ def landed(root: Path, name: str, columns: Mapping[str, Encoding], keys: tuple[s
     return LandedFile(
         path=name,
         bytes=(root / name).stat().st_size,
+        modified_ms=0,
         rows=pq.read_metadata(root / name).num_rows,
         first_offset=None,
         projection=Projection(writer=1, table=1, columns=projected, keys=keys, envelope=FLAT),

@@ -59,7 +59,7 @@ class ArrowFiles:
                 path=file.path, reason=str(error).splitlines()[0], incomplete=young and self._begins_well(file)
             )
         metadata = schema.metadata or {}
-        avro = next((metadata[key].decode() for key in _AVRO_KEYS if key in metadata), None)
+        avro = next((metadata[key].decode(errors="replace") for key in _AVRO_KEYS if key in metadata), None)
         return Footer(path=file.path, bytes=file.bytes, rows=rows, avro=avro, type=_struct_type(schema))
 
     def _begins_well(self, file: FileInfo) -> bool:

@@ -57,11 +57,11 @@ def _naming(where: str) -> Iterator[None]:
         raise DataError(
             "a landed file is missing", where=where, fix="Restore it; it was listed a moment ago."
         ) from error
-    except (OSError, pa.ArrowException) as error:
+    except Exception as error:  # whatever a file can do to its reader, it is that file's fault
         raise DataError(
             "a landed file cannot be read",
             where=where,
-            why=str(error).splitlines()[0],
+            why=f"{type(error).__name__}: {error}".splitlines()[0],
             fix="Restore it, or move it out of the increment directory.",
         ) from error
 

@@ -57,8 +57,11 @@ class SparkFiles:
         staging = f"_schemasync/staging/{uuid.uuid4().hex}"
         self._lake.make_directory(staging)
         try:
-            events = self._decode(request, staging)
-            decoded = self._session.read.schema(_ddl(request)).parquet(self._lake.uri(staging))
+            parts = self._decode(request, staging)
+            events = sum(count for _, count in parts)
+            # Only what the tasks reported: one that was tried twice leaves a file that nobody may read.
+            uris = [self._lake.uri(path) for path, _ in parts]
+            decoded = self._session.read.schema(_ddl(request)).parquet(*uris)
             newest_per_key(decoded, request).write.parquet(self._lake.uri(request.directory))
         except (PySparkException, Py4JError) as error:
             raise _translated(error, request) from error
@@ -68,11 +71,11 @@ class SparkFiles:
         files = tuple(self._written(file) for file in written)
         return Admitted(files=files, rows=sum(file.rows for file in files), events=events)
 
-    def _decode(self, request: AdmissionRequest, staging: str) -> int:
-        """Write every landed file as rows of the table, one task per file; return how many events there are."""
+    def _decode(self, request: AdmissionRequest, staging: str) -> list[tuple[str, int]]:
+        """Write every landed file as rows of the table, one task per file; return each one's path and events."""
         # An RDD, because DataFrame.mapInArrow needs pandas (pyspark 4.1), and nothing else here does.
         numbers = self._session.sparkContext.parallelize(range(len(request.files)), len(request.files))
-        return sum(numbers.map(_decoder(self._arrow, request, staging)).collect())
+        return numbers.map(_decoder(self._arrow, request, staging)).collect()
 
     def _written(self, file: FileInfo) -> DataFile:
         footer = self._arrow.footer(file, now_ms=file.modified_ms)
@@ -81,20 +84,20 @@ class SparkFiles:
         return DataFile(path=file.path, rows=footer.rows, bytes=file.bytes)
 
 
-def _decoder(arrow: ArrowFiles, request: AdmissionRequest, staging: str) -> Callable[[int], int]:
+def _decoder(arrow: ArrowFiles, request: AdmissionRequest, staging: str) -> Callable[[int], tuple[str, int]]:
     filesystem, base = arrow.filesystem, arrow.base
 
-    def decode_file(number: int) -> int:
+    def decode_file(number: int) -> tuple[str, int]:
         schema = table_schema(request).append(pa.field(_ARRIVAL, pa.int64()))
         count = 0
-        path = f"{base}/{staging}/part-{number:06}-{uuid.uuid4().hex}.parquet"
-        with pq.ParquetWriter(path, schema, filesystem=filesystem, store_schema=False) as writer:
+        path = f"{staging}/part-{number:06}-{uuid.uuid4().hex}.parquet"
+        with pq.ParquetWriter(f"{base}/{path}", schema, filesystem=filesystem, store_schema=False) as writer:
             for rows in read_rows(filesystem, base, request.files[number], request):
                 first = number * _FILE + count
                 arrival = pa.array(range(first, first + rows.num_rows), pa.int64())
                 writer.write_table(rows.append_column(_ARRIVAL, arrival).cast(schema))
                 count += rows.num_rows
-        return count
+        return path, count
 
     return decode_file
 

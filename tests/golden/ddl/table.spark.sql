@@ -20,6 +20,7 @@ STORED AS PARQUET
 LOCATION 'file:/lake/it\'s here'
 TBLPROPERTIES (
   'schemasync.baseline' = '2',
+  'schemasync.columns' = 'c0',
   'schemasync.fingerprint' = 'fp2',
   'schemasync.generation' = '0',
   'schemasync.keys' = '["id"]',
