@@ -23,6 +23,7 @@ from schemasync.errors import (
     SchemasyncError,
     StorageError,
     TemporaryError,
+    UnforeseenError,
     UsageError,
 )
 
@@ -60,6 +61,7 @@ __all__ = [
     "StorageError",
     "TablePlan",
     "TemporaryError",
+    "UnforeseenError",
     "UsageError",
     "Verdict",
     "apply",

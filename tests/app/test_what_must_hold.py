@@ -1,0 +1,110 @@
+"""Ways in which rows were once lost or came back; each is a scenario that a reviewer reproduced."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.lab import DAY, HOUR, Lab
+
+pytestmark = pytest.mark.spark
+
+TEXT = ["null", "string"]
+
+
+def event(key: int, ts_ms: int, op: str = "u", **values: Any) -> dict[str, Any]:
+    return {"id": key, "op": op, "ts_ms": ts_ms} | values
+
+
+def codes(lab: Lab) -> list[str]:
+    return [d.code for d in lab.plan().tables[0].diagnostics]
+
+
+def test_a_rename_that_is_said_too_late_holds_instead_of_losing_values(lab: Lab) -> None:
+    lab.register("student", lab.flat("Student", ("name", TEXT)))
+    lab.apply()
+    lab.register("student", lab.flat("Student", ("full_name", TEXT)))
+    lab.land("student", [event(1, 1, full_name="kept")])
+    lab.compact()
+    lab.settings = {"tables": [{"subject": "student-value", "table": "student", "renames": {"full_name": "name"}}]}
+    assert codes(lab) == ["SS408"]
+    lab.compact()
+    assert lab.rows("student") == [{"id": 1, "full_name": "kept"}]
+
+
+def test_a_tombstone_stays_while_a_file_waits_that_may_be_older(lab: Lab) -> None:
+    lab.settings = {"defaults": {"policies": {"add": "hold"}}}
+    lab.register("student", lab.flat("Student"))
+    lab.land("student", [event(1, 1, "c")])
+    lab.compact()
+    lab.register("student", lab.flat("Student", ("name", TEXT)))
+    lab.land("student", [event(1, 5, name="older than the delete")])
+    lab.land("student", [event(1, 6, "d")], version=1)
+    for _ in range(3):
+        lab.compact()
+        lab.now_ms += 8 * DAY
+        lab.land("student", [event(2, lab.now_ms)], version=1)
+    lab.settings = {}
+    lab.compact()
+    assert [row["id"] for row in lab.rows("student")] == [2]
+
+
+def test_a_file_that_was_replaced_by_one_of_the_same_size_is_admitted_and_not_deleted_before(lab: Lab) -> None:
+    lab.register("student", lab.flat("Student", ("name", TEXT)))
+    path = lab.land("student", [event(1, 1, name="aa")], name="part.parquet")
+    lab.compact()
+    size, before = path.stat().st_size, path.stat().st_mtime
+    lab.land("student", [event(1, 2, name="bb")], name="part.parquet")
+    os.utime(path, (before + 5, before + 5))
+    lab.now_ms += 2 * HOUR
+    lab.compact()
+    assert (path.stat().st_size, lab.rows("student")) == (size, [{"id": 1, "name": "bb"}])
+
+
+def test_the_view_of_a_held_table_comes_back(lab: Lab) -> None:
+    lab.register("student", lab.flat("Student", ("n", "long")))
+    lab.land("student", [event(1, 1, n=7)])
+    lab.apply()
+    lab.register("student", lab.flat("Student", ("n", "string")))
+    lab.session.sql(f"DROP VIEW {lab.database}.student_view")
+    lab.apply()
+    assert lab.rows("student") == [{"id": 1, "n": 7}]
+
+
+def test_parquet_in_no_hour_is_told_of(lab: Lab) -> None:
+    lab.register("student", lab.flat("Student"))
+    lab.land("student", [event(1, 1)], hour="notes")
+    assert codes(lab) == ["SS307"]
+
+
+def test_a_kept_schema_that_cannot_be_read_stops_its_own_table_only(lab: Lab) -> None:
+    for name in ("student", "teacher"):
+        lab.register(name, lab.flat(name.title()))
+        lab.land(name, [event(1, 1)])
+    lab.apply("student")
+    (kept,) = (lab.root / "lake" / "student" / "_schemasync" / "schemas").iterdir()
+    kept.write_text("{")
+    errors = {t.target.table: t.error for t in lab.apply().tables}
+    assert (str(kept) in str(errors["student"]), errors["teacher"]) == (True, None)
+
+
+def test_plan_says_that_a_corrupt_file_holds_the_table(lab: Lab) -> None:
+    lab.register("student", lab.flat("Student"))
+    path: Path = lab.land("student", [event(1, 1)])
+    path.write_bytes(b"no parquet at all")
+    plan = lab.plan().tables[0]
+    assert (plan.held, "SS301" in codes(lab)) == (True, True)
+
+
+def test_a_file_that_nobody_published_is_not_folded(lab: Lab) -> None:
+    lab.register("student", lab.flat("Student"), key=None)
+    lab.land("student", [event(1, 1)])
+    lab.compact()
+    (data,) = (lab.root / "lake" / "student" / "base").rglob("*.parquet")
+    data.with_name("stranger.parquet").write_bytes(data.read_bytes())
+    lab.land("student", [event(2, 2)])
+    failure = lab.compact().tables[0].failure
+    assert "stranger.parquet" in str(failure)
