@@ -51,7 +51,7 @@ MEANINGS: Final[Mapping[str, str]] = {
     "defaults.policies.add": "A column was added. `evolve`: older rows read NULL, or its default where it is NOT NULL. `null`: always NULL.",
     "defaults.policies.drop": "A column was dropped. `drop`: gone from the view at once. `keep`: it stays in the view; new rows read NULL.",
     "defaults.policies.widen": "A column was widened without loss.",
-    "defaults.policies.retype": "A column got a type that may lose values. This version holds in any case.",
+    "defaults.policies.retype": "A column got a type that may lose values: convert them where all fit, keep the old column beside it, or ask.",
     "defaults.policies.rename": "`alias`: an Avro alias is a rename. `drop_add`: it is not, only `renames` are.",
     "defaults.policies.semantic": "The same Avro type means something else (another `connect.name`).",
     "defaults.policies.key": "The key columns changed.",

@@ -34,6 +34,12 @@ class AdmissionOutcome:
     waiting: int = 0
     findings: tuple[Diagnostic, ...] = ()
 
+    def after(self, first: AdmissionOutcome | None) -> AdmissionOutcome:
+        """Return this outcome with what an earlier admission of the same run brought in."""
+        if first is None:
+            return self
+        return replace(self, files=first.files + self.files, events=first.events + self.events)
+
 
 def admit(workspace: Workspace, target: TableTarget, shape: Shape, properties: TableProperties) -> AdmissionOutcome:
     """Admit everything that landed and can be read; ``shape`` and ``properties`` are the table's, in force.

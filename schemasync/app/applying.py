@@ -129,6 +129,11 @@ def apply_table(
         if expected is not None and expected[target.table] != plan.fingerprint:
             raise _moved(target)
         changing = plan.pending and allowed(plan)
+        first = _admit_first(workspace, plan) if changing and admitting else None
+        if first is not None and first.files:
+            # What came in may hold a value that does not fit the new type.
+            plan = lay_out_steps(workspace, look(workspace, target))
+            changing = plan.pending and allowed(plan)
         if changing:
             _carry_out(workspace, plan, done)
         for step in (s for s in plan.steps if s.kind == "restore_view"):
@@ -137,13 +142,23 @@ def apply_table(
         shape, properties = _standing(plan, changed=changing)
         admitted = None
         if admitting and shape is not None and properties is not None:
-            admitted = admit(workspace, target, shape, properties)
+            admitted = admit(workspace, target, shape, properties).after(first)
             properties = admitted.properties
     except Exception as error:
         return Applied(plan=plan, done=tuple(done), error=as_ours(error))
     if admitted is not None and admitted.files:
         done += [step for step in plan.steps if step.kind == "admit"]
     return Applied(plan=plan, done=tuple(done), admitted=admitted, shape=shape, properties=properties)
+
+
+def _admit_first(workspace: Workspace, plan: TablePlan) -> AdmissionOutcome | None:
+    """Bring in what the old schema can read before a migration, so that all its values are looked at."""
+    decision = plan.view.decision if plan.view else None
+    if plan.verdict is not Verdict.MIGRATE or decision is None or decision.current is None:
+        return None
+    if decision.properties is None:  # pragma: no cover - a table with a current shape has properties
+        return None
+    return admit(workspace, plan.target, decision.current, decision.properties)
 
 
 def _finish_publication(workspace: Workspace, target: TableTarget) -> None:

@@ -19,11 +19,10 @@ from schemasync.core import ddl
 from schemasync.core.avro import read_key_schema, read_value_schema
 from schemasync.core.config import Config, TableEntry
 from schemasync.core.diagnostics import Diagnostic, Severity
-from schemasync.core.history import read_history
 from schemasync.core.manifest import StateId
 from schemasync.core.mapping import TableTarget, map_subjects
 from schemasync.core.names import Dialect
-from schemasync.core.plan import Shape, shape_of
+from schemasync.core.plan import Shape, history_of, shape_of
 from schemasync.core.ports import RegisteredSchema, Registry
 from schemasync.core.properties import TableProperties
 from schemasync.core.schema import SubjectVersion
@@ -186,9 +185,7 @@ def print_ddl(
         SchemaError: the table could not be created: its key is not in the value, or events have no order.
         UsageError: ``hour`` is none, or a template is broken.
     """
-    history = read_history(
-        source.versions, renames=dict(source.target.renames), aliases=source.target.policies.rename == "alias"
-    )
+    history = history_of(source.target, source.versions)
     version = history.newest.version
     shape, problems = shape_of(source.target, history, history.newest, key=source.key, baseline=version)
     _refuse(source.target, problems)

@@ -20,11 +20,11 @@ from schemasync.core.admission import (
 )
 from schemasync.core.avro import fingerprint, read_key_schema, read_value_schema
 from schemasync.core.diagnostics import Diagnostic, diagnose
-from schemasync.core.history import History, read_history
+from schemasync.core.history import History
 from schemasync.core.manifest import AdmittedFile, Manifest
 from schemasync.core.mapping import Mapping, TableTarget, map_subjects
 from schemasync.core.names import hour_directory_regex, parse_hour
-from schemasync.core.plan import Decision, Inspected, Shape, decide
+from schemasync.core.plan import Decision, Inspected, Shape, decide, history_of
 from schemasync.core.policy import Verdict
 from schemasync.core.ports import FileInfo, RegisteredSchema
 from schemasync.core.projection import Unprojectable, project
@@ -101,8 +101,7 @@ def _history(
         message = f"{target.subject} was at version {max(found)}, and the registry's newest is {max(live)}"
         trouble.append(diagnose("SS404", message))
     versions, broken = _understood(target, [found[n] for n in sorted(found)])
-    history = read_history(versions, renames=dict(target.renames), aliases=target.policies.rename == "alias")
-    return (history if versions else None), (*trouble, *broken)
+    return (history_of(target, versions) if versions else None), (*trouble, *broken)
 
 
 def _rewritten(kept: dict[int, RegisteredSchema], live: dict[int, RegisteredSchema]) -> Iterator[Diagnostic]:

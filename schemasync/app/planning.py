@@ -11,13 +11,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from schemasync.app.inspecting import TableView, look, look_at, map_tables, select
+from schemasync.app.migrating import with_values_checked
 from schemasync.app.workspace import Workspace
 from schemasync.core import ddl
 from schemasync.core.changes import Change
 from schemasync.core.describe import change_json, diagnostic_json
 from schemasync.core.diagnostics import Diagnostic, diagnose
-from schemasync.core.manifest import StateId
+from schemasync.core.manifest import Segment, StateId
 from schemasync.core.mapping import TableTarget
+from schemasync.core.migration import to_rewrite
 from schemasync.core.names import Dialect, comment_text
 from schemasync.core.plan import Shape, Step, fingerprint
 from schemasync.core.policy import Verdict
@@ -35,7 +37,10 @@ SCHEMA_STEPS = frozenset({"create_table", "drop_table", "add_columns", "repair_c
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TablePlan:
-    """The plan of one table. ``view`` is what was looked at, None where that failed (then only diagnostics count)."""
+    """The plan of one table. ``view`` is what was looked at, None where that failed (then only diagnostics count).
+
+    ``rewrite`` are the segments whose rows the new view converts until the next compaction rewrites them.
+    """
 
     target: TableTarget
     verdict: Verdict
@@ -44,8 +49,7 @@ class TablePlan:
     steps: tuple[Step, ...] = ()
     current_version: int | None = None
     desired_version: int | None = None
-    files: int = 0
-    bytes: int = 0
+    rewrite: tuple[Segment, ...] = ()
     seen: str = ""
     properties: TableProperties | None = None
     view: TableView | None = None
@@ -74,6 +78,21 @@ class TablePlan:
             "steps": [step.to_json() for step in self.steps],
             "cost": {"files": self.files, "bytes": self.bytes},
         }
+
+    @property
+    def files(self) -> int:
+        """Files of the table that the changes make the next compaction rewrite."""
+        return sum(len(segment.files) for segment in self.rewrite)
+
+    @property
+    def bytes(self) -> int:
+        """Their size."""
+        return sum(segment.bytes for segment in self.rewrite)
+
+    @property
+    def landed(self) -> int:
+        """Landed files that are not in the table yet."""
+        return len(self.view.pending) if self.view else 0
 
     @property
     def fingerprint(self) -> str:
@@ -139,6 +158,7 @@ def with_landed(workspace: Workspace, plan: TablePlan) -> TablePlan:
 
 def lay_out_steps(workspace: Workspace, found: TableView) -> TablePlan:
     """Turn a decision into steps."""
+    found = with_values_checked(workspace, found)
     decision, target = found.decision, found.decision.target
     properties = _next_properties(found)
     steps: tuple[Step, ...] = ()
@@ -165,12 +185,18 @@ def lay_out_steps(workspace: Workspace, found: TableView) -> TablePlan:
         steps=steps,
         current_version=decision.properties.version if decision.properties else None,
         desired_version=_desired_version(found),
-        files=len(found.pending),
-        bytes=sum(f.bytes for f in found.pending),
+        rewrite=_rewrite(found),
         seen=_seen(found),
         properties=properties,
         view=found,
     )
+
+
+def _rewrite(found: TableView) -> tuple[Segment, ...]:
+    shape, current = found.decision.effective, found.decision.current
+    if shape is None or current is None or found.manifest is None or shape.version == current.version:
+        return ()
+    return to_rewrite(shape, found.manifest)
 
 
 def _desired_version(found: TableView) -> int | None:

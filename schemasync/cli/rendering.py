@@ -43,7 +43,7 @@ def plan_text(plan: Plan) -> Iterator[Line]:
         yield ""
     pending = sum(table.pending for table in plan.tables)
     held = sum(table.verdict is Verdict.HOLD for table in plan.tables)
-    admitting = sum(1 for table in plan.tables if table.files)
+    admitting = sum(1 for table in plan.tables if table.landed)
     yield f"{_many(len(plan.tables), 'table')}: {pending} to change, {held} held, {admitting} with landed files"
 
 
@@ -54,6 +54,8 @@ def _table_plan(table: TablePlan) -> Iterator[Line]:
     ) + Text(table.target.subject, "dim")
     yield from _changes(table.changes)
     yield from _diagnostics(table.diagnostics)
+    if table.rewrite:
+        yield f"  the next compaction rewrites {_many(table.files, 'file')} ({_size(table.bytes)}) for it"
     if not table.steps and table.verdict is Verdict.NONE:
         yield "  nothing to do"
     for number, step in enumerate(table.steps, start=1):

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from schemasync.core.encoding import Leaf, ListOf, MapOf, Record
+from schemasync.core.encoding import Leaf, ListOf, MapOf, Record, lives, without_lives
 from schemasync.core.manifest import DataFile
 from schemasync.core.projection import Projection
 from schemasync.core.schema import Column, OrderingField, SubjectVersion
@@ -139,7 +139,7 @@ def match_writer(
 
 def _one_of(alike: Sequence[SubjectVersion]) -> SubjectVersion | NoWriter:
     """Return the newest of versions that read alike, unless a name stands for different columns in them."""
-    if len({tuple(c.life for c in v.columns) for v in alike}) > 1:
+    if len({tuple((c.life, lives(c.encoding)) for c in v.columns) for v in alike}) > 1:
         numbers = ", ".join(str(v.version) for v in alike)
         return NoWriter(reason=f"it fits versions {numbers}, between which a column was dropped and added again")
     return alike[-1]
@@ -150,7 +150,10 @@ def _reads_alike(one: SubjectVersion, other: SubjectVersion) -> bool:
 
 
 def _bare(columns: Iterable[Column]) -> tuple[Column, ...]:
-    return tuple(replace(c, doc="", aliases=(), since=1, origin="", default=None) for c in columns)
+    return tuple(
+        replace(c, encoding=without_lives(c.encoding), doc="", aliases=(), since=1, origin="", default=None)
+        for c in columns
+    )
 
 
 def _means_alike(one: SubjectVersion, other: SubjectVersion) -> bool:

@@ -274,7 +274,7 @@ class _Walk:
 
 
 def _members(columns: tuple[Column, ...]) -> tuple[Member, ...]:
-    return tuple(Member(name=c.name, encoding=c.encoding, nullable=c.nullable) for c in columns)
+    return tuple(Member(name=c.name, encoding=c.encoding, nullable=c.nullable, aliases=c.aliases) for c in columns)
 
 
 def _are_symbols(symbols: Any) -> bool:

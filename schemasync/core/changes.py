@@ -86,6 +86,17 @@ class DropField:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RenameField:
+    """A member inside of a struct under another name; ``path`` leads to the new one, ``old`` is what it was called."""
+
+    life: Life
+    path: str
+    old: str
+    current: Encoding
+    desired: Encoding
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeDetail:
     """What neither types nor values show: enum symbols, nested nullability or order, a type's name."""
 
@@ -159,6 +170,6 @@ class ChangeEnvelope:
     desired: Envelope
 
 
-EncodingChange = WidenColumn | RetypeColumn | ChangeSemanticType | AddField | DropField | ChangeDetail
+EncodingChange = WidenColumn | RetypeColumn | ChangeSemanticType | AddField | DropField | RenameField | ChangeDetail
 ColumnChange = EncodingChange | RenameColumn | ChangeNullability | ChangeDefault | ChangeDoc | ChangeAliases
 Change = AddColumn | DropColumn | ColumnChange | ReorderColumns | ChangeKey | ChangeEnvelope

@@ -99,8 +99,6 @@ UNSUPPORTED: tuple[Unsupported, ...] = (
     ),
     Unsupported(model="Notice", field="slack", instead="Use webhook or command."),
     Unsupported(model="Policies", field="key", values=("rebuild",), instead="Use hold."),
-    Unsupported(model="Policies", field="retype", values=("variant",), instead="Use migrate or hold."),
-    Unsupported(model="Policies", field="semantic", values=("migrate",), instead="Use hold."),
     Unsupported(model="TableEntry", field="partition_by", instead="Leave it out: the table has no user partitions."),
     Unsupported(model="TableEntry", field="toast", values=("carry", "null"), instead="Use placeholder."),
 )

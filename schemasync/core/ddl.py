@@ -21,6 +21,7 @@ from schemasync.core.layout import (
     meta_columns,
 )
 from schemasync.core.mapping import TableTarget
+from schemasync.core.migration import Question
 from schemasync.core.names import Dialect, comment_text, quote_identifier, quote_string
 from schemasync.core.plan import Shape
 from schemasync.core.ports import HiveColumn
@@ -182,6 +183,31 @@ def view_body(target: TableTarget, shape: Shape, segment_versions: frozenset[int
         "op": f"t.{quote_identifier(OP, dialect)}",
     }
     return Statement(template="view_body", values=values)
+
+
+def count_misfits(target: TableTarget, questions: Sequence[Question]) -> Statement:
+    """Count the values that do not fit, one number per question; Spark's SQL only."""
+    values = {
+        "table": qualified(target.database, target.table, Dialect.SPARK),
+        "predicates": [_of_versions(question) for question in questions],
+    }
+    return Statement(template="count_misfits", values=values)
+
+
+def show_misfits(target: TableTarget, question: Question, most: int) -> Statement:
+    """Select some of the values that do not fit, as text; Spark's SQL only."""
+    values = {
+        "table": qualified(target.database, target.table, Dialect.SPARK),
+        "predicate": _of_versions(question),
+        "value": question.value,
+        "most": most,
+    }
+    return Statement(template="show_misfits", values=values)
+
+
+def _of_versions(question: Question) -> str:
+    version = quote_identifier(SCHEMA_VERSION, Dialect.SPARK)
+    return f"t.{version} IN ({', '.join(map(str, question.versions))}) AND {question.predicate}"
 
 
 _METADATA = (("__op", OP), ("__ts_ms", TS_MS), ("__segment", SEGMENT))

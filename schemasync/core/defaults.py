@@ -162,19 +162,6 @@ def _scaled(unscaled: int, scale: int) -> Number:
         return Number(unscaled).scaleb(-scale)
 
 
-def fit(value: Value, type_: Type) -> Value:
-    """Return a decoded value with exactly the members that a later type has; those that came later are None."""
-    match type_, value:
-        case Struct(fields=fields), dict():
-            return {f.name: fit(value.get(f.name), f.type) for f in fields}
-        case Array(element=element), list():
-            return [fit(item, element) for item in value]
-        case Map(value=inner), dict():
-            return {key: fit(item, inner) for key, item in value.items()}
-        case _:
-            return value
-
-
 def literal_sql(value: Value, type_: Type, dialect: Dialect) -> str:
     """Write a decoded value, fitted to the type, as a SQL literal of exactly that type.
 

@@ -19,6 +19,7 @@ from schemasync.core.changes import (
     DropColumn,
     DropField,
     RenameColumn,
+    RenameField,
     ReorderColumns,
     RetypeColumn,
     WidenColumn,
@@ -38,6 +39,7 @@ KINDS: dict[type[Change], str] = {
     ChangeSemanticType: "change_semantic_type",
     AddField: "add_field",
     DropField: "drop_field",
+    RenameField: "rename_field",
     ChangeDetail: "change_detail",
     ChangeNullability: "change_nullability",
     ChangeDefault: "change_default",
@@ -64,6 +66,8 @@ def _sides(change: Change) -> tuple[str | None, Any, Any]:
             return change.column.name, _column(change.column), None
         case RenameColumn():
             return change.desired, change.current, change.desired
+        case RenameField():
+            return change.path, change.old, change.path.rpartition(".")[2]
         case AddField() | DropField():
             return change.path, _type(change.current), _type(change.desired)
         case WidenColumn() | RetypeColumn() | ChangeDetail():

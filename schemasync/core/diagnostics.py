@@ -80,17 +80,37 @@ _ALL: Final = (
     Code(code="SS111", severity=Severity.INFO, meaning="A nested field was added; older rows read NULL there.", fix=""),
     Code(code="SS112", severity=Severity.INFO, meaning="A nested field was dropped.", fix=""),
     Code(
+        code="SS113",
+        severity=Severity.WARNING,
+        meaning="A column was retyped and is migrated: the values that the table has were looked at, all of them fit. "
+        "The view converts older rows; the next compaction rewrites them.",
+        fix="Set policies.retype to hold to be asked first, or to variant to keep the old column beside the new one.",
+    ),
+    Code(
+        code="SS114",
+        severity=Severity.WARNING,
+        meaning="A column was retyped; policies.retype: variant keeps its old values in a column of their own.",
+        fix="",
+    ),
+    Code(
+        code="SS115",
+        severity=Severity.WARNING,
+        meaning="A column's values are written in another way; those from before are kept as they are shown.",
+        fix="",
+    ),
+    Code(
         code="SS120",
         severity=Severity.ERROR,
-        meaning="A column got a type that may not hold every old value.",
-        fix=_HOLD + "this version cannot migrate a retyped column yet: change the type back at the source, or drop "
-        "the column and add it under the new type, which begins a new life.",
+        meaning="A column got a type that its values cannot be converted to.",
+        fix=_HOLD + "change the type back at the source, or set policies.retype to variant: the old column then stays "
+        "visible beside the new one.",
     ),
     Code(
         code="SS121",
         severity=Severity.ERROR,
         meaning="A column kept its type but its values mean something else (another connect.name or logical type).",
-        fix=_HOLD + "set the source's precision or type mode back.",
+        fix=_HOLD + "set the source's precision or type mode back; or, where the values are dates, times or texts, "
+        "set policies.semantic to migrate.",
     ),
     Code(
         code="SS122",
@@ -109,6 +129,13 @@ _ALL: Final = (
         severity=Severity.ERROR,
         meaning="A policy in the configuration says hold for this kind of change.",
         fix=_HOLD + "change the policy to let it through.",
+    ),
+    Code(
+        code="SS125",
+        severity=Severity.ERROR,
+        meaning="Values of a retyped column do not fit its new type.",
+        fix=_HOLD + "correct them at the source and let the events arrive, or change the type back. Rows that a newer "
+        "event has replaced count until they are folded and the reader grace is over.",
     ),
     Code(
         code="SS201",

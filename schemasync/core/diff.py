@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Literal, assert_never
+from typing import Literal, NamedTuple, assert_never
 
 from schemasync.core.changes import (
     AddColumn,
@@ -27,6 +27,7 @@ from schemasync.core.changes import (
     DropField,
     EncodingChange,
     RenameColumn,
+    RenameField,
     ReorderColumns,
     RetypeColumn,
     WidenColumn,
@@ -37,8 +38,16 @@ from schemasync.core.schema import Column, Life, TableSchema
 from schemasync.core.types import Primitive
 from schemasync.core.written import avro_type
 
-_Fact = Literal["add", "drop", "widen", "retype", "semantic"]
+_Fact = Literal["add", "drop", "rename", "widen", "retype", "semantic"]
 """What can be said of one place inside a column."""
+
+
+class _Found(NamedTuple):
+    """One fact, where inside the column it is, and what a renamed member was called."""
+
+    fact: _Fact
+    path: str
+    old: str = ""
 
 
 def diff(current: TableSchema, desired: TableSchema) -> tuple[Change, ...]:
@@ -79,8 +88,8 @@ def _encoding_changes(life: Life, name: str, current: Encoding, desired: Encodin
         return
     sides = {"current": current, "desired": desired}
     found = tuple(dict.fromkeys(_facts(name, current, desired)))
-    for kind, path in found:
-        match kind:
+    for fact, path, old in found:
+        match fact:
             case "add":
                 yield AddField(life=life, path=path, **sides)
             case "drop":
@@ -91,52 +100,57 @@ def _encoding_changes(life: Life, name: str, current: Encoding, desired: Encodin
                 yield RetypeColumn(life=life, name=path, **sides)
             case "semantic":
                 yield ChangeSemanticType(life=life, name=path, **sides)
+            case "rename":
+                yield RenameField(life=life, path=path, old=old, **sides)
             case _:  # pragma: no cover
-                assert_never(kind)
+                assert_never(fact)
     if not found:
         yield ChangeDetail(life=life, name=name, **sides)
 
 
-def _facts(path: str, current: Encoding, desired: Encoding) -> Iterator[tuple[_Fact, str]]:
-    """Yield (fact, path) pairs by walking both encodings side by side."""
+def _facts(path: str, current: Encoding, desired: Encoding) -> Iterator[_Found]:
+    """Yield facts by walking both encodings side by side."""
     match current, desired:
-        case Record(), Record() if current.union == desired.union and not current.union:
+        case Record(), Record() if current.union == desired.union:
             yield from _member_facts(path, current, desired)
         case ListOf(), ListOf():
             yield from _facts(f"{path}.element", current.element, desired.element)
         case MapOf(), MapOf() if current.entries == desired.entries:
             # Keys that lose a member may become equal, and one entry would push out the other.
             keys = _facts(f"{path}.key", current.key, desired.key)
-            yield from (("retype" if kind == "drop" else kind, place) for kind, place in keys)
+            yield from (found._replace(fact="retype") if found.fact == "drop" else found for found in keys)
             yield from _facts(f"{path}.value", current.value, desired.value)
         case Leaf(), Leaf():
             yield from _leaf_facts(path, current, desired)
-        case _ if current != desired:
-            # Branches of a union are told apart by position only, so any change there can swap meanings.
-            yield "retype", path
+        case _:
+            yield _Found("retype", path)
 
 
-def _member_facts(path: str, current: Record, desired: Record) -> Iterator[tuple[_Fact, str]]:
-    before = {m.name: m for m in current.members}
-    after = {m.name: m for m in desired.members}
-    yield from (("drop", f"{path}.{name}") for name in before if name not in after)
-    for name, member in after.items():
-        if name in before:
-            yield from _facts(f"{path}.{name}", before[name].encoding, member.encoding)
-        else:
-            yield "add", f"{path}.{name}"
+def _member_facts(path: str, current: Record, desired: Record) -> Iterator[_Found]:
+    before = {m.life: m for m in current.members}
+    after = {m.life for m in desired.members}
+    gone: _Fact = "retype" if desired.union else "drop"  # a dropped branch may be the one that holds the value
+    yield from (_Found(gone, f"{path}.{m.name}") for m in current.members if m.life not in after)
+    for member in desired.members:
+        place, old = f"{path}.{member.name}", before.get(member.life)
+        if old is None:
+            yield _Found("add", place)
+            continue
+        if old.name != member.name and not desired.union:
+            yield _Found("rename", place, old.name)
+        yield from _facts(place, old.encoding, member.encoding)
 
 
-def _leaf_facts(path: str, current: Leaf, desired: Leaf) -> Iterator[tuple[_Fact, str]]:
+def _leaf_facts(path: str, current: Leaf, desired: Leaf) -> Iterator[_Found]:
     meaning_kept = _same_meaning(current, desired)
     if meaning_kept and current.type == desired.type:
         return
     if meaning_kept and widens(current.type, desired.type):
-        yield "widen", path
+        yield _Found("widen", path)
     elif not meaning_kept and (current.type == desired.type or avro_type(current) == avro_type(desired)):
-        yield "semantic", path
+        yield _Found("semantic", path)
     else:
-        yield "retype", path
+        yield _Found("retype", path)
 
 
 def _same_meaning(current: Leaf, desired: Leaf) -> bool:
@@ -206,7 +220,10 @@ def _changed(column: Column, change: ColumnChange) -> Column:
             return replace(column, doc=change.desired)
         case ChangeAliases():
             return replace(column, aliases=change.desired)
-        case WidenColumn() | RetypeColumn() | ChangeSemanticType() | AddField() | DropField() | ChangeDetail():
+        case _:
             return replace(column, encoding=change.desired)
-        case _:  # pragma: no cover
-            assert_never(change)
+
+
+def retypes(current: Encoding, desired: Encoding) -> bool:
+    """Tell whether a column's values may not all fit their new type: such a change begins a life under `variant`."""
+    return any(found.fact == "retype" for found in _facts("", current, desired))

@@ -7,7 +7,7 @@ The files are converted once, when they are admitted; tables and views only ever
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import assert_never
 
@@ -71,11 +71,23 @@ class MapOf:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
-    """One field of a record, or one branch of a union."""
+    """One field of a record, or one branch of a union.
+
+    ``origin`` and ``since`` are its identity inside of the record, as a column's are in the row; they are known once
+    the whole history is (`schemasync.core.history`).
+    """
 
     name: str
     encoding: Encoding
     nullable: bool = True
+    aliases: tuple[str, ...] = ()
+    since: int = 1
+    origin: str = ""
+
+    @property
+    def life(self) -> tuple[str, int]:
+        """The name that the member's present life began with (lower case), and in which version."""
+        return (self.origin or self.name).lower(), self.since
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,5 +117,36 @@ def shown_type(encoding: Encoding) -> Type:
             return Map(key=shown_type(key), value=shown_type(value))
         case Record(members=members):
             return Struct(fields=tuple(StructField(name=m.name, type=shown_type(m.encoding)) for m in members))
+        case _:  # pragma: no cover
+            assert_never(encoding)
+
+
+def without_lives(encoding: Encoding) -> Encoding:
+    """Return an encoding as one version alone says it: members without identity and aliases."""
+    match encoding:
+        case Leaf():
+            return encoding
+        case ListOf(element=element):
+            return ListOf(element=without_lives(element))
+        case MapOf():
+            return replace(encoding, key=without_lives(encoding.key), value=without_lives(encoding.value))
+        case Record(members=members):
+            bare = (Member(name=m.name, encoding=without_lives(m.encoding), nullable=m.nullable) for m in members)
+            return replace(encoding, members=tuple(bare))
+        case _:  # pragma: no cover
+            assert_never(encoding)
+
+
+def lives(encoding: Encoding) -> tuple[object, ...]:
+    """Return the identities of all members inside of an encoding, in order."""
+    match encoding:
+        case Leaf():
+            return ()
+        case ListOf(element=element):
+            return lives(element)
+        case MapOf(key=key, value=value):
+            return lives(key), lives(value)
+        case Record(members=members):
+            return tuple((m.life, lives(m.encoding)) for m in members)
         case _:  # pragma: no cover
             assert_never(encoding)

@@ -2,15 +2,16 @@
 
 A column's identity cannot be told from two versions: a name that is dropped and added again is a new column, one
 that is renamed is not. So lives are computed by walking every version, oldest first, and the result is what diff,
-projection and layout are asked about.
+projection and layout are asked about. Members of structs have lives of their own, in the same way.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol, TypeVar
 
-from schemasync.core.encoding import Encoding, ListOf, MapOf, Member, Record
+from schemasync.core.encoding import Encoding, Leaf, ListOf, MapOf, Member, Record
 from schemasync.core.schema import Column, Life, SubjectVersion
 
 
@@ -42,68 +43,133 @@ class History:
         """Return the column as the version that added it declared it: the source of the frozen default."""
         return self.column(life, life.since)
 
+    def replaced(self, column: Column) -> Column | None:
+        """Return the column of the same name whose place a life took at once, as its last version had it.
+
+        None where the name was free in the version before: then it is a column that was added, maybe again.
+        """
+        before = [v for v in self.versions if v.version < column.since]
+        name = (column.origin or column.name).lower()
+        return next((c for c in before[-1].columns if c.name.lower() == name), None) if before else None
+
+
+Splits = Callable[[Encoding, Encoding], bool]
+"""Says of a column's earlier and later encoding whether the later one begins a new life."""
+
 
 def read_history(
-    versions: Iterable[SubjectVersion], *, renames: Mapping[str, str] | None = None, aliases: bool = True
+    versions: Iterable[SubjectVersion],
+    *,
+    renames: Mapping[str, str] | None = None,
+    aliases: bool = True,
+    splits: Splits = lambda _, __: False,
 ) -> History:
-    """Compute the lives of all columns.
+    """Compute the lives of all columns, and of the members of structs in them.
 
-    A column continues the life of the previous version's column of the same name (case aside); of the one that
-    ``renames`` (new: old, case aside) names; of the one that an Avro alias names, unless ``aliases`` is off. The old
-    name must be gone in the version that brings the new one.
+    A column continues the life of the previous version's column of the same name (case aside), unless ``splits`` says
+    that its encoding begins a new one; of the one that ``renames`` (new: old, case aside) names; of the one that an
+    Avro alias names, unless ``aliases`` is off. The old name must be gone in the version that brings the new one.
+    Members are named by path: ``address.zip``, in lists and maps ``lines.element.price``, ``tags.value.text``.
     """
-    said = {new.lower(): (old,) for new, old in (renames or {}).items()}
+    family = _Family(said={new.lower(): old.lower() for new, old in (renames or {}).items()}, aliases=aliases)
     walked: list[SubjectVersion] = []
     previous: Sequence[Column] = ()
     for version in sorted(versions, key=lambda v: v.version):
-        old_names = {c.name: (*said.get(c.name.lower(), ()), *(c.aliases if aliases else ())) for c in version.columns}
-        previous = _live(version, previous, old_names)
-        walked.append(replace(version, columns=previous))
+        previous = _live(version, previous, family, splits)
+        walked.append(replace(version, columns=tuple(previous)))
     return History(versions=tuple(walked))
 
 
-def _live(
-    version: SubjectVersion, previous: Sequence[Column], old_names: Mapping[str, Sequence[str]]
-) -> tuple[Column, ...]:
-    """Return the version's columns with their lives; of two that claim one ancestor the first has it."""
-    here = {c.name.lower() for c in version.columns}
-    before = {c.name.lower(): c for c in previous}
-    columns: list[Column] = []
-    for column in version.columns:
-        gone = (name.lower() for name in old_names[column.name] if name.lower() not in here)
-        found = next((name for name in (column.name.lower(), *gone) if name in before), None)
-        if found is None:
-            columns.append(replace(column, since=version.version, origin=column.name))
-        else:
-            ancestor = before.pop(found)
-            columns.append(replace(column, since=ancestor.since, origin=ancestor.origin))
-    return tuple(columns)
+class _Named(Protocol):
+    @property
+    def name(self) -> str: ...
+    @property
+    def aliases(self) -> tuple[str, ...]: ...
 
 
-def surviving(first: Encoding, later: Iterable[Encoding]) -> Encoding:
-    """Return ``first`` without the nested members that any of the later encodings lacks.
-
-    What a struct's member held does not come back through a drop and a re-add, the same as for columns.
-    """
-    kept = first
-    for encoding in later:
-        kept = _common(kept, encoding)
-    return kept
+_N = TypeVar("_N", bound=_Named)
 
 
-def _common(kept: Encoding, other: Encoding) -> Encoding:
-    match kept, other:
-        case Record(), Record():
-            there = {m.name: m.encoding for m in other.members}
-            members = tuple(
-                Member(name=m.name, encoding=_common(m.encoding, there[m.name]), nullable=m.nullable)
-                for m in kept.members
-                if m.name in there
-            )
-            return replace(kept, members=members)
-        case ListOf(), ListOf():
-            return replace(kept, element=_common(kept.element, other.element))
-        case MapOf(), MapOf():
-            return replace(kept, value=_common(kept.value, other.value))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Family:
+    """Who descends from whom: what the configuration says, and whether Avro aliases count."""
+
+    said: Mapping[str, str]
+    aliases: bool
+
+    def ancestors(self, before: Iterable[_N], after: Sequence[_N], path: str) -> list[_N | None]:
+        """Return for each of ``after`` the one of ``before`` whose life it continues; the first claim counts."""
+        free = {one.name.lower(): one for one in before}
+        here = {one.name.lower() for one in after}
+        found: list[_N | None] = []
+        for one in after:
+            gone = [name for name in self._old_names(one, path) if name not in here]
+            found.append(next((free.pop(name) for name in (one.name.lower(), *gone) if name in free), None))
+        return found
+
+    def _old_names(self, one: _Named, path: str) -> list[str]:
+        said = self.said.get(f"{path}{one.name}".lower())
+        names = [said.rpartition(".")[2]] if said else []
+        return names + [alias.lower() for alias in one.aliases if self.aliases]
+
+    def inherit(self, before: Encoding | None, after: Encoding, version: int, path: str) -> Encoding:
+        """Return ``after`` with the lives of its members; ``before`` is None where its own life begins."""
+        match before, after:
+            case _, ListOf(element=element):
+                old = before.element if isinstance(before, ListOf) else None
+                return ListOf(element=self.inherit(old, element, version, f"{path}element."))
+            case _, MapOf(key=key, value=value):
+                olds = (before.key, before.value) if isinstance(before, MapOf) else (None, None)
+                keys = self.inherit(olds[0], key, version, f"{path}key.")
+                return replace(after, key=keys, value=self.inherit(olds[1], value, version, f"{path}value."))
+            case _, Record(members=members):
+                same = before if isinstance(before, Record) and before.union == after.union else None
+                return replace(after, members=self._members(same, members, version, path))
+            case _:
+                return after
+
+    def _members(self, before: Record | None, members: Sequence[Member], version: int, path: str) -> tuple[Member, ...]:
+        old = before.members if before else ()
+        union = before is not None and before.union
+        ancestors = _same_branches(old, members) if union else self.ancestors(old, members, path)
+        return tuple(self._member(a, m, version, path) for a, m in zip(ancestors, members, strict=True))
+
+    def _member(self, ancestor: Member | None, member: Member, version: int, path: str) -> Member:
+        since, origin = (ancestor.since, ancestor.origin) if ancestor else (version, member.name)
+        old = ancestor.encoding if ancestor else None
+        encoding = self.inherit(old, member.encoding, version, f"{path}{member.name}.")
+        return replace(member, encoding=encoding, since=since, origin=origin)
+
+
+def _same_branches(before: Sequence[Member], after: Sequence[Member]) -> list[Member | None]:
+    """Match the branches of a union by what they are: parquet-avro names them by position, which may change."""
+    free = dict(zip(_branches(before), before, strict=True))
+    return [free.get(branch) for branch in _branches(after)]
+
+
+def _branches(members: Sequence[Member]) -> list[tuple[object, int]]:
+    """Return what tells each branch from the others: its type, and its number among those that look like it."""
+    kinds = [_branch(m.encoding) for m in members]
+    return [(kind, kinds[:place].count(kind)) for place, kind in enumerate(kinds)]
+
+
+def _branch(encoding: Encoding) -> object:
+    match encoding:
+        case Leaf():
+            return encoding.type, encoding.meaning, encoding.name
+        case Record(name=name):
+            return name
         case _:
-            return kept
+            return type(encoding)
+
+
+def _live(version: SubjectVersion, previous: Sequence[Column], family: _Family, splits: Splits) -> tuple[Column, ...]:
+    """Return the version's columns with their lives."""
+    columns: list[Column] = []
+    for found, column in zip(family.ancestors(previous, version.columns, ""), version.columns, strict=True):
+        ancestor = None if found is not None and splits(found.encoding, column.encoding) else found
+        since, origin = (ancestor.since, ancestor.origin) if ancestor else (version.version, column.name)
+        old = ancestor.encoding if ancestor else None
+        encoding = family.inherit(old, column.encoding, version.version, f"{column.name}.")
+        columns.append(replace(column, encoding=encoding, since=since, origin=origin))
+    return tuple(columns)

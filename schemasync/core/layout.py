@@ -14,6 +14,7 @@ from typing import Final
 
 from schemasync.core.history import History
 from schemasync.core.names import RESERVED_COLUMNS
+from schemasync.core.reshape import Keep, reshape
 from schemasync.core.schema import Column, Envelope, Life
 from schemasync.core.types import Primitive, Type
 
@@ -72,10 +73,16 @@ def lay_out(history: History, *, baseline: int, version: int) -> Layout:
     for step in history.between(baseline, version):
         for column in step.columns:
             last = next((c for c in reversed(columns) if c.life == column.life), None)
-            if last is None or last.type != column.type:
+            if last is None or not _goes_on(history, last, column):
                 name = _free_name(column.name.lower(), columns)
                 columns.append(PhysicalColumn(name=name, type=column.type, life=column.life, since=step.version))
     return Layout(baseline=baseline, version=version, columns=tuple(columns))
+
+
+def _goes_on(history: History, phase: PhysicalColumn, column: Column) -> bool:
+    """Tell whether a column's values can stand where those of its present phase do: same type, same members."""
+    before = history.column(column.life, phase.since)
+    return before is not None and isinstance(reshape(before.encoding, column.encoding), Keep)
 
 
 def _free_name(name: str, columns: list[PhysicalColumn]) -> str:
@@ -89,6 +96,11 @@ def _candidates(name: str) -> Iterator[str]:
     while True:
         yield f"{name}__{number}"
         number += 1
+
+
+def variant_names(name: str, last: int) -> Iterator[str]:
+    """Yield the names, best first, of a column that another took the place of after version ``last``."""
+    return _candidates(f"{name}__v{last}")
 
 
 def meta_columns(envelope: Envelope) -> tuple[MetaColumn, ...]:

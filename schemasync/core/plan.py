@@ -8,22 +8,25 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from schemasync.core.changes import AddColumn, Change
 from schemasync.core.diagnostics import Diagnostic, diagnose
-from schemasync.core.diff import diff
+from schemasync.core.diff import diff, retypes
 from schemasync.core.encoding import Encoding, Leaf, Record
-from schemasync.core.history import History, surviving
-from schemasync.core.layout import Layout, lay_out
+from schemasync.core.history import History, read_history
+from schemasync.core.layout import Layout, lay_out, variant_names
 from schemasync.core.mapping import TableTarget
+from schemasync.core.names import Dialect
 from schemasync.core.policy import Judgement, Verdict, judge
 from schemasync.core.ports import HiveTable
 from schemasync.core.properties import TableProperties, is_ours, read_properties, with_ordering
+from schemasync.core.reshape import Beyond, Convert, Reshape, reshape
 from schemasync.core.schema import Column, Envelope, EnvelopeKind, Life, OrderingField, SubjectVersion, TableSchema
-from schemasync.core.types import Array, Map, Struct
+from schemasync.core.type_strings import print_type
+from schemasync.core.types import Array, Map, Primitive, Struct
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,9 +171,9 @@ def _decide_evolution(inspected: Inspected, history: History, properties: TableP
     if not target.sequence_by and _carries(desired.version, properties):
         # A connector that starts to send finer times does not change how this table is ordered.
         desired = replace(desired, envelope=with_ordering(desired.envelope, properties))
-    changes = diff(_surviving(history, current, desired), desired.schema)
+    changes = diff(current.schema, desired.schema)
     judgement = judge(changes, target.policies, readded=_earlier_names(history, properties.version))
-    reborn = tuple(_reborn_keys(current, desired))
+    reborn = (*_reborn_keys(current, desired), *_merged_keys(current, desired))
     fatal = bool(reborn) or any(p.code in _FATAL for p in problems)
     return Decision(
         target=target,
@@ -196,14 +199,18 @@ def _reborn_keys(current: Shape, desired: Shape) -> Iterator[Diagnostic]:
             )
 
 
-def _surviving(history: History, current: Shape, desired: Shape) -> TableSchema:
-    """Return the current schema without nested members that a version in between lacks: they may have come back."""
-    passed = history.between(current.version.version + 1, desired.version.version - 1)
-    columns = []
-    for column in current.columns:
-        later = (history.column(column.life, version.version) for version in passed)
-        columns.append(replace(column, encoding=surviving(column.encoding, [c.encoding for c in later if c])))
-    return replace(current.schema, columns=tuple(columns))
+def _merged_keys(current: Shape, desired: Shape) -> Iterator[Diagnostic]:
+    """Find key columns that were retyped from text: '7' and '07' are two rows before and one after."""
+    before = {c.life: c for c in current.columns}
+    for column in desired.columns:
+        old = before.get(column.life)
+        if old is not None and column.name in desired.keys and not _one_to_one(reshape(old.encoding, column.encoding)):
+            type_ = print_type(column.type, Dialect.SPARK)
+            yield diagnose("SS120", f"key column {column.name} was a text: two texts can become one {type_}")
+
+
+def _one_to_one(shape: Reshape | Beyond) -> bool:
+    return not (isinstance(shape, Convert) and shape.stored is Primitive.STRING)
 
 
 def _broken_past(history: History, known: SubjectVersion | None, properties: TableProperties) -> str:
@@ -251,9 +258,9 @@ def shape_of(
 ) -> tuple[Shape, tuple[Diagnostic, ...]]:
     """Work out the table under one version of its history, and what is wrong or remarkable about its key."""
     layout = lay_out(history, baseline=baseline, version=version.version)
-    columns = version.columns
+    columns = tuple(_with_variants(target, history, layout, version))
     if target.policies.drop == "keep":
-        columns = (*columns, *_kept(history, layout, version))
+        columns = (*columns, *_kept(history, layout, columns))
     keys, problems = _keys(target, version, key)
     shape = Shape(
         history=history,
@@ -267,10 +274,41 @@ def shape_of(
     return shape, problems
 
 
-def _kept(history: History, layout: Layout, newest: SubjectVersion) -> tuple[Column, ...]:
+def history_of(target: TableTarget, versions: Iterable[SubjectVersion]) -> History:
+    """Return the versions of a table's subject with the lives that its configuration gives their columns."""
+    policies = target.policies
+    return read_history(
+        versions,
+        renames=dict(target.renames),
+        aliases=policies.rename == "alias",
+        splits=retypes if policies.retype == "variant" else lambda _, __: False,
+    )
+
+
+def _with_variants(target: TableTarget, history: History, layout: Layout, version: SubjectVersion) -> Iterator[Column]:
+    """Yield each column, and behind it those whose place it took, as they last stood (``policies.retype: variant``)."""
+    taken = {c.name.lower() for c in version.columns}
+    for column in version.columns:
+        yield column
+        replaced = _replaced(history, layout, column) if target.policies.retype == "variant" else ()
+        for old, last in replaced:
+            name = next(n for n in variant_names(old.name, last) if n.lower() not in taken)
+            taken.add(name.lower())
+            yield replace(old, name=name, nullable=True)
+
+
+def _replaced(history: History, layout: Layout, column: Column) -> Iterator[tuple[Column, int]]:
+    """Yield the columns that one took the place of, newest first, each with the last version that had it."""
+    old = history.replaced(column)
+    if old is not None and layout.phase(old.life, column.since - 1) is not None:
+        yield old, max(v.version for v in history.versions if v.version < column.since)
+        yield from _replaced(history, layout, old)
+
+
+def _kept(history: History, layout: Layout, shown: Sequence[Column]) -> tuple[Column, ...]:
     """Return the dropped columns that ``policies.drop: keep`` goes on showing, as they last stood."""
-    live = {c.life for c in newest.columns}
-    names = {c.name.lower() for c in newest.columns}
+    live = {c.life for c in shown}
+    names = {c.name.lower() for c in shown}
     kept: dict[Life, Column] = {}
     for version in history.between(layout.baseline, layout.version):
         kept |= {c.life: replace(c, nullable=True) for c in version.columns if c.life not in live}

@@ -6,8 +6,8 @@ schema.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import assert_never
 
@@ -26,15 +26,19 @@ from schemasync.core.changes import (
     DropColumn,
     DropField,
     RenameColumn,
+    RenameField,
     ReorderColumns,
     RetypeColumn,
     WidenColumn,
 )
 from schemasync.core.config import Policies
 from schemasync.core.diagnostics import Diagnostic, diagnose
-from schemasync.core.encoding import Encoding, Leaf, shown_type
+from schemasync.core.encoding import Encoding, Leaf, ListOf, MapOf, Meaning, Record, shown_type
 from schemasync.core.names import Dialect
+from schemasync.core.reshape import Beyond, reshape
+from schemasync.core.schema import Column, Life
 from schemasync.core.type_strings import print_type
+from schemasync.core.types import Primitive
 
 
 class Verdict(Enum):
@@ -67,10 +71,34 @@ def judge(changes: tuple[Change, ...], policies: Policies, *, readded: frozenset
 
     ``readded`` names the added columns that an earlier life had (lower case).
     """
-    judged = tuple(_judge_one(change, policies, readded) for change in changes)
+    variants = _variants(changes) if policies.retype == "variant" else {}
+    others = (c for c in changes if not _tells_of(c, variants))
+    judged = [_judge_one(change, policies, readded) for change in others]
+    judged += [_evolve("SS114", _beside(column, old)) for column, old in variants.values()]
     diagnostics = [d for j in judged for d in j.diagnostics]
     diagnostics += _possible_renames(changes)
     return Judgement(verdict=worst(j.verdict for j in judged), diagnostics=tuple(diagnostics))
+
+
+def _variants(changes: tuple[Change, ...]) -> dict[Life, tuple[Column, str]]:
+    """Return by old life the columns that took the place of another, and the name that this one has now."""
+    added = {c.column.name.lower(): c.column for c in changes if isinstance(c, AddColumn)}
+    moved = (c for c in changes if isinstance(c, RenameColumn))
+    return {c.life: (added[c.current.lower()], c.desired) for c in moved if c.current.lower() in added}
+
+
+def _tells_of(change: Change, variants: Mapping[Life, tuple[Column, str]]) -> bool:
+    match change:
+        case AddColumn(column=column):
+            return any(new.life == column.life for new, _ in variants.values())
+        case RenameColumn(life=life) | ChangeNullability(life=life):
+            return life in variants
+        case _:
+            return False
+
+
+def _beside(column: Column, old: str) -> str:
+    return f"column {column.name} became {_type(column.encoding)}; its values from before stay visible as {old}"
 
 
 def _judge_one(change: Change, policies: Policies, readded: frozenset[str]) -> Judgement:
@@ -86,13 +114,15 @@ def _judge_one(change: Change, policies: Policies, readded: frozenset[str]) -> J
             note = diagnose("SS106", f"column {change.name}: {_types(change)}, lossless")
             return _by_policy(policies.widen, "widen", note)
         case RetypeColumn():
-            return _hold("SS120", f"column {change.name}: {_types(change)} may lose values")
+            return _retyped(change, policies)
         case ChangeSemanticType():
-            return _hold("SS121", f"column {change.name}: {_meanings(change)}: the same values mean something else")
+            return _redefined(change, policies)
         case AddField():
             return _evolve("SS111", f"field {change.path} was added")
         case DropField():
             return _evolve("SS112", f"field {change.path} was dropped")
+        case RenameField():
+            return _evolve("SS107", f"field {change.path} was called {change.old}")
         case ReorderColumns():
             return _evolve("SS109", f"columns now stand in the order {', '.join(change.desired)}")
         case ChangeNullability() | ChangeDefault() | ChangeDoc() | ChangeAliases() | ChangeDetail():
@@ -133,6 +163,43 @@ def _by_policy(policy: str, kind: str, otherwise: Diagnostic) -> Judgement:
     return Judgement(verdict=Verdict.EVOLVE, diagnostics=(otherwise,))
 
 
+def _retyped(change: RetypeColumn, policies: Policies) -> Judgement:
+    shape = reshape(change.current, change.desired)
+    if isinstance(shape, Beyond):
+        return _hold("SS120", f"column {change.name}: {_types(change)}: no value can be converted")
+    note = diagnose("SS113", f"column {change.name}: {_types(change)}, every value that the table has fits")
+    judged = _by_policy(policies.retype, "retype", note)
+    return judged if judged.verdict is Verdict.HOLD else replace(judged, verdict=Verdict.MIGRATE)
+
+
+def _redefined(change: ChangeSemanticType, policies: Policies) -> Judgement:
+    meanings = f"column {change.name}: {_meanings(change)}"
+    if policies.semantic == "migrate" and _shown_alike(change.current, change.desired):
+        note = diagnose("SS115", f"{meanings}: values from before are kept as they are shown")
+        return Judgement(verdict=Verdict.MIGRATE, diagnostics=(note,))
+    return _hold("SS121", f"{meanings}: the same values mean something else")
+
+
+def _shown_alike(current: Encoding, desired: Encoding) -> bool:
+    """Tell whether values of both sides can stand in one column: they were decoded to the same type of date or text.
+
+    Plain numbers under another name (micro- and nanoseconds of a duration) cannot: nothing says how to convert them.
+    """
+    match current, desired:
+        case Leaf(), Leaf():
+            plain = Meaning.PLAIN in {current.meaning, desired.meaning} and current.type is not Primitive.STRING
+            return current == desired or (current.type == desired.type and not plain)
+        case ListOf(), ListOf():
+            return _shown_alike(current.element, desired.element)
+        case MapOf(), MapOf():
+            return _shown_alike(current.key, desired.key) and _shown_alike(current.value, desired.value)
+        case Record(), Record():
+            there = {m.life: m.encoding for m in current.members}
+            return all(_shown_alike(there[m.life], m.encoding) for m in desired.members if m.life in there)
+        case _:
+            return False
+
+
 def _evolve(code: str, message: str) -> Judgement:
     return Judgement(verdict=Verdict.EVOLVE, diagnostics=(diagnose(code, message),))
 
@@ -142,8 +209,11 @@ def _hold(code: str, message: str) -> Judgement:
 
 
 def _types(change: WidenColumn | RetypeColumn) -> str:
-    sides = (print_type(shown_type(e), Dialect.SPARK) for e in (change.current, change.desired))
-    return " to ".join(sides)
+    return f"{_type(change.current)} to {_type(change.desired)}"
+
+
+def _type(encoding: Encoding) -> str:
+    return print_type(shown_type(encoding), Dialect.SPARK)
 
 
 def _meanings(change: ChangeSemanticType) -> str:
@@ -153,7 +223,7 @@ def _meanings(change: ChangeSemanticType) -> str:
 def _meaning(encoding: Encoding) -> str:
     if isinstance(encoding, Leaf):
         return encoding.name or encoding.meaning.value
-    return print_type(shown_type(encoding), Dialect.SPARK)
+    return _type(encoding)
 
 
 def _envelope_sides(change: ChangeEnvelope) -> str:

@@ -9,15 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from schemasync.core.defaults import Value, default_value, fit
-from schemasync.core.encoding import Encoding, shown_type
-from schemasync.core.history import History, surviving
-from schemasync.core.layout import Layout, PhysicalColumn
-from schemasync.core.names import Dialect
-from schemasync.core.promotion import widens
-from schemasync.core.reshape import Reshape
+from schemasync.core.defaults import Value, default_value
+from schemasync.core.encoding import Encoding
+from schemasync.core.history import History
+from schemasync.core.layout import Layout
+from schemasync.core.reshape import Beyond, Keep, Reshape, reshape, reshaped
 from schemasync.core.schema import Column, Envelope, SubjectVersion
-from schemasync.core.type_strings import print_type
 from schemasync.core.types import Type
 
 
@@ -82,7 +79,7 @@ def project(
     reasons: list[str] = []
     for column in columns:
         target = layout.current(column)
-        source = _from_file(history, column, writer, target, column.name in keys, fill_defaults)
+        source = _from_file(history, column, writer, column.name in keys, fill_defaults)
         if isinstance(source, str):
             reasons.append(source)
         else:
@@ -100,24 +97,15 @@ def project(
 
 
 def _from_file(
-    history: History, column: Column, writer: SubjectVersion, target: PhysicalColumn, is_key: bool, fill_defaults: bool
+    history: History, column: Column, writer: SubjectVersion, is_key: bool, fill_defaults: bool
 ) -> Take | Fill | str:
     written = history.column(column.life, writer.version)
     if written is None:
-        return _fill(history, column, writer.version, target, fill_defaults)
-    later = [c.encoding for c in _path(history, column, writer.version, target)]
-    kept = shown_type(surviving(written.encoding, later))
-    if not widens(kept, target.type):
-        return _loss(column.name, kept, target.type)
-    shape = Reshape(stored=written.type, kept=kept, target=target.type)
+        return _fill(history, column, writer.version, fill_defaults)
+    shape = reshape(written.encoding, column.encoding)
+    if isinstance(shape, Beyond):
+        return _loss(column.name, shape)
     return Take(paths=_paths(written.name, writer.envelope, is_key), encoding=written.encoding, shape=shape)
-
-
-def _path(history: History, column: Column, version: int, target: PhysicalColumn) -> list[Column]:
-    """Return the column as it stood in every version after ``version``, up to where its present phase began."""
-    steps = history.between(version + 1, target.since)
-    found = (history.column(column.life, step.version) for step in steps)
-    return [c for c in found if c is not None]
 
 
 def _paths(name: str, envelope: Envelope, is_key: bool) -> tuple[tuple[str, ...], ...]:
@@ -127,27 +115,34 @@ def _paths(name: str, envelope: Envelope, is_key: bool) -> tuple[tuple[str, ...]
     return ((envelope.row, name), ("before", name)) if is_key else ((envelope.row, name),)
 
 
-def _loss(name: str, stored: Type, target: Type) -> str:
-    return f"column {name}: {print_type(stored, Dialect.SPARK)} does not fit {print_type(target, Dialect.SPARK)}"
+def _loss(name: str, beyond: Beyond) -> str:
+    return f"column {name}{beyond.path}: {beyond}"
 
 
-def _fill(history: History, column: Column, version: int, target: PhysicalColumn, fill_defaults: bool) -> Fill:
+def _fill(history: History, column: Column, version: int, fill_defaults: bool) -> Fill:
     """Rows older than the column read its frozen default; those newer than its end (``drop: keep``) NULL."""
     older = version < column.since
-    return Fill(value=frozen_default(history, column, target) if fill_defaults and older else None)
+    return Fill(value=frozen_default(history, column) if fill_defaults and older else None)
 
 
-def frozen_default(history: History, column: Column, target: PhysicalColumn) -> Value:
+def frozen_default(history: History, column: Column) -> Value:
     """Return what rows older than the column read: its default in the version that added it, if it was NOT NULL.
 
-    For a nullable column that is NULL. It is frozen: later changes of default or nullability do not touch it. Of a
-    struct, members that were dropped since are gone from it, as from every row.
+    For a nullable column that is NULL, and for one that took another's place (`variant`): rows from before have their
+    value there. It is frozen: later changes of default or nullability do not touch it, changes of type do, as for
+    every row.
+
+    Raises:
+        ValueError: it does not fit the column's present type; policy never lets a table come to that.
     """
     born = history.born(column.life)
-    if born is None or born.nullable:
+    if born is None or born.nullable or history.replaced(column) is not None:
         return None
-    later = [c.encoding for c in _path(history, column, column.since, target)]
-    return fit(default_value(surviving(born.encoding, later), born.default), target.type)
+    shape = reshape(born.encoding, column.encoding)
+    if isinstance(shape, Beyond):
+        raise ValueError(_loss(column.name, shape))
+    value: Value = reshaped(default_value(born.encoding, born.default), shape)
+    return value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,17 +159,16 @@ def carried(
     """Say where a logical column's value stands in rows that the table holds under an earlier ``version``.
 
     Raises:
-        ValueError: the value cannot be carried without loss; policy never lets a table come to that.
+        ValueError: the value cannot be carried; policy never lets a table come to that.
     """
     target = layout.current(column)
     stored = layout.phase(column.life, version)
     if stored is None:
-        return _fill(history, column, version, target, fill_defaults)
-    if stored == target:
-        return Carried(name=target.name, shape=Reshape(stored=target.type, kept=target.type, target=target.type))
-    then = history.column(column.life, max(version, layout.baseline))
-    steps = _path(history, column, version, target)
-    kept = shown_type(surviving(then.encoding, [c.encoding for c in steps])) if then else stored.type
-    if not widens(kept, target.type):
-        raise ValueError(_loss(column.name, kept, target.type))
-    return Carried(name=stored.name, shape=Reshape(stored=stored.type, kept=kept, target=target.type))
+        return _fill(history, column, version, fill_defaults)
+    then = history.column(column.life, stored.since)
+    if stored == target or then is None:
+        return Carried(name=stored.name, shape=Keep(target=target.type))
+    shape = reshape(then.encoding, column.encoding)
+    if isinstance(shape, Beyond):
+        raise ValueError(_loss(column.name, shape))
+    return Carried(name=stored.name, shape=shape)

@@ -1,78 +1,283 @@
-"""SQL that turns a shown value of an earlier type into one of a later type of the same life.
+"""How a value of an earlier type becomes one of a later type of the same life, worked out once and executed by all.
 
-Used by the view and the compaction for rows of older versions, and by the Spark admission. ``kept`` is the earlier
-encoding without the nested members that were dropped in between: those read NULL even where the name came back.
+The view and the compaction execute it as SQL for rows of older versions, the admission with Arrow for files of older
+writers, and a frozen default goes through it as one value. Members of structs are matched by life: one that was
+dropped in between reads NULL even where its name came back, one that was renamed keeps its values.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any, assert_never
 
+from schemasync.core.conversion import converted, converts, keeps_all, notation
 from schemasync.core.defaults import beyond_hive, cast_sql, null_sql, struct_sql
-from schemasync.core.names import Dialect, quote_identifier
-from schemasync.core.types import Array, Map, Struct, Type
+from schemasync.core.encoding import Encoding, Leaf, ListOf, MapOf, Member, Record, shown_type
+from schemasync.core.names import Dialect, quote_identifier, quote_string
+from schemasync.core.type_strings import print_type
+from schemasync.core.types import Array, Map, Primitive, Struct, StructField, Type
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reshape:
-    """From the type that is ``stored``, of which the part ``kept`` still counts, to the ``target`` type."""
+class Keep:
+    """The value stays as it is."""
 
-    stored: Type
-    kept: Type
     target: Type
 
-    @property
-    def is_identity(self) -> bool:
-        """Tell whether nothing needs doing."""
-        return self.stored == self.kept == self.target
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Convert:
+    """A value without members becomes one of another type; `schemasync.core.conversion` says how."""
+
+    stored: Type
+    target: Type
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    """One field of the new struct: from which field of the old one, None where every value is NULL."""
+
+    name: str
+    source: str | None
+    shape: Reshape
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fields:
+    """A struct is made anew, field by field."""
+
+    fields: tuple[Field, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Elements:
+    """Every element of an array is reshaped."""
+
+    element: Reshape
+    target: Array
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entries:
+    """Every key and value of a map is reshaped."""
+
+    key: Reshape
+    value: Reshape
+    target: Map
+
+
+Reshape = Keep | Convert | Fields | Elements | Entries
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beyond:
+    """No conversion is known; ``path`` leads to the place inside of the column, empty for the column itself."""
+
+    path: str
+    stored: Type
+    target: Type
+
+    def __str__(self) -> str:
+        return f"{print_type(self.stored, Dialect.SPARK)} does not fit {print_type(self.target, Dialect.SPARK)}"
+
+
+def reshape(stored: Encoding, target: Encoding) -> Reshape | Beyond:
+    """Say how shown values of one encoding become those of a later one, lives known in both."""
+    return _between(stored, target, "")
+
+
+def _between(stored: Encoding, target: Encoding, path: str) -> Reshape | Beyond:
+    match stored, target:
+        case Leaf(type=old), Leaf(type=new) if old == new:
+            return Keep(target=new)
+        case Leaf(type=old), Leaf(type=new) if converts(old, new):
+            return Convert(stored=old, target=new)
+        case Record(), Record() if stored.union == target.union:
+            return _record(stored, target, path)
+        case ListOf(), ListOf():
+            element = _between(stored.element, target.element, f"{path}.element")
+            return element if isinstance(element, Beyond) else _list(element, shown_type(target.element))
+        case MapOf(), MapOf():
+            return _map(stored, target, path)
+        case _:
+            return Beyond(path=path, stored=shown_type(stored), target=shown_type(target))
+
+
+def _list(element: Reshape, type_: Type) -> Reshape:
+    target = Array(element=type_)
+    return Keep(target=target) if isinstance(element, Keep) else Elements(element=element, target=target)
+
+
+def _map(stored: MapOf, target: MapOf, path: str) -> Reshape | Beyond:
+    key = _between(stored.key, target.key, f"{path}.key")
+    value = _between(stored.value, target.value, f"{path}.value")
+    if isinstance(key, Beyond) or not _tells_apart(stored.key, key):
+        return Beyond(path=f"{path}.key", stored=shown_type(stored.key), target=shown_type(target.key))
+    if isinstance(value, Beyond):
+        return value
+    type_ = Map(key=shown_type(target.key), value=shown_type(target.value))
+    if isinstance(key, Keep) and isinstance(value, Keep):
+        return Keep(target=type_)
+    return Entries(key=key, value=value, target=type_)
+
+
+def _tells_apart(stored: Encoding, shape: Reshape) -> bool:
+    """Tell whether different values stay different: map keys that become equal would push each other out."""
+    match stored, shape:
+        case _, Keep():
+            return True
+        case _, Convert(stored=old, target=new):
+            return keeps_all(old, new)
+        case Record(members=members), Fields(fields=fields):
+            kept = {f.source: f.shape for f in fields}
+            return all(m.name in kept and _tells_apart(m.encoding, kept[m.name]) for m in members)
+        case _:
+            return False
+
+
+def _record(stored: Record, target: Record, path: str) -> Reshape | Beyond:
+    by_life = {m.life: m for m in stored.members}
+    fields: list[Field] = []
+    for member in target.members:
+        field = _field(by_life.get(member.life), member, f"{path}.{member.name}")
+        if isinstance(field, Beyond):
+            return field
+        fields.append(field)
+    type_ = shown_type(target)
+    if shown_type(stored) == type_ and all(isinstance(f.shape, Keep) and f.source == f.name for f in fields):
+        return Keep(target=type_)
+    return Fields(fields=tuple(fields))
+
+
+def _field(stored: Member | None, target: Member, path: str) -> Field | Beyond:
+    if stored is None:
+        return Field(name=target.name, source=None, shape=Keep(target=shown_type(target.encoding)))
+    shape = _between(stored.encoding, target.encoding, path)
+    return shape if isinstance(shape, Beyond) else Field(name=target.name, source=stored.name, shape=shape)
+
+
+def target_of(shape: Reshape) -> Type:
+    """Return the type of the values that a reshape makes."""
+    match shape:
+        case Fields(fields=fields):
+            return Struct(fields=tuple(StructField(name=f.name, type=target_of(f.shape)) for f in fields))
+        case Keep() | Convert() | Elements() | Entries():
+            return shape.target
+        case _:  # pragma: no cover
+            assert_never(shape)
+
+
+def reshaped(value: Any, shape: Reshape) -> Any:
+    """Return one decoded value (structs and maps are dicts) in its new form.
+
+    Raises:
+        ValueError: a value inside does not fit its new type.
+    """
+    match shape, value:
+        case Keep(), _:
+            return value
+        case _, None:
+            return None
+        case Convert(target=target), _:
+            return converted(value, target)
+        case Fields(fields=fields), _:
+            return {f.name: None if f.source is None else reshaped(value.get(f.source), f.shape) for f in fields}
+        case Elements(element=element), _:
+            return [reshaped(item, element) for item in value]
+        case Entries(key=key, value=inner), _:
+            return {reshaped(k, key): reshaped(v, inner) for k, v in value.items()}
+        case _:  # pragma: no cover
+            assert_never(shape)
 
 
 def reshape_sql(expression: str, shape: Reshape, dialect: Dialect) -> str:
-    """Return SQL of type ``shape.target`` for an expression of type ``shape.stored``.
-
-    The caller has made sure that ``shape.kept`` widens to ``shape.target``.
+    """Return SQL that reshapes the value of an expression.
 
     Raises:
         SchemaError: Hive's SQL cannot do it.
     """
-    if shape.is_identity:
-        return expression
-    if dialect is Dialect.HIVE and isinstance(shape.target, Array | Map):
-        raise beyond_hive(shape.target)
-    match shape.stored, shape.kept, shape.target:
-        case Struct() as stored, Struct() as kept, Struct() as target:
-            return _struct_sql(expression, stored, kept, target, dialect)
-        case Array() as stored, Array() as kept, Array() as target:
-            inner = Reshape(stored=stored.element, kept=kept.element, target=target.element)
-            return f"transform({expression}, e -> {reshape_sql('e', inner, dialect)})"
-        case Map() as stored, Map() as kept, Map() as target:
-            keys = Reshape(stored=stored.key, kept=kept.key, target=target.key)
-            values = Reshape(stored=stored.value, kept=kept.value, target=target.value)
-            return _values_sql(_keys_sql(expression, keys, dialect), values, dialect)
-        case _:
-            return cast_sql(expression, shape.target, dialect)
+    match shape:
+        case Keep():
+            return expression
+        case Convert():
+            return _convert_sql(expression, shape, dialect)
+        case Fields(fields=fields):
+            parts = [_field_sql(expression, field, dialect) for field in fields]
+            made = struct_sql(_struct(shape), parts, dialect)
+            return f"CASE WHEN {expression} IS NULL THEN NULL ELSE {made} END"
+        case Elements() | Entries() if dialect is Dialect.HIVE:
+            raise beyond_hive(shape.target)
+        case Elements(element=element):
+            return f"transform({expression}, e -> {reshape_sql('e', element, dialect)})"
+        case Entries():
+            return _entries_sql(expression, shape, dialect)
+        case _:  # pragma: no cover
+            assert_never(shape)
 
 
-def _keys_sql(expression: str, keys: Reshape, dialect: Dialect) -> str:
-    if keys.is_identity:
-        return expression
-    return f"transform_keys({expression}, (k, v) -> {reshape_sql('k', keys, dialect)})"
+def _struct(shape: Fields) -> Struct:
+    return Struct(fields=tuple(StructField(name=f.name, type=target_of(f.shape)) for f in shape.fields))
 
 
-def _values_sql(expression: str, values: Reshape, dialect: Dialect) -> str:
-    if values.is_identity:
-        return expression
-    return f"transform_values({expression}, (k, v) -> {reshape_sql('v', values, dialect)})"
+def _convert_sql(expression: str, shape: Convert, dialect: Dialect) -> str:
+    if shape.stored is Primitive.BOOLEAN and shape.target is Primitive.STRING and dialect is Dialect.HIVE:
+        return f"CASE WHEN {expression} THEN 'true' WHEN NOT {expression} THEN 'false' END"  # Hive writes TRUE
+    return cast_sql(expression, shape.target, dialect)
 
 
-def _struct_sql(expression: str, stored: Struct, kept: Struct, target: Struct, dialect: Dialect) -> str:
-    written = {f.name: f.type for f in stored.fields}
-    usable = {f.name: f.type for f in kept.fields}
-    parts: list[str] = []
-    for field in target.fields:
-        if field.name in usable:
-            shape = Reshape(stored=written[field.name], kept=usable[field.name], target=field.type)
-            parts.append(reshape_sql(f"{expression}.{quote_identifier(field.name, dialect)}", shape, dialect))
-        else:
-            parts.append(null_sql(field.type, dialect))
-    return f"CASE WHEN {expression} IS NULL THEN NULL ELSE {struct_sql(target, parts, dialect)} END"
+def _field_sql(expression: str, field: Field, dialect: Dialect) -> str:
+    if field.source is None:
+        return null_sql(target_of(field.shape), dialect)
+    return reshape_sql(f"{expression}.{quote_identifier(field.source, dialect)}", field.shape, dialect)
+
+
+def _entries_sql(expression: str, shape: Entries, dialect: Dialect) -> str:
+    if not isinstance(shape.key, Keep):
+        expression = f"transform_keys({expression}, (k, v) -> {reshape_sql('k', shape.key, dialect)})"
+    if not isinstance(shape.value, Keep):
+        expression = f"transform_values({expression}, (k, v) -> {reshape_sql('v', shape.value, dialect)})"
+    return expression
+
+
+def lost_sql(expression: str, shape: Reshape) -> str:
+    """Return a predicate in Spark's SQL: the value holds something that does not fit. Empty where all values do."""
+    match shape:
+        case Keep():
+            return ""
+        case Convert():
+            return _misfit_sql(expression, shape)
+        case Fields(fields=fields):
+            inside = (
+                lost_sql(f"{expression}.{quote_identifier(f.source, Dialect.SPARK)}", f.shape)
+                for f in fields
+                if f.source
+            )
+            return _any(inside)
+        case Elements(element=element):
+            inner = lost_sql("e", element)
+            return f"coalesce(exists({expression}, e -> {inner}), FALSE)" if inner else ""
+        case Entries(value=value):
+            inner = lost_sql("e", value)
+            return f"coalesce(exists(map_values({expression}), e -> {inner}), FALSE)" if inner else ""
+        case _:  # pragma: no cover
+            assert_never(shape)
+
+
+def _any(predicates: Iterator[str]) -> str:
+    found = [p for p in predicates if p]
+    return f"({' OR '.join(found)})" if found else ""
+
+
+def _misfit_sql(expression: str, shape: Convert) -> str:
+    if keeps_all(shape.stored, shape.target):
+        return ""
+    new = print_type(shape.target, Dialect.SPARK)
+    tried = f"try_cast({expression} AS {new})"
+    if shape.stored is Primitive.STRING:
+        written = f"{expression} RLIKE {quote_string(notation(shape.target), Dialect.SPARK)}"
+        fits = f"{written} AND {tried} IS NOT NULL"
+    else:
+        # There and back again: what is not the same value then was rounded, cut or out of range.
+        fits = f"try_cast({tried} AS {print_type(shape.stored, Dialect.SPARK)}) <=> {expression}"
+    return f"({expression} IS NOT NULL AND NOT ({fits}))"

@@ -12,9 +12,9 @@ from schemasync.core.defaults import default_value
 from schemasync.core.encoding import Encoding, Leaf, ListOf, MapOf, Record
 from schemasync.core.history import History
 from schemasync.core.projection import Carried, Fill
-from schemasync.core.reshape import Reshape
+from schemasync.core.reshape import reshaped
 from schemasync.core.schema import Column, Life
-from schemasync.core.types import Array, Decimal, Map, Primitive, Struct
+from schemasync.core.types import Decimal, Primitive
 
 Row = dict[str, Any]
 
@@ -63,8 +63,13 @@ def stepped(value: Any, current: Encoding, desired: Encoding) -> Any:
             return {key: stepped(item, current.value, desired.value) for key, item in value.items()}
         case Record(), Record():
             there = {m.name: m.encoding for m in current.members}
+            here = {m.name for m in desired.members}
+            olds = {
+                m.name: [n for n in (m.name, *m.aliases) if n in there and (n == m.name or n not in here)]
+                for m in desired.members
+            }
             return {
-                m.name: stepped(value[m.name], there[m.name], m.encoding) if m.name in there else None
+                m.name: stepped(value[old[0]], there[old[0]], m.encoding) if (old := olds[m.name]) else None
                 for m in desired.members
             }
         case _:
@@ -86,33 +91,6 @@ def model(found: History, row: Row, *, written: int, shown: int) -> dict[Life, A
 
 def _default(column: Column) -> Any:
     return None if column.nullable else default_value(column.encoding, column.default)
-
-
-def reshaped(value: Any, shape: Reshape) -> Any:
-    """Do to a value what a shape says."""
-    match shape.stored, shape.kept, shape.target:
-        case _ if value is None:
-            return None
-        case Array() as stored, Array() as kept, Array() as target:
-            inner = Reshape(stored=stored.element, kept=kept.element, target=target.element)
-            return [reshaped(item, inner) for item in value]
-        case Map() as stored, Map() as kept, Map() as target:
-            inner = Reshape(stored=stored.value, kept=kept.value, target=target.value)
-            return {key: reshaped(item, inner) for key, item in value.items()}
-        case Struct() as stored, Struct() as kept, Struct() as target:
-            return _reshaped_members(value, stored, kept, target)
-        case _:
-            return value
-
-
-def _reshaped_members(value: Row, stored: Struct, kept: Struct, target: Struct) -> Row:
-    written, usable = ({f.name: f.type for f in side.fields} for side in (stored, kept))
-    return {
-        f.name: reshaped(value[f.name], Reshape(stored=written[f.name], kept=usable[f.name], target=f.type))
-        if f.name in usable
-        else None
-        for f in target.fields
-    }
 
 
 def carried_value(physical: Row, found: Carried | Fill) -> Any:

@@ -56,6 +56,18 @@ def avro(*fields: dict[str, Any], version: int, order: bool = False) -> SubjectV
 A, B = field("a", "int"), field("b", ["null", "string"], default=None)
 
 
+def test_a_version_between_which_and_its_like_a_nested_field_was_dropped_and_added_again_is_not_guessed() -> None:
+    def shaped(number: int, **fields: Encoding) -> SubjectVersion:
+        columns = (col("a", ListOf(element=rec(**fields))), col("m", MapOf(key=STRING, value=rec(**fields))))
+        return replace(version(number, *columns), fingerprint=f"fp{number}")
+
+    found = read_history([shaped(1, x=INT, y=INT), shaped(2, x=INT), shaped(3, x=INT, y=INT)])
+    embedded = replace(shaped(1, x=INT, y=INT), fingerprint="another")
+    reason = "it fits versions 1, 3, between which a column was dropped and added again"
+    assert matched(footer(), found.versions, embedded) == reason
+    assert matched(footer(), found.versions[1:], embedded) == 3
+
+
 def test_a_footers_schema_is_found_among_the_versions() -> None:
     versions = [avro(A, version=1), avro(A, B, version=2)]
     assert [matched(footer(), versions, avro(*fields, version=9)) for fields in ((A,), (A, B))] == [1, 2]

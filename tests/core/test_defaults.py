@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemasync.core.defaults import Value, clock_text, decimal_text, default_value, fit, literal_sql
+from schemasync.core.defaults import Value, clock_text, decimal_text, default_value, literal_sql
 from schemasync.core.encoding import Encoding, Leaf, ListOf, MapOf, Meaning, shown_type
 from schemasync.core.names import Dialect
 from schemasync.core.types import Array, Decimal, Map, Primitive, Struct, StructField, Type
@@ -105,7 +105,7 @@ _json = st.recursive(
 @given(encodings(), _json)
 def test_any_json_is_decoded_or_passed_over_and_what_is_decoded_has_a_literal(encoding: Encoding, value: Any) -> None:
     type_ = shown_type(encoding)
-    decoded = fit(default_value(encoding, json.dumps(value)), type_)
+    decoded = default_value(encoding, json.dumps(value))
     assert literal_sql(decoded, type_, SPARK)
     assert literal_sql(decoded, type_, TRINO)
 
@@ -130,11 +130,6 @@ def test_an_empty_variable_decimal_is_zero() -> None:
 
 
 A_B = Struct(fields=(StructField(name="a", type=P.INT), StructField(name="b", type=P.STRING)))
-
-
-def test_a_value_is_fitted_to_a_type_that_gained_and_lost_members() -> None:
-    nested = Map(key=P.STRING, value=Array(element=A_B))
-    assert fit({"k": [{"a": 1, "old": 2}, None]}, nested) == {"k": [{"a": 1, "b": None}, None]}
 
 
 SAME: list[tuple[Value, Type, str]] = [

@@ -46,6 +46,7 @@ FLAT_JSON = {"kind": "flat", "ordering": ["ts_ms"]}
             replace(made.DROP_FIELD, current=rec(x=INT, y=BIGINT), desired=rec(y=BIGINT)),
             ("drop_field", "a.x", "struct<x:int,y:bigint>", "struct<y:bigint>"),
         ),
+        (made.RENAME_FIELD, ("rename_field", "a.y", "x", "y")),
         (made.DETAIL, ("change_detail", "a", "string", "string")),
         (made.NULLABILITY, ("change_nullability", "a", True, False)),
         (made.DEFAULT, ("change_default", "a", "1", "2")),

@@ -1,14 +1,14 @@
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable
 
+import pytest
 from hypothesis import given
 
-from schemasync.core.encoding import Encoding, ListOf, MapOf
-from schemasync.core.history import History, read_history, surviving
+from schemasync.core.encoding import Encoding, ListOf, MapOf, Member, Record
+from schemasync.core.history import History, read_history
 from schemasync.core.schema import Life
-from tests.core.builders import BIGINT, INT, STRING, col, histories, history, rec, version
-from tests.strategies import encodings
+from tests.core.builders import BIGINT, DATE, INT, STRING, col, histories, history, rec, union, version
 
 
 def lives(found: History) -> list[dict[str, str]]:
@@ -98,26 +98,84 @@ def test_reading_a_history_again_changes_nothing(found: History) -> None:
     assert read_history(reversed(found.versions)) == found
 
 
-def kept(first: Encoding, *later: Encoding) -> Encoding:
-    return surviving(first, later)
+def members(found: History, version: int) -> list[tuple[str, str, int]]:
+    """Return (name, origin, since) of the members of the first column."""
+    at = found.at(version)
+    assert at is not None
+    encoding = at.columns[0].encoding
+    while not isinstance(encoding, Record):
+        assert isinstance(encoding, ListOf | MapOf)
+        encoding = encoding.element if isinstance(encoding, ListOf) else encoding.value
+    return [(m.name, *m.life) for m in encoding.members]
 
 
-def test_a_nested_member_that_was_gone_in_between_does_not_survive() -> None:
-    whole, less = rec(a=INT, b=rec(x=INT, y=STRING)), rec(a=BIGINT, b=rec(y=STRING))
-    assert kept(whole, less, whole) == rec(a=INT, b=rec(y=STRING))
+SHAPES: list[Callable[[Encoding], Encoding]] = [
+    lambda r: r,
+    lambda r: ListOf(element=r),
+    lambda r: MapOf(key=STRING, value=ListOf(element=r)),
+]
 
 
-def test_members_inside_arrays_and_map_values_do_not_survive_either() -> None:
-    whole, less = rec(a=INT, b=INT), rec(a=INT)
-    assert kept(ListOf(element=whole), ListOf(element=less)) == ListOf(element=less)
-    assert kept(MapOf(key=STRING, value=whole), MapOf(key=STRING, value=less)) == MapOf(key=STRING, value=less)
+@pytest.mark.parametrize("shaped", SHAPES)
+def test_a_member_that_was_gone_in_between_begins_a_new_life(shaped: Callable[[Encoding], Encoding]) -> None:
+    rows = [
+        (col("s", shaped(rec(x=INT, y=INT))),),
+        (col("s", shaped(rec(x=INT))),),
+        (col("s", shaped(rec(x=INT, y=INT))),),
+    ]
+    assert members(history(*rows), 3) == [("x", "x", 1), ("y", "y", 3)]
 
 
-def test_a_type_of_another_kind_takes_nothing_away() -> None:
-    assert kept(rec(a=INT), STRING) == rec(a=INT)
+def aliased(name: str, *aliases: str) -> Record:
+    return Record(members=(Member(name=name, encoding=INT, aliases=aliases),))
 
 
-@given(encodings())
-def test_what_stays_the_same_survives_whole(encoding: Encoding) -> None:
-    repeated: Iterable[Encoding] = [encoding, encoding]
-    assert surviving(encoding, repeated) == encoding
+def test_a_member_follows_its_alias_unless_aliases_are_off() -> None:
+    rows = [(col("s", aliased("zip")),), (col("s", aliased("postcode", "ZIP")),)]
+    found = [members(history(*rows, aliases=on), 2) for on in (True, False)]
+    assert found == [[("postcode", "zip", 1)], [("postcode", "postcode", 2)]]
+
+
+def test_a_member_follows_what_the_configuration_says_of_its_path() -> None:
+    rows = [(col("s", ListOf(element=rec(zip=INT))),), (col("S", ListOf(element=rec(postcode=INT))),)]
+    found = history(*rows, renames={"s.element.postcode": "s.element.zip"})
+    assert members(found, 2) == [("postcode", "zip", 1)]
+
+
+def test_a_member_of_a_column_that_is_new_is_new_too() -> None:
+    rows = [(col("a", rec(x=INT)),), (col("b", INT),), (col("a", rec(x=INT)),)]
+    assert members(history(*rows), 3) == [("x", "x", 3)]
+
+
+def test_the_branches_of_a_union_are_followed_wherever_they_stand() -> None:
+    rows = [(col("u", union(INT, STRING)),), (col("u", union(DATE, STRING, INT)),)]
+    assert members(history(*rows), 2) == [
+        ("member0", "member0", 2),
+        ("member1", "member1", 1),
+        ("member2", "member0", 1),
+    ]
+
+
+def test_records_lists_and_maps_in_a_union_are_told_apart_by_what_they_are() -> None:
+    one, other = Record(members=rec(x=INT).members, name="One"), Record(members=rec(y=INT).members, name="Other")
+    listed = ListOf(element=INT)
+    found = history((col("u", union(one, other, listed)),), (col("u", union(listed, other, one)),))
+    assert [origin for _, origin, _ in members(found, 2)] == ["member2", "member1", "member0"]
+
+
+def test_a_column_whose_encoding_splits_begins_a_new_life_and_the_old_one_is_known() -> None:
+    found = history((col("a", INT),), (col("A", STRING),), splits=lambda one, other: one != other)
+    column = found.newest.columns[0]
+    assert (column.life, found.replaced(column)) == (Life(name="a", since=2), found.versions[0].columns[0])
+
+
+def test_nothing_was_replaced_by_a_column_that_was_added() -> None:
+    found = history((col("a"),), (col("b"),), (col("a"), col("b")))
+    assert [found.replaced(c) for v in found.versions for c in v.columns] == [None] * 4
+
+
+@given(histories())
+def test_members_of_one_record_have_lives_of_their_own(found: History) -> None:
+    for encoding in (c.encoding for v in found.versions for c in v.columns):
+        if isinstance(encoding, Record):
+            assert len({m.life for m in encoding.members}) == len(encoding.members)

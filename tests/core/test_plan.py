@@ -8,19 +8,21 @@ from hypothesis import given
 
 from schemasync.core.changes import AddColumn, ChangeEnvelope, ChangeKey, DropColumn
 from schemasync.core.diagnostics import diagnose
+from schemasync.core.diff import retypes
 from schemasync.core.encoding import Meaning
 from schemasync.core.history import History, read_history
 from schemasync.core.manifest import StateId
-from schemasync.core.plan import Decision, Inspected, Step, decide, fingerprint, shape_of
+from schemasync.core.plan import Decision, Inspected, Step, decide, fingerprint, history_of, shape_of
 from schemasync.core.policy import Verdict
 from schemasync.core.ports import HiveTable
 from schemasync.core.properties import SUBJECT, TableProperties, write_properties
-from schemasync.core.schema import Envelope, EnvelopeKind, OrderingField
+from schemasync.core.schema import Column, Envelope, EnvelopeKind, OrderingField
 from schemasync.core.types import Primitive
 from tests.core.builders import (
     BIGINT,
     DEBEZIUM,
     FLAT,
+    INT,
     PLAIN,
     STRING,
     col,
@@ -112,12 +114,79 @@ def test_a_newer_version_without_a_difference_still_moves_the_watermark() -> Non
 
 
 def test_a_held_table_goes_on_as_it_is() -> None:
-    lossy = history((ID, col("a", BIGINT)), (ID, col("a", STRING)))
+    lossy = history((ID, col("a", rec(x=INT))), (ID, col("a", INT)))
     decision = seen(lossy, applied(lossy, 1))
     assert outcome(decision) == (Verdict.HOLD, ["SS120"])
     assert decision.effective is decision.current
     assert decision.current is not None
     assert decision.current.version == lossy.versions[0]
+
+
+def test_a_retyped_column_is_migrated() -> None:
+    found = history((ID, col("a", BIGINT)), (ID, col("a", STRING)))
+    decision = seen(found, applied(found, 1))
+    assert outcome(decision) == (Verdict.MIGRATE, ["SS113"])
+    assert decision.effective is decision.desired
+
+
+def test_a_key_that_was_text_is_not_migrated_because_two_texts_can_be_one_number() -> None:
+    found = history((col("id", STRING),), (col("id", BIGINT),))
+    assert outcome(seen(found, applied(found, 1))) == (Verdict.HOLD, ["SS113", "SS120"])
+    found = history((col("id", BIGINT),), (col("id", STRING),))
+    assert outcome(seen(found, applied(found, 1))) == (Verdict.MIGRATE, ["SS113"])
+
+
+VARIANT = {"policies": {"retype": "variant"}}
+
+
+def variants(*rows: tuple[Column, ...]) -> History:
+    return history(*rows, splits=retypes)
+
+
+def test_a_variant_stays_beside_the_column_that_took_its_place() -> None:
+    found = variants((ID, col("a", BIGINT), NAME), (ID, col("a", STRING, nullable=False, default='"x"'), NAME))
+    decision = seen(found, applied(found, 1), options=VARIANT)
+    assert outcome(decision) == (Verdict.EVOLVE, ["SS114"])
+    assert decision.diagnostics[0].message == "column a became string; its values from before stay visible as a__v1"
+    assert decision.desired is not None
+    assert [(c.name, c.life.since) for c in decision.desired.columns] == [
+        ("id", 1),
+        ("a", 2),
+        ("a__v1", 1),
+        ("name", 1),
+    ]
+
+
+def test_a_variant_of_a_variant_stays_too_under_a_name_that_is_free() -> None:
+    rows = ((ID, col("a", BIGINT)), (ID, col("a", STRING)), (ID, col("a", rec(x=INT)), col("a__v1", INT)))
+    found = variants(*rows)
+    decision = seen(found, applied(found, 1), options=VARIANT)
+    assert decision.desired is not None
+    assert [c.name for c in decision.desired.columns] == ["id", "a", "a__v2", "a__v1__2", "a__v1"]
+
+
+def test_a_variant_goes_when_its_column_goes() -> None:
+    found = variants((ID, col("a", BIGINT)), (ID, col("a", STRING)), (ID,))
+    decision = seen(found, applied(found, 2), options=VARIANT)
+    assert outcome(decision) == (Verdict.EVOLVE, ["SS104", "SS104"])
+
+
+def test_what_was_replaced_before_the_table_was_made_is_not_shown() -> None:
+    found = variants((ID, col("a", BIGINT)), (ID, col("a", STRING)), (ID, col("a", STRING), NAME))
+    decision = seen(found, applied(found, 2, baseline=2), options=VARIANT)
+    assert decision.desired is not None
+    assert [c.name for c in decision.desired.columns] == ["id", "a", "name"]
+
+
+def test_a_key_column_has_no_variant() -> None:
+    found = variants((col("id", BIGINT),), (col("id", STRING),))
+    assert outcome(seen(found, applied(found, 1), options=VARIANT))[0] is Verdict.HOLD
+
+
+def test_the_configuration_decides_whose_lives_go_on() -> None:
+    rows = (version(1, ID, col("a", BIGINT)), version(2, ID, col("a", STRING)))
+    split, whole = (history_of(target(policies={"retype": p}), rows).newest.columns[1] for p in ("variant", "migrate"))
+    assert (split.since, whole.since) == (2, 1)
 
 
 FOREIGN_VIEW = hive("student_view", kind="VIRTUAL_VIEW")
@@ -350,7 +419,7 @@ def test_policies_and_defaults_reach_the_shape() -> None:
 def test_a_nested_field_that_came_back_with_another_type_is_a_new_one_also_at_once() -> None:
     rows = [(ID, col("s", rec(x=BIGINT, **members))) for members in ({"y": BIGINT}, {}, {"y": STRING})]
     found = history(*rows)
-    assert outcome(seen(found, applied(found, 1))) == (Verdict.EVOLVE, ["SS111"])
+    assert outcome(seen(found, applied(found, 1))) == (Verdict.EVOLVE, ["SS112", "SS111"])
 
 
 def test_a_nested_field_that_is_dropped_now_is_told_as_such() -> None:

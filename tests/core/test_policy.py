@@ -20,12 +20,14 @@ from schemasync.core.changes import (
     DropColumn,
     DropField,
     RenameColumn,
+    RenameField,
     ReorderColumns,
     RetypeColumn,
     WidenColumn,
 )
 from schemasync.core.config import Policies
 from schemasync.core.describe import KINDS
+from schemasync.core.encoding import Encoding, Leaf, ListOf, MapOf
 from schemasync.core.policy import Judgement, Verdict, judge, worst
 from schemasync.core.schema import Life
 from tests.core.builders import BIGINT, DATE, DEBEZIUM, FLAT, INT, MICROS, MILLIS, PLAIN, STRING, col, rec
@@ -38,8 +40,10 @@ DROP = DropColumn(column=col("a"))
 RENAME = RenameColumn(life=A, current="a", desired="b")
 WIDEN = WidenColumn(life=A, name="a", current=INT, desired=BIGINT)
 RETYPE = RetypeColumn(life=A, name="a", current=INT, desired=STRING)
+BEYOND = RetypeColumn(life=A, name="a", current=DATE, desired=INT)
 SEMANTIC = ChangeSemanticType(life=A, name="a", current=MILLIS, desired=MICROS)
 ADD_FIELD = AddField(life=A, path="a.x", current=rec(), desired=rec(x=INT))
+RENAME_FIELD = RenameField(life=A, path="a.y", old="x", current=rec(x=INT), desired=rec(y=INT))
 DROP_FIELD = DropField(life=A, path="a.x", current=rec(x=INT), desired=rec())
 DETAIL = ChangeDetail(life=A, name="a", current=STRING, desired=replace(STRING, symbols=("A",)))
 NULLABILITY = ChangeNullability(life=A, name="a", current=True, desired=False)
@@ -65,8 +69,12 @@ TABLE: list[tuple[Change, dict[str, Any], Verdict, str]] = [
     (RENAME, {"rename": "drop_add"}, Verdict.EVOLVE, "SS107: column a is now called b"),
     (WIDEN, {}, Verdict.EVOLVE, "SS106: column a: int to bigint, lossless"),
     (WIDEN, {"widen": "hold"}, Verdict.HOLD, "SS124: column a: int to bigint, lossless, and policies.widen says hold"),
-    (RETYPE, {}, Verdict.HOLD, "SS120: column a: int to string may lose values"),
-    (RETYPE, {"retype": "hold"}, Verdict.HOLD, "SS120: column a: int to string may lose values"),
+    (RETYPE, {}, Verdict.MIGRATE, "SS113: column a: int to string, every value that the table has fits"),
+    (
+        RETYPE, {"retype": "hold"}, Verdict.HOLD,
+        "SS124: column a: int to string, every value that the table has fits, and policies.retype says hold",
+    ),
+    (BEYOND, {}, Verdict.HOLD, "SS120: column a: date to int: no value can be converted"),
     (
         SEMANTIC, {}, Verdict.HOLD,
         "SS121: column a: io.debezium.time.Timestamp to io.debezium.time.MicroTimestamp: "
@@ -76,6 +84,12 @@ TABLE: list[tuple[Change, dict[str, Any], Verdict, str]] = [
         replace(SEMANTIC, name="a.x", current=rec(x=INT), desired=DATE), {}, Verdict.HOLD,
         "SS121: column a.x: struct<x:int> to days: the same values mean something else",
     ),
+    (
+        SEMANTIC, {"semantic": "migrate"}, Verdict.MIGRATE,
+        "SS115: column a: io.debezium.time.Timestamp to io.debezium.time.MicroTimestamp: "
+        "values from before are kept as they are shown",
+    ),
+    (RENAME_FIELD, {}, Verdict.EVOLVE, "SS107: field a.y was called x"),
     (ADD_FIELD, {}, Verdict.EVOLVE, "SS111: field a.x was added"),
     (DROP_FIELD, {}, Verdict.EVOLVE, "SS112: field a.x was dropped"),
     (DETAIL, {}, Verdict.EVOLVE, "SS110: column a: symbols or nested details changed"),
@@ -104,8 +118,35 @@ def test_the_table_has_every_kind_of_change() -> None:
 
 
 def test_the_worst_change_decides() -> None:
-    judgement = judge((ADD, RETYPE, DOC), Policies())
-    assert (judgement.verdict, [d.code for d in judgement.diagnostics]) == (Verdict.HOLD, ["SS101", "SS120", "SS110"])
+    judgement = judge((ADD, BEYOND, RETYPE, DOC), Policies())
+    codes = [d.code for d in judgement.diagnostics]
+    assert (judgement.verdict, codes) == (Verdict.HOLD, ["SS101", "SS120", "SS113", "SS110"])
+
+
+NUMBERED = Leaf(type=BIGINT.type, name="io.debezium.time.MicroDuration")
+
+
+@pytest.mark.parametrize(
+    ("current", "desired", "alike"),
+    [
+        (MILLIS, MICROS, True),
+        (replace(STRING, name="a"), replace(STRING, name="b"), True),
+        (NUMBERED, replace(NUMBERED, name="io.debezium.time.NanoDuration"), False),
+        (BIGINT, MILLIS, False),
+        (ListOf(element=MILLIS), ListOf(element=MICROS), True),
+        (MapOf(key=STRING, value=MILLIS), MapOf(key=STRING, value=MICROS), True),
+        (MapOf(key=NUMBERED, value=INT), MapOf(key=BIGINT, value=INT), False),
+        (rec(x=MILLIS, y=INT), rec(x=MICROS, z=INT), True),
+        (rec(x=NUMBERED), rec(x=BIGINT), False),
+        (rec(x=INT), INT, False),
+    ],
+)
+def test_values_of_another_meaning_are_kept_where_they_are_shown_alike(
+    current: Encoding, desired: Encoding, alike: bool
+) -> None:
+    change = ChangeSemanticType(life=A, name="a", current=current, desired=desired)
+    judged = judge((change,), Policies(semantic="migrate")).verdict
+    assert judged is (Verdict.MIGRATE if alike else Verdict.HOLD)
 
 
 def test_no_change_is_no_verdict() -> None:

@@ -11,10 +11,10 @@ from schemasync.core.encoding import Encoding, ListOf, shown_type
 from schemasync.core.history import History
 from schemasync.core.layout import Layout, lay_out
 from schemasync.core.projection import Carried, Fill, Projected, Projection, Take, Unprojectable, carried, project
-from schemasync.core.reshape import Reshape
+from schemasync.core.reshape import Beyond, Convert, Keep, Reshape, reshape, reshaped
 from schemasync.core.types import Primitive
-from tests.core.builders import BIGINT, DEBEZIUM, DOUBLE, FLOAT, INT, STRING, col, dec, histories, history, rec
-from tests.core.rows import carried_value, model, reshaped, rows
+from tests.core.builders import BIGINT, DATE, DEBEZIUM, DOUBLE, FLOAT, INT, STRING, col, dec, histories, history, rec
+from tests.core.rows import carried_value, model, rows
 
 
 def projected(
@@ -35,9 +35,9 @@ def sources(found: Projection | Unprojectable) -> dict[str, Take | Fill]:
     return {p.name: p.source for p in found.columns}
 
 
-def take(name: str, encoding: Encoding, target: Encoding | None = None, kept: Encoding | None = None) -> Take:
-    types = [shown_type(e) for e in (encoding, kept or encoding, target or encoding)]
-    shape = Reshape(stored=types[0], kept=types[1], target=types[2])
+def take(name: str, encoding: Encoding, target: Encoding | None = None) -> Take:
+    shape = reshape(encoding, target or encoding)
+    assert not isinstance(shape, Beyond)
     return Take(paths=((name,),), encoding=encoding, shape=shape)
 
 
@@ -80,7 +80,10 @@ def test_a_value_of_an_earlier_life_never_shows() -> None:
 def test_a_nested_member_that_was_gone_in_between_is_left_behind() -> None:
     whole, less = rec(x=INT, y=INT), rec(x=INT)
     found = history((col("s", whole),), (col("s", less),), (col("s", whole),))
-    assert sources(projected(found, 1)) == {"s__3": take("s", whole, whole, less)}
+    first, last = (v.columns[0].encoding for v in (found.versions[0], found.newest))
+    assert sources(projected(found, 1)) == {"s__3": take("s", first, last)}
+    assert sources(projected(found, 1))["s__3"] != take("s", whole, whole)
+    assert [c.name for c in lay_out(found, baseline=1, version=3).columns] == ["s", "s__2", "s__3"]
 
 
 def test_a_default_is_as_old_as_its_column() -> None:
@@ -111,11 +114,36 @@ def test_in_an_envelope_a_key_is_looked_for_on_both_sides() -> None:
     assert paths == {"id": (("after", "id"), ("before", "id")), "name": (("after", "name"),)}
 
 
-def test_what_would_lose_values_is_told_column_by_column() -> None:
-    found = history((col("a", BIGINT), col("b", STRING), col("c")), (col("a", INT), col("b", INT), col("c")))
+def test_a_retyped_column_is_converted() -> None:
+    found = history((col("a"),), (col("a", STRING),))
+    assert sources(projected(found, 1)) == {"a__2": take("a", INT, STRING)}
+
+
+def test_what_cannot_be_converted_is_told_column_by_column() -> None:
+    first = (col("a", DATE), col("b", rec(x=DATE)), col("c"))
+    found = history(first, (col("a", INT), col("b", rec(x=INT)), col("c")))
     assert projected(found, 1) == Unprojectable(
-        writer=1, reasons=("column a: bigint does not fit int", "column b: string does not fit int")
+        writer=1, reasons=("column a: date does not fit int", "column b.x: date does not fit int")
     )
+
+
+def test_a_default_is_converted_with_its_column() -> None:
+    added = col("a", nullable=False, default="7")
+    found = history((col("id"),), (col("id"), added), (col("id"), replace(added, encoding=STRING, default='"x"')))
+    assert sources(projected(found, 1))["a__2"] == Fill(value="7")
+
+
+def test_a_default_whose_column_can_no_longer_hold_it_is_refused() -> None:
+    added = col("a", DATE, nullable=False, default="7")
+    found = history((col("id"),), (col("id"), added), (col("id"), col("a", INT, nullable=False)))
+    with pytest.raises(ValueError, match="column a: date does not fit int"):
+        projected(found, 1)
+
+
+def test_rows_from_before_a_column_took_anothers_place_read_null_in_it() -> None:
+    rows_ = ((col("a"),), (col("a", STRING, nullable=False, default='"x"'),))
+    found = history(*rows_, splits=lambda one, other: one != other)
+    assert sources(projected(found, 1)) == {"a__2": Fill(value=None)}
 
 
 def carry(found: History, version: int, **more: Any) -> Carried | Fill:
@@ -125,8 +153,7 @@ def carry(found: History, version: int, **more: Any) -> Carried | Fill:
 
 
 def same(encoding: Encoding) -> Reshape:
-    type_ = shown_type(encoding)
-    return Reshape(stored=type_, kept=type_, target=type_)
+    return Keep(target=shown_type(encoding))
 
 
 def test_a_column_that_did_not_change_is_carried_as_it_is() -> None:
@@ -136,7 +163,7 @@ def test_a_column_that_did_not_change_is_carried_as_it_is() -> None:
 
 def test_a_widened_column_is_carried_from_where_it_stood() -> None:
     found = history((col("a"),), (col("a", dec(12, 2)),))
-    shape = Reshape(stored=Primitive.INT, kept=Primitive.INT, target=shown_type(dec(12, 2)))
+    shape = Convert(stored=Primitive.INT, target=shown_type(dec(12, 2)))
     assert [carry(found, v) for v in (1, 2)] == [
         Carried(name="a", shape=shape),
         Carried(name="a__2", shape=same(dec(12, 2))),
@@ -153,12 +180,12 @@ def test_a_version_that_is_no_longer_known_is_read_by_the_tables_type() -> None:
     layout = lay_out(whole, baseline=1, version=3)
     without = History(versions=(whole.versions[0], whole.versions[2]))
     found = carried(without, column=whole.newest.columns[0], layout=layout, version=2)
-    assert found == Carried(name="a", shape=Reshape(stored=Primitive.INT, kept=Primitive.INT, target=Primitive.BIGINT))
+    assert found == Carried(name="a", shape=Convert(stored=Primitive.INT, target=Primitive.BIGINT))
 
 
 def test_a_lossy_carry_is_refused() -> None:
-    with pytest.raises(ValueError, match="column a: bigint does not fit int"):
-        carry(history((col("a", BIGINT),), (col("a", INT),)), 1)
+    with pytest.raises(ValueError, match="column a: date does not fit int"):
+        carry(history((col("a", DATE),), (col("a", INT),)), 1)
 
 
 def test_what_is_not_known_of_a_columns_birth_is_null() -> None:

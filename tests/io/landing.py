@@ -14,7 +14,7 @@ from schemasync.core.encoding import Encoding, shown_type
 from schemasync.core.layout import meta_columns, ordering_columns
 from schemasync.core.ports import LandedFiles
 from schemasync.core.projection import Projected, Projection, Take
-from schemasync.core.reshape import Reshape
+from schemasync.core.reshape import Keep
 from schemasync.core.schema import Envelope, EnvelopeKind, OrderingField
 from schemasync.core.types import Primitive
 
@@ -39,7 +39,7 @@ def landed(root: Path, name: str, columns: Mapping[str, Encoding], keys: tuple[s
         Projected(
             name=column,
             type=shown_type(encoding),
-            source=Take(paths=((column,),), encoding=encoding, shape=_as_it_is(encoding)),
+            source=Take(paths=((column,),), encoding=encoding, shape=Keep(target=shown_type(encoding))),
         )
         for column, encoding in columns.items()
     )
@@ -51,11 +51,6 @@ def landed(root: Path, name: str, columns: Mapping[str, Encoding], keys: tuple[s
         first_offset=None,
         projection=Projection(writer=1, table=1, columns=projected, keys=keys, envelope=FLAT),
     )
-
-
-def _as_it_is(encoding: Encoding) -> Reshape:
-    type_ = shown_type(encoding)
-    return Reshape(stored=type_, kept=type_, target=type_)
 
 
 def request(

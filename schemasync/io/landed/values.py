@@ -15,9 +15,12 @@ from uuid import UUID
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from schemasync.core.conversion import keeps_all, notation
 from schemasync.core.defaults import clock_text, decimal_text
 from schemasync.core.encoding import Encoding, Leaf, ListOf, MapOf, Meaning, Record
-from schemasync.core.reshape import Reshape
+from schemasync.core.names import Dialect
+from schemasync.core.reshape import Convert, Elements, Entries, Field, Fields, Keep, Reshape, target_of
+from schemasync.core.type_strings import print_type
 from schemasync.core.types import Array, Decimal, Map, Primitive, Struct, Type
 from schemasync.errors import DataError
 
@@ -95,34 +98,66 @@ def _unwrapped(values: pa.Array, encoding: Encoding) -> pa.Array:
 
 
 def reshape(values: pa.Array, shape: Reshape) -> pa.Array:
-    """Return shown values as ones of ``shape.target``; the caller has made sure that nothing is lost."""
-    if shape.is_identity:
-        return values
-    match shape.stored, shape.kept, shape.target:
-        case Struct() as stored, Struct() as kept, Struct() as target:
-            return _reshape_struct(values, stored, kept, target)
-        case Array() as stored, Array() as kept, Array() as target:
-            inner = Reshape(stored=stored.element, kept=kept.element, target=target.element)
-            return _list(values, reshape(values.values, inner))
-        case Map() as stored, Map() as kept, Map() as target:
-            keys = Reshape(stored=stored.key, kept=kept.key, target=target.key)
-            items = Reshape(stored=stored.value, kept=kept.value, target=target.value)
-            return _map(values, reshape(values.keys, keys), reshape(values.items, items))
-        case _:
-            return values.cast(arrow_type(shape.target))
+    """Return shown values in their new form.
+
+    Raises:
+        DataError: one does not fit its new type.
+    """
+    match shape:
+        case Keep():
+            return values
+        case Convert(stored=stored, target=target):
+            return convert(values, stored, target)
+        case Fields(fields=fields):
+            return _struct(values, {f.name: _field(values, f) for f in fields})
+        case Elements(element=element):
+            return _list(values, reshape(values.values, element))
+        case Entries(key=key, value=value):
+            return _map(values, reshape(values.keys, key), reshape(values.items, value))
+        case _:  # pragma: no cover
+            assert_never(shape)
 
 
-def _reshape_struct(values: pa.Array, stored: Struct, kept: Struct, target: Struct) -> pa.Array:
-    written = {f.name: f.type for f in stored.fields}
-    usable = {f.name: f.type for f in kept.fields}
-    parts: dict[str, pa.Array] = {}
-    for field in target.fields:
-        if field.name in usable:
-            shape = Reshape(stored=written[field.name], kept=usable[field.name], target=field.type)
-            parts[field.name] = reshape(_member(values, field.name), shape)
-        else:
-            parts[field.name] = pa.nulls(len(values), arrow_type(field.type))
-    return _struct(values, parts)
+def _field(values: pa.Array, field: Field) -> pa.Array:
+    if field.source is None:
+        return pa.nulls(len(values), arrow_type(target_of(field.shape)))
+    return reshape(_member(values, field.source), field.shape)
+
+
+def convert(values: pa.Array, stored: Type, target: Type) -> pa.Array:
+    """Return values of another type, each of them the same.
+
+    Raises:
+        DataError: one is not of the notation that is converted, or would be rounded, cut or out of range.
+    """
+    try:
+        if stored is Primitive.STRING:
+            _only(pc.match_substring_regex(values, notation(target)), values, target)
+        found = values.cast(arrow_type(target))
+        if not keeps_all(stored, target) and stored is not Primitive.STRING:
+            _only(_alike(found.cast(values.type, safe=False), values), values, target)
+    except pa.ArrowInvalid as error:
+        raise _misfit(values, target, str(error).splitlines()[0]) from error
+    return found
+
+
+def _alike(one: pa.Array, other: pa.Array) -> pa.Array:
+    same = pc.equal(one, other)
+    return pc.or_(same, pc.and_(pc.is_nan(one), pc.is_nan(other))) if pa.types.is_floating(other.type) else same
+
+
+def _only(fits: pa.Array, values: pa.Array, target: Type) -> None:
+    wrong = values.filter(pc.invert(pc.fill_null(fits, True)))
+    if len(wrong):
+        raise _misfit(wrong, target, "for example " + ", ".join(repr(v) for v in wrong[:3].to_pylist()))
+
+
+def _misfit(values: pa.Array, target: Type, why: str) -> DataError:
+    return DataError(
+        f"{len(values)} values do not fit {print_type(target, Dialect.SPARK)}",
+        why=why,
+        fix="The column was retyped; the file is of a version before, and its values cannot follow.",
+    )
 
 
 def _member(values: pa.Array, name: str) -> pa.Array:

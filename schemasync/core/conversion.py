@@ -1,0 +1,176 @@
+"""Which types a retyped column's values can be migrated to, and how one value is converted.
+
+`schemasync.core.promotion` has the changes that keep every value; here are those that keep the values which fit, and
+are refused where one does not. A pair is in the table only where Arrow, Spark, Hive and Trino give the same value:
+the text of a float or of a timestamp is another one in each of them. Text is converted in one plain notation only.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Callable
+from datetime import UTC, date, datetime, time
+from decimal import Decimal as Number
+from typing import Any, Final
+
+from schemasync.core.promotion import INTEGER_DIGITS, widens
+from schemasync.core.types import Decimal, Primitive, Type
+
+_P = Primitive
+INTEGERS: Final = frozenset(INTEGER_DIGITS)
+_FLOATS: Final = frozenset({_P.FLOAT, _P.DOUBLE})
+_NUMBERS: Final = INTEGERS | _FLOATS
+
+MAX_TEXT_SCALE: Final = 6
+"""Engines write a decimal of a larger scale as text in scientific notation once it is small enough."""
+
+MIGRATIONS: Final[dict[Primitive, frozenset[Primitive]]] = {
+    _P.BOOLEAN: INTEGERS | {_P.STRING},
+    _P.TINYINT: _NUMBERS | {_P.BOOLEAN, _P.STRING},
+    _P.SMALLINT: _NUMBERS | {_P.BOOLEAN, _P.STRING},
+    _P.INT: _NUMBERS | {_P.BOOLEAN, _P.STRING},
+    _P.BIGINT: _NUMBERS | {_P.BOOLEAN, _P.STRING},
+    _P.FLOAT: _NUMBERS,
+    _P.DOUBLE: _NUMBERS,
+    _P.STRING: _NUMBERS | {_P.BOOLEAN, _P.DATE},
+    _P.DATE: frozenset({_P.STRING, _P.TIMESTAMP}),
+    _P.TIMESTAMP: frozenset({_P.DATE}),
+}
+"""Primitive -> the other primitives that its values can be migrated to where they fit; decimals: `converts`."""
+
+
+def converts(current: Primitive | Decimal, desired: Primitive | Decimal) -> bool:
+    """Tell whether values without members can be converted: all of them, or those that fit."""
+    match current, desired:
+        case _ if widens(current, desired):
+            return True
+        case Primitive(), Primitive():
+            return desired in MIGRATIONS.get(current, frozenset())
+        case Primitive(), Decimal():
+            return current in _NUMBERS or current is _P.STRING
+        case Decimal(scale=scale), Primitive():
+            return desired in _NUMBERS or (desired is _P.STRING and scale <= MAX_TEXT_SCALE)
+        case _:
+            return True  # decimal to decimal
+
+
+def keeps_all(current: Type, desired: Type) -> bool:
+    """Tell whether a conversion fits every value: then nothing needs to be looked at."""
+    if widens(current, desired) or desired is _P.STRING:
+        return True
+    return (current is _P.DATE and desired is _P.TIMESTAMP) or (current is _P.BOOLEAN and desired in INTEGERS)
+
+
+def notation(desired: Type) -> str:
+    """Return the regular expression of the texts that are converted to a type; a match may still be out of range."""
+    if isinstance(desired, Decimal):
+        return rf"^-?[0-9]+(\.[0-9]{{1,{desired.scale}}})?$" if desired.scale else "^-?[0-9]+$"
+    if desired in INTEGERS:
+        return "^-?[0-9]+$"
+    return _NOTATIONS[desired]
+
+
+_REAL: Final = r"^-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?$"
+_NOTATIONS: Final[dict[Type, str]] = {
+    _P.FLOAT: _REAL,
+    _P.DOUBLE: _REAL,
+    _P.BOOLEAN: "^(true|false)$",
+    _P.DATE: "^[0-9]{4}-[0-9]{2}-[0-9]{2}$",
+}
+
+
+def converted(value: Any, desired: Type) -> Any:
+    """Return one decoded value (a frozen default) as one of another type.
+
+    Raises:
+        ValueError: it does not fit.
+    """
+    if isinstance(value, str) and desired is not _P.STRING and not re.match(notation(desired), value):
+        raise ValueError(f"{value!r} does not fit")
+    found = _convert(value, desired)
+    if not isinstance(value, str) and desired is not _P.STRING and not _same(value, found):
+        raise ValueError(f"{value!r} does not fit")
+    return found
+
+
+def _same(value: Any, found: Any) -> bool:
+    if isinstance(value, date) and not isinstance(value, datetime):
+        return True  # a date is the midnight that it becomes
+    if isinstance(found, date) and not isinstance(found, datetime):
+        return bool(_instant(found) == value)
+    return bool(value == found or value != value)  # noqa: PLR0124 - NaN stays NaN
+
+
+def _convert(value: Any, desired: Type) -> Any:
+    match desired:
+        case Decimal(precision=precision, scale=scale):
+            number = Number(str(value) if isinstance(value, float) else value)
+            if abs(number) >= Number(10) ** (precision - scale) or number != round(number, scale):
+                raise ValueError(f"{value!r} does not fit")
+            return number
+        case Primitive():
+            return _CONVERSIONS.get(desired, lambda same: same)(value)
+        case _:  # pragma: no cover
+            raise AssertionError(desired)
+
+
+def _text(value: Any) -> str:
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case Number():
+            return format(value, "f")
+        case date():
+            return value.isoformat()
+        case _:
+            return str(value)
+
+
+def _boolean(value: Any) -> bool:
+    known = {"true": True, "false": False, 0: False, 1: True}
+    if value not in known:
+        raise ValueError(f"{value!r} does not fit")
+    return known[value]
+
+
+def _instant(value: Any) -> datetime:
+    return value if isinstance(value, datetime) else datetime.combine(value, time(), UTC)
+
+
+def _date(value: Any) -> date:
+    if isinstance(value, str):
+        return date.fromisoformat(value)
+    return value.date() if isinstance(value, datetime) else value
+
+
+def _single(value: Any) -> float:
+    try:
+        nearest: float = struct.unpack("<f", struct.pack("<f", float(value)))[0]
+    except OverflowError as error:
+        raise ValueError(f"{value!r} does not fit") from error
+    return nearest
+
+
+def _whole(bits: int) -> Callable[[Any], int]:
+    def convert(value: Any) -> int:
+        number = int(value)
+        if not -(2 ** (bits - 1)) <= number < 2 ** (bits - 1):
+            raise ValueError(f"{value!r} does not fit")
+        return number
+
+    return convert
+
+
+_CONVERSIONS: Final[dict[Primitive, Callable[[Any], Any]]] = {
+    _P.STRING: _text,
+    _P.BOOLEAN: _boolean,
+    _P.TINYINT: _whole(8),
+    _P.SMALLINT: _whole(16),
+    _P.INT: _whole(32),
+    _P.BIGINT: _whole(64),
+    _P.FLOAT: _single,
+    _P.DOUBLE: float,
+    _P.DATE: _date,
+    _P.TIMESTAMP: _instant,
+}

@@ -1,0 +1,97 @@
+"""What a change of types costs and what it could lose: which rows are converted, and whether every value fits.
+
+A migration is no step of its own. The table gets a new physical column, the view converts the rows of older versions,
+and every rewrite of a segment projects it to the newest version. Before the view changes, the values that the table
+has are looked at; one that does not fit holds the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from schemasync.core.diagnostics import Diagnostic, diagnose
+from schemasync.core.manifest import Manifest, Segment
+from schemasync.core.names import Dialect, quote_identifier
+from schemasync.core.plan import Shape
+from schemasync.core.projection import Carried, carried, frozen_default
+from schemasync.core.reshape import Keep, lost_sql
+from schemasync.core.type_strings import print_type
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """Which values of one column do not fit: ``predicate`` over the long-lived table (alias ``t``), in Spark's SQL.
+
+    ``value`` is the expression that yields them, ``versions`` those whose rows are asked about.
+    """
+
+    column: str
+    type: str
+    value: str
+    predicate: str
+    versions: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Misfits:
+    """The answer: how many values of a column do not fit, and some of them."""
+
+    question: Question
+    count: int
+    samples: tuple[str, ...]
+
+    @property
+    def finding(self) -> Diagnostic:
+        """What to tell about it."""
+        shown = ", ".join(repr(value) for value in self.samples)
+        values = "1 value does" if self.count == 1 else f"{self.count} values do"
+        return diagnose("SS125", f"column {self.question.column}: {values} not fit {self.question.type}: {shown}")
+
+
+def questions(shape: Shape, versions: Iterable[int]) -> tuple[Question, ...]:
+    """Say what must be asked of rows of these versions before they are shown under a shape."""
+    asked: dict[Question, tuple[int, ...]] = {}
+    for version in sorted(versions):
+        for question in _asked(shape, version):
+            asked[question] = (*asked.get(question, ()), version)
+    return tuple(replace(question, versions=versions) for question, versions in asked.items())
+
+
+def _asked(shape: Shape, version: int) -> Iterator[Question]:
+    for column in shape.columns:
+        found = carried(shape.history, column=column, layout=shape.layout, version=version)
+        if not isinstance(found, Carried):
+            continue
+        value = f"t.{quote_identifier(found.name, Dialect.SPARK)}"
+        if predicate := lost_sql(value, found.shape):
+            type_ = print_type(column.type, Dialect.SPARK)
+            yield Question(column=column.name, type=type_, value=value, predicate=predicate)
+
+
+def unfit_defaults(shape: Shape) -> tuple[Diagnostic, ...]:
+    """Find defaults that older rows read, and that do not fit their column's present type."""
+    findings: list[Diagnostic] = []
+    for column in shape.columns:
+        try:
+            frozen_default(shape.history, column)
+        except ValueError as error:
+            type_ = print_type(column.type, Dialect.SPARK)
+            findings.append(
+                diagnose(
+                    "SS125", f"column {column.name}: the default that older rows read does not fit {type_}: {error}"
+                )
+            )
+    return tuple(findings)
+
+
+def to_rewrite(shape: Shape, manifest: Manifest) -> tuple[Segment, ...]:
+    """Return the segments whose rows the view converts until a compaction rewrites them."""
+    return tuple(s for s in manifest.segments if _converts(shape, s.schema_version))
+
+
+def _converts(shape: Shape, version: int) -> bool:
+    if version >= shape.version.version:
+        return False
+    found = (carried(shape.history, column=c, layout=shape.layout, version=version) for c in shape.columns)
+    return any(isinstance(one, Carried) and not isinstance(one.shape, Keep) for one in found)

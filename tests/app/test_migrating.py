@@ -1,0 +1,179 @@
+"""A column gets another type: its values follow where all of them fit, at every step; else the table is held."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from schemasync.core.policy import Verdict
+from tests.lab import DAY, HOUR, Lab
+
+pytestmark = pytest.mark.spark
+
+TOPIC, TABLE = "shop.student", "shop_student"
+
+
+def event(key: int, ts_ms: int, op: str = "u", **row: Any) -> dict[str, Any]:
+    return {"id": key, "op": op, "ts_ms": ts_ms} | row
+
+
+def retyped(lab: Lab, old: Any, new: Any, *values: Any) -> None:
+    """Make a table whose column ``a`` has these values, in a base and in a delta, and register its new type."""
+    lab.register(TOPIC, lab.flat("S", ("a", old)))
+    lab.land(TOPIC, [event(1, 1, a=values[0])])
+    lab.compact()
+    lab.land(TOPIC, [event(n, 2, a=value) for n, value in enumerate(values[1:], start=2)], hour="2026112001")
+    lab.now_ms += 1000
+    lab.apply()
+    lab.register(TOPIC, lab.flat("S", ("a", new)))
+
+
+def column(lab: Lab, name: str = "a") -> list[Any]:
+    return [row[name] for row in lab.rows(TABLE, order_by="id")]
+
+
+def codes(lab: Lab) -> tuple[Verdict, list[str]]:
+    (planned,) = lab.plan().tables
+    return planned.verdict, [d.code for d in planned.diagnostics]
+
+
+DECIMAL = {"type": "bytes", "logicalType": "decimal", "precision": 8, "scale": 2}
+POINT = {"type": "record", "name": "P", "fields": [{"name": "x", "type": "long"}]}
+NARROW = {"type": "record", "name": "P", "fields": [{"name": "x", "type": "int"}]}
+
+PAIRS: list[tuple[str, Any, Any, list[Any], list[Any]]] = [
+    ("int to text", ["null", "int"], ["null", "string"], [1, None, -7], ["1", None, "-7"]),
+    ("boolean to text", "boolean", "string", [True, False, True], ["true", "false", "true"]),
+    ("text to int", "string", "int", ["1", "-7", "007"], [1, -7, 7]),
+    ("long to int", "long", "int", [1, 2**31 - 1, -(2**31)], [1, 2**31 - 1, -(2**31)]),
+    ("double to float", "double", "float", [0.5, 2.0**30, -1.25], [0.5, 2.0**30, -1.25]),
+    ("tiny to boolean", "int", "boolean", [0, 1, 0], [False, True, False]),
+    ("a list", {"type": "array", "items": "long"}, {"type": "array", "items": "int"}, [[1], [], [2]], [[1], [], [2]]),
+    ("a struct", POINT, NARROW, [{"x": 1}, {"x": 2}, {"x": 3}], [{"x": 1}, {"x": 2}, {"x": 3}]),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "values", "expected"), [p[1:] for p in PAIRS], ids=[p[0] for p in PAIRS])
+def test_values_that_fit_follow_and_read_the_same_before_and_after_they_are_rewritten(
+    lab: Lab, old: Any, new: Any, values: list[Any], expected: list[Any]
+) -> None:
+    retyped(lab, old, new, *values)
+    (planned,) = lab.plan().tables
+    assert (planned.verdict, planned.files, planned.bytes > 0) == (Verdict.MIGRATE, 2, True)
+    lab.apply()
+    assert column(lab) == expected
+    lab.compact()
+    assert column(lab) == expected
+    lab.now_ms += 8 * DAY
+    lab.compact()
+    assert (column(lab), codes(lab)) == (expected, (Verdict.NONE, []))
+
+
+MISFITS: list[tuple[str, Any, Any, list[Any], str]] = [
+    ("a number too large", "long", "int", [1, 2**31, 2], "column a: 1 value does not fit int: '2147483648'"),
+    ("a text that is none", "string", "int", ["1", "x", "07 "], "column a: 2 values do not fit int: '07 ', 'x'"),
+    ("a fraction", "double", "long", [1.0, 0.5, 2.0], "column a: 1 value does not fit bigint: '0.5'"),
+    ("in a list", {"type": "array", "items": "long"}, {"type": "array", "items": "int"}, [[1], [2**40], []],
+     "column a: 1 value does not fit array<int>: '[1099511627776]'"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("old", "new", "values", "told"), [m[1:] for m in MISFITS], ids=[m[0] for m in MISFITS])
+def test_one_value_that_does_not_fit_holds_the_table_and_is_shown(
+    lab: Lab, old: Any, new: Any, values: list[Any], told: str
+) -> None:
+    retyped(lab, old, new, *values)
+    lab.land(TOPIC, [event(9, 9, a=[] if isinstance(values[0], list) else 3)], hour="2026112002")
+    (applied,) = lab.apply().tables
+    assert (applied.held, [d.message for d in applied.plan.diagnostics]) == (True, [told])
+    assert column(lab) == values
+    assert applied.admitted is not None
+    assert applied.admitted.waiting == 1
+
+
+def test_a_held_migration_goes_on_once_the_value_is_corrected_and_folded(lab: Lab) -> None:
+    retyped(lab, "long", "int", 1, 2**31)
+    lab.apply()
+    lab.land(TOPIC, [event(2, 3, a=7)], version=1, hour="2026112002")
+    lab.now_ms += 1000
+    lab.compact()
+    assert codes(lab) == (Verdict.HOLD, ["SS125"])
+    lab.now_ms += 2 * HOUR
+    lab.compact()
+    lab.apply()
+    assert (column(lab), codes(lab)) == ([1, 7], (Verdict.NONE, []))
+
+
+def test_what_landed_under_the_old_type_is_looked_at_before_the_view_changes(lab: Lab) -> None:
+    retyped(lab, "long", "int", 1, 2)
+    lab.land(TOPIC, [event(3, 3, a=2**40)], version=1, hour="2026112002")
+    (applied,) = lab.apply().tables
+    assert ([d.code for d in applied.plan.diagnostics], column(lab)) == (["SS125"], [1, 2, 2**40])
+
+
+def test_a_late_file_of_the_old_type_follows_or_is_named(lab: Lab) -> None:
+    retyped(lab, "string", "int", "1", "2")
+    lab.apply()
+    lab.land(TOPIC, [event(3, 3, a="30")], version=1, hour="2026112000", name="late.parquet")
+    lab.apply()
+    assert column(lab) == [1, 2, 30]
+    lab.land(TOPIC, [event(4, 4, a="many")], version=1, hour="2026112000", name="later.parquet")
+    (applied,) = lab.apply().tables
+    assert [(d.code, "later.parquet" in d.message, "'many'" in d.message) for d in applied.diagnostics] == [
+        ("SS303", True, True)
+    ]
+    assert column(lab) == [1, 2, 30]
+
+
+def test_under_variant_the_old_column_stays_beside_the_new_one(lab: Lab) -> None:
+    lab.settings = {"defaults": {"policies": {"retype": "variant"}}}
+    retyped(lab, ["null", "int"], ["null", {"type": "array", "items": "int"}], 1, 2)
+    lab.land(TOPIC, [event(2, 3, a=[20])], hour="2026112002")
+    lab.apply()
+    expected = [{"id": 1, "a": None, "a__v1": 1}, {"id": 2, "a": [20], "a__v1": None}]
+    assert lab.rows(TABLE, order_by="id") == expected
+    lab.compact()
+    assert (lab.rows(TABLE, order_by="id"), codes(lab)) == (expected, (Verdict.NONE, []))
+
+
+def test_times_of_another_precision_follow_where_the_configuration_says_so(lab: Lab) -> None:
+    lab.settings = {"defaults": {"policies": {"semantic": "migrate"}}}
+    units = [{"type": "long", "connect.name": f"io.debezium.time.{name}"} for name in ("Timestamp", "MicroTimestamp")]
+    retyped(lab, *({"type": unit} for unit in units), 1_000, 2_000)
+    lab.land(TOPIC, [event(3, 3, a=3_000_000)], hour="2026112002")
+    (applied,) = lab.apply().tables
+    assert [d.code for d in applied.plan.diagnostics] == ["SS115"]
+    assert [moment.timestamp() for moment in column(lab)] == [1.0, 2.0, 3.0]
+    lab.compact()
+    assert [moment.timestamp() for moment in column(lab)] == [1.0, 2.0, 3.0]
+
+
+def test_a_member_renamed_by_alias_keeps_its_values_in_lists_too(lab: Lab) -> None:
+    def lines(name: str, *aliases: str) -> Any:
+        fields = [{"name": name, "type": "int", "aliases": list(aliases)}]
+        return {"type": "array", "items": {"type": "record", "name": "L", "fields": fields}}
+
+    retyped(lab, lines("zip"), lines("postcode", "zip"), [{"zip": 1}], [{"zip": 2}])
+    lab.land(TOPIC, [event(3, 3, a=[{"postcode": 3}])], hour="2026112002")
+    (applied,) = lab.apply().tables
+    assert [d.code for d in applied.plan.diagnostics] == ["SS107"]
+    expected = [[{"postcode": n}] for n in (1, 2, 3)]
+    assert column(lab) == expected
+    lab.compact()
+    assert column(lab) == expected
+
+
+def test_a_union_that_gains_a_branch_keeps_what_it_holds(lab: Lab) -> None:
+    retyped(
+        lab, ["int", "string"], ["string", "int", "boolean"],
+        {"member0": 1, "member1": None}, {"member0": None, "member1": "x"},
+    )  # fmt: skip
+    lab.apply()
+    expected = [
+        {"member0": None, "member1": 1, "member2": None},
+        {"member0": "x", "member1": None, "member2": None},
+    ]
+    assert column(lab) == expected
+    lab.compact()
+    assert column(lab) == expected

@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+from typing import Any
+
+from schemasync.core.ddl import count_misfits, show_misfits
+from schemasync.core.history import History
+from schemasync.core.migration import Misfits, Question, questions, to_rewrite, unfit_defaults
+from schemasync.core.plan import Shape, shape_of
+from schemasync.core.schema import Column
+from tests.core.builders import BIGINT, INT, STRING, admitted, col, fresh, history, target
+
+ID = col("id", BIGINT, nullable=False)
+MISFIT = "(t.`a` IS NOT NULL AND NOT (try_cast(try_cast(t.`a` AS int) AS bigint) <=> t.`a`))"
+
+
+def shaped(found: History) -> Shape:
+    return shape_of(target(), found, found.newest, key=("id",), baseline=1)[0]
+
+
+def table(*rows: tuple[Column, ...]) -> Shape:
+    return shaped(history(*rows))
+
+
+NARROWED = table((ID, col("a", BIGINT)), (ID, col("a", BIGINT), col("b")), (ID, col("a", INT), col("b")))
+QUESTION = Question(column="a", type="int", value="t.`a`", predicate=MISFIT, versions=(1, 2))
+
+
+def test_a_narrowed_column_is_asked_about_in_the_rows_of_every_older_version() -> None:
+    assert questions(NARROWED, [2, 1]) == (QUESTION,)
+
+
+def test_nothing_is_asked_where_every_value_fits_or_there_was_none() -> None:
+    assert questions(table((ID, col("a", INT)), (ID, col("a", STRING), col("b"))), [1]) == ()
+
+
+def test_the_question_in_sql() -> None:
+    asked = count_misfits(target(), [QUESTION])
+    assert asked.values == {
+        "table": "`lake`.`student`",
+        "predicates": [f"t.`__schema_version` IN (1, 2) AND {MISFIT}"],
+    }
+    assert show_misfits(target(), QUESTION, 5).values == {
+        "table": "`lake`.`student`",
+        "predicate": f"t.`__schema_version` IN (1, 2) AND {MISFIT}",
+        "value": "t.`a`",
+        "most": 5,
+    }
+
+
+def test_what_does_not_fit_is_counted_and_shown() -> None:
+    findings = [Misfits(question=QUESTION, count=n, samples=("7", "8")).finding for n in (1, 2)]
+    assert [(f.code, f.message) for f in findings] == [
+        ("SS125", "column a: 1 value does not fit int: '7', '8'"),
+        ("SS125", "column a: 2 values do not fit int: '7', '8'"),
+    ]
+
+
+def test_a_default_that_older_rows_read_must_fit_too() -> None:
+    def added(encoding: Any, default: str) -> Shape:
+        first = col("a", BIGINT, nullable=False, default=default)
+        return table((ID,), (ID, first), (ID, col("a", encoding, nullable=False, default="1")))
+
+    assert unfit_defaults(added(INT, "7")) == ()
+    (finding,) = unfit_defaults(added(INT, str(2**40)))
+    assert finding.message == (
+        "column a: the default that older rows read does not fit int: 1099511627776 does not fit"
+    )
+
+
+def test_segments_whose_rows_are_converted_are_to_be_rewritten() -> None:
+    manifest = admitted(admitted(fresh(), schema_version=2), schema_version=3)
+    assert [s.name for s in to_rewrite(NARROWED, manifest)] == ["delta_000001"]
+    assert to_rewrite(table((ID,), (ID, col("a"))), admitted(fresh())) == ()
