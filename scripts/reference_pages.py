@@ -14,12 +14,15 @@ from typing import Any, Final, Literal, get_args, get_origin
 from pydantic.fields import FieldInfo
 
 from schemasync.core import config
+from schemasync.core.conversion import converts, keeps_all, notation
 from schemasync.core.diagnostics import CODES, Severity
 from schemasync.core.encoding import Meaning
 from schemasync.core.names import Dialect
+from schemasync.core.promotion import widens
 from schemasync.core.schema import EnvelopeKind
 from schemasync.core.semantics import LEAF_TYPES, SEMANTICS, leaf_of
 from schemasync.core.type_strings import print_type
+from schemasync.core.types import Decimal, Primitive
 
 PAGES: Final = Path(__file__).resolve().parent.parent / "docs"
 GENERATED: Final = (
@@ -305,6 +308,45 @@ def diagnostics() -> Iterator[str]:
         yield from _table(("code", "severity", "meaning", "what to do"), rows)
 
 
+CONVERSIONS_HEAD: Final = """\
+# Conversions
+
+What becomes of the values of a column that gets another type. *kept*: every value of the old type is one of the new, the
+column is widened. *fits*: every value can be converted, the column is migrated. *checked*: migrated once every value that
+the table has was found to fit, there and back again. Where nothing stands the table is held, unless `policies.retype` is
+`variant`. Only conversions are made that Arrow, Spark, Hive and Trino agree on: the text of a float or a timestamp is
+another one in each of them."""
+
+CONVERTED: Final[tuple[Primitive | Decimal, ...]] = (
+    *Primitive,
+    Decimal(precision=10, scale=2),
+    Decimal(precision=20, scale=8),
+)
+
+
+def conversions() -> Iterator[str]:
+    """Yield the lines of docs/conversions.md."""
+    yield f"{CONVERSIONS_HEAD}\n"
+    names = tuple(f"`{print_type(t, Dialect.SPARK)}`" for t in CONVERTED)
+    rows = ((name, *(_conversion(old, new) for new in CONVERTED)) for name, old in zip(names, CONVERTED, strict=True))
+    yield from _table(("from \\ to", *names), rows)
+    yield "\nText that is converted is written like this:\n"
+    targets = (t for t in CONVERTED if converts(Primitive.STRING, t) and t is not Primitive.STRING)
+    yield from _table(
+        ("to", "regular expression"), ((f"`{print_type(t, Dialect.SPARK)}`", f"`{notation(t)}`") for t in targets)
+    )
+
+
+def _conversion(old: Primitive | Decimal, new: Primitive | Decimal) -> str:
+    if old == new:
+        return "same"
+    if widens(old, new):
+        return "kept"
+    if not converts(old, new):
+        return ""
+    return "fits" if keeps_all(old, new) else "checked"
+
+
 def types() -> Iterator[str]:
     """Yield the lines of docs/types.md."""
     yield TYPES_HEAD
@@ -337,7 +379,8 @@ def _table(head: tuple[str, ...], rows: Iterator[tuple[str, ...]] | tuple[tuple[
 def main() -> None:
     """Write the pages, or with ``--check`` exit 1 when one is stale."""
     stale = []
-    for name, build in (("configuration", configuration), ("diagnostics", diagnostics), ("types", types)):
+    for build in (configuration, conversions, diagnostics, types):
+        name = build.__name__
         path, text = PAGES / f"{name}.md", "\n".join((GENERATED, "", *build())) + "\n"
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             stale.append(path.name)

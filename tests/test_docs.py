@@ -22,7 +22,9 @@ DOCUMENTS = (
     "CONTRIBUTING.md",
     "CHANGELOG.md",
     "docs/configuration.md",
+    "docs/conversions.md",
     "docs/diagnostics.md",
+    "docs/evolution.md",
     "docs/types.md",
 )
 

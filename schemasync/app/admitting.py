@@ -64,6 +64,14 @@ def admit(workspace: Workspace, target: TableTarget, shape: Shape, properties: T
         return replace(unchanged, findings=(*landed.findings, diagnose("SS303", str(error))))
 
 
+def put_off(workspace: Workspace, target: TableTarget, properties: TableProperties, why: str) -> AdmissionOutcome:
+    """Admit nothing, and say what waits and why."""
+    manifest = read_manifest(workspace.storage(target.location).lake, target, properties)
+    waiting = pending_files(workspace, target, manifest)
+    findings = (diagnose("SS304", f"{len(waiting)} landed files wait {why}"),) if waiting else ()
+    return AdmissionOutcome(properties=properties, manifest=manifest, waiting=len(waiting), findings=findings)
+
+
 def _publish(
     workspace: Workspace, target: TableTarget, shape: Shape, before: AdmissionOutcome, landed: Landed
 ) -> AdmissionOutcome:

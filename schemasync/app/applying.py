@@ -7,12 +7,14 @@ fails leaves a state from which the next run goes on.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from schemasync.app.admitting import AdmissionOutcome, admit
+from schemasync.app.admitting import AdmissionOutcome, admit, put_off
+from schemasync.app.holds import note_hold
 from schemasync.app.inspecting import TableView, look, map_tables, select
 from schemasync.app.planning import TablePlan, lay_out_steps
+from schemasync.app.rekeying import key_is_unclear, rebuild
 from schemasync.app.states import keep_schema, recover
 from schemasync.app.workspace import Workspace
 from schemasync.core import ddl
@@ -134,16 +136,17 @@ def apply_table(
             # What came in may hold a value that does not fit the new type.
             plan = lay_out_steps(workspace, look(workspace, target))
             changing = plan.pending and allowed(plan)
-        if changing:
-            _carry_out(workspace, plan, done)
+        carried_out = _carry_out(workspace, plan, done) if changing else None
         for step in (s for s in plan.steps if s.kind == "restore_view"):
             workspace.sql.execute(step.sql)
             done.append(step)
         shape, properties = _standing(plan, changed=changing)
+        properties = carried_out or properties
         admitted = None
         if admitting and shape is not None and properties is not None:
-            admitted = admit(workspace, target, shape, properties).after(first)
+            admitted = _admit(workspace, plan, shape, properties).after(first)
             properties = admitted.properties
+            note_hold(workspace, target, properties.version, held=plan.verdict is Verdict.HOLD)
     except Exception as error:
         return Applied(plan=plan, done=tuple(done), error=as_ours(error))
     if admitted is not None and admitted.files:
@@ -156,9 +159,18 @@ def _admit_first(workspace: Workspace, plan: TablePlan) -> AdmissionOutcome | No
     decision = plan.view.decision if plan.view else None
     if plan.verdict is not Verdict.MIGRATE or decision is None or decision.current is None:
         return None
+    if key_is_unclear(decision):
+        return None
     if decision.properties is None:  # pragma: no cover - a table with a current shape has properties
         return None
     return admit(workspace, plan.target, decision.current, decision.properties)
+
+
+def _admit(workspace: Workspace, plan: TablePlan, shape: Shape, properties: TableProperties) -> AdmissionOutcome:
+    """Admit what landed, unless the table is held for its key: nobody knows which rows the files are about then."""
+    if plan.verdict is Verdict.HOLD and plan.view is not None and key_is_unclear(plan.view.decision):
+        return put_off(workspace, plan.target, properties, "until it is clear under which key they were written")
+    return admit(workspace, plan.target, shape, properties)
 
 
 def _finish_publication(workspace: Workspace, target: TableTarget) -> None:
@@ -196,17 +208,19 @@ def _moved(target: TableTarget) -> ConflictError:
     )
 
 
-def _carry_out(workspace: Workspace, plan: TablePlan, done: list[Step]) -> None:
+def _carry_out(workspace: Workspace, plan: TablePlan, done: list[Step]) -> TableProperties | None:
+    """Carry out the schema steps; return the table's properties afterwards."""
     view = plan.view
     if view is None or plan.properties is None:  # pragma: no cover - a plan with schema steps has both
-        return
+        return None
     _keep_schemas(workspace, view)
     for step in plan.steps:
         if step.kind == "admit":
             continue
         workspace.progress(plan.target.table, f"{step.kind.replace('_', ' ')}: {step.why}")
-        _STEPS[step.kind](workspace, step, plan)
+        plan = _STEPS[step.kind](workspace, step, plan) or plan
         done.append(step)
+    return plan.properties
 
 
 def _keep_schemas(workspace: Workspace, view: TableView) -> None:
@@ -219,6 +233,19 @@ def _keep_schemas(workspace: Workspace, view: TableView) -> None:
     for version in shape.history.versions:
         if version.version in live and version.version <= shape.version.version:
             keep_schema(lake, workspace.registry.schema(version.subject, version.version))
+
+
+def _rebuild(workspace: Workspace, step: Step, plan: TablePlan) -> TablePlan:
+    """Rebuild the base under the old key; return the plan that goes on from the state which is in force then."""
+    del step
+    decision = plan.view.decision if plan.view else None
+    if plan.view is None or plan.properties is None or decision is None or decision.current is None:
+        raise _moved(plan.target)  # pragma: no cover - the step was planned for a table of ours
+    if decision.properties is None:  # pragma: no cover - the same
+        raise _moved(plan.target)
+    now, manifest = rebuild(workspace, plan.target, decision.current, decision.properties)
+    view = replace(plan.view, decision=replace(decision, properties=now), manifest=manifest)
+    return replace(plan, view=view, properties=replace(plan.properties, state=now.state))
 
 
 def _run_sql(workspace: Workspace, step: Step, plan: TablePlan) -> None:
@@ -266,10 +293,11 @@ def _set_version(workspace: Workspace, step: Step, plan: TablePlan) -> None:
         raise _moved(target)
 
 
-_STEPS: dict[str, Callable[[Workspace, Step, TablePlan], None]] = {
+_STEPS: dict[str, Callable[[Workspace, Step, TablePlan], TablePlan | None]] = {
     "create_database": _run_sql,
     "drop_table": _run_sql,
     "create_table": _create_table,
+    "rebuild": _rebuild,
     "add_columns": _run_sql,
     "repair_columns": _repair_columns,
     "replace_view": _run_sql,

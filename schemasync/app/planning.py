@@ -12,9 +12,11 @@ from typing import Any
 
 from schemasync.app.inspecting import TableView, look, look_at, map_tables, select
 from schemasync.app.migrating import with_values_checked
+from schemasync.app.rekeying import changes_key, with_keys_checked
 from schemasync.app.workspace import Workspace
 from schemasync.core import ddl
 from schemasync.core.changes import Change
+from schemasync.core.compaction import needs_rebuild
 from schemasync.core.describe import change_json, diagnostic_json
 from schemasync.core.diagnostics import Diagnostic, diagnose
 from schemasync.core.manifest import Segment, StateId
@@ -31,7 +33,9 @@ from schemasync.errors import SchemaError, SchemasyncError, TemporaryError, Usag
 FILE_ERRORS = frozenset({"SS301", "SS302", "SS303", "SS306"})
 """Diagnostics of landed files and data files that a person must look at."""
 
-SCHEMA_STEPS = frozenset({"create_table", "drop_table", "add_columns", "repair_columns", "replace_view", "set_version"})
+SCHEMA_STEPS = frozenset(
+    {"create_table", "rebuild", "drop_table", "add_columns", "repair_columns", "replace_view", "set_version"}
+)
 """Steps that change schemas; the others bring in or clean up data."""
 
 
@@ -158,7 +162,7 @@ def with_landed(workspace: Workspace, plan: TablePlan) -> TablePlan:
 
 def lay_out_steps(workspace: Workspace, found: TableView) -> TablePlan:
     """Turn a decision into steps."""
-    found = with_values_checked(workspace, found)
+    found = with_keys_checked(workspace, with_values_checked(workspace, found))
     decision, target = found.decision, found.decision.target
     properties = _next_properties(found)
     steps: tuple[Step, ...] = ()
@@ -166,7 +170,7 @@ def lay_out_steps(workspace: Workspace, found: TableView) -> TablePlan:
     shape = decision.effective
     if shape is not None and properties is not None and decision.verdict is not Verdict.HOLD:
         missing, wrong, drift = _column_drift(found, shape)
-        builders = (_creation, _columns, _view, _watermark)
+        builders = (_creation, _rebuild, _columns, _view, _watermark)
         context = _Context(
             workspace=workspace, found=found, shape=shape, properties=properties, missing=missing, wrong=wrong
         )
@@ -194,9 +198,11 @@ def lay_out_steps(workspace: Workspace, found: TableView) -> TablePlan:
 
 def _rewrite(found: TableView) -> tuple[Segment, ...]:
     shape, current = found.decision.effective, found.decision.current
-    if shape is None or current is None or found.manifest is None or shape.version == current.version:
+    if shape is None or current is None or found.manifest is None:
         return ()
-    return to_rewrite(shape, found.manifest)
+    if changes_key(found.decision) and found.manifest.deltas:
+        return found.manifest.segments
+    return to_rewrite(shape, found.manifest) if shape.version != current.version else ()
 
 
 def _desired_version(found: TableView) -> int | None:
@@ -271,13 +277,28 @@ def _columns(context: _Context) -> Iterator[Step]:
         )
 
 
+def _rebuild(context: _Context) -> Iterator[Step]:
+    found = context.found
+    if changes_key(found.decision) and found.manifest is not None and needs_rebuild(found.manifest):
+        old = ", ".join(found.decision.properties.keys) if found.decision.properties else ""
+        yield Step(kind="rebuild", why=f"under the key ({old}), so that every row is in the base once")
+
+
 def _view(context: _Context) -> Iterator[Step]:
-    text = view_sql(context.workspace, context.target, context.shape, segment_versions(context.found))
+    text = view_sql(context.workspace, context.target, context.shape, _versions_then(context.found))
     view = context.found.inspected.view
     current = view is not None and _same_text(view.view_text, text.body) and SUBJECT in view.properties
     if view is not None and current and _same_comments(view, context.shape):
         return
     yield Step(kind="replace_view", why=_view_reason(view, only_comments=current), sql=text.statement)
+
+
+def _versions_then(found: TableView) -> frozenset[int]:
+    """Return the versions of the rows that readers meet when the view is replaced: after a rebuild only one."""
+    decision = found.decision
+    if changes_key(decision) and found.manifest is not None and found.manifest.deltas and decision.current is not None:
+        return frozenset({decision.current.version.version})
+    return segment_versions(found)
 
 
 def _view_reason(view: HiveTable | None, *, only_comments: bool) -> str:

@@ -153,15 +153,14 @@ def _only_new(actual: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
 
 
 def _locations(lake: Lake, manifest: Manifest) -> dict[str, str]:
-    """Return the location of every segment, and of folded deltas that an insert-only view must no longer count.
+    """Return the location of every segment, and of folded deltas that the view must no longer count.
 
-    With keys a folded delta beside the new base changes nothing; without them its rows would show twice, so its
-    partition moves to the empty directory in the same call as the base.
+    With keys a folded delta beside the new base changes nothing; without them, or once the key is another one, its
+    rows would show again, so its partition moves to the empty directory in the same call as the base.
     """
     wanted = {s.name: lake.uri(s.location) for s in manifest.segments}
-    if not manifest.keyed:
-        wanted |= {s.segment: lake.uri(EMPTY) for s in manifest.superseded if s.registered}
-    return wanted
+    gone = (s for s in manifest.superseded if s.registered and (s.hidden or not manifest.keyed))
+    return wanted | {s.segment: lake.uri(EMPTY) for s in gone}
 
 
 def _same_place(one: str, other: str) -> bool:

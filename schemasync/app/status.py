@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Final
 
+from schemasync.app.holds import held_since_ms
 from schemasync.app.inspecting import look_at, map_tables, select
 from schemasync.app.planning import TablePlan, plan_table
+from schemasync.app.releasing import way_out
 from schemasync.app.retiring import retirement
 from schemasync.app.states import require_files
 from schemasync.app.workspace import Workspace
@@ -30,6 +33,27 @@ DRIFT: Final = frozenset({"SS202", "SS203", "SS204", "SS205"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Hold:
+    """A schema change that waits for a person.
+
+    ``since_ms`` is None until an apply has met it; ``release`` the command that lifts it, None where the cause has to
+    be mended first.
+    """
+
+    since_ms: int | None
+    release: str | None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return ``{"since": "2026-11-20T00:00:00Z", "release": "schemasync release student --migrate"}``."""
+        return {"since": None if self.since_ms is None else iso_time(self.since_ms), "release": self.release}
+
+
+def iso_time(ms: int) -> str:
+    """Write a time (ms since 1970 UTC) to the second, as ISO 8601."""
+    return datetime.fromtimestamp(ms // 1000, UTC).isoformat().replace("+00:00", "Z")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TableStatus:
     """How one table stands. ``manifest`` is None where there is no table of ours yet.
 
@@ -44,6 +68,7 @@ class TableStatus:
     due: Retirement
     now_ms: int
     diagnostics: tuple[Diagnostic, ...]
+    hold: Hold | None = None
 
     @property
     def target(self) -> TableTarget:
@@ -90,6 +115,7 @@ class TableStatus:
 
         {"table", "subject", "current_version", "desired_version",     versions are None where there is none
          "verdict", "held", "drift": ["..."],                           drift: sentences
+         "hold": {"since", "release"},                                  None where no schema change is held
          "state": "000001-0002", "generation": 1,                       None where there is no table
          "segments": {"base": {"segments", "rows", "bytes"}, "delta": {"segments", "rows", "bytes"}},
          "pending": {"files", "bytes", "oldest_hour": "2026112000", "waiting"},
@@ -107,6 +133,7 @@ class TableStatus:
             "verdict": self.plan.verdict.value,
             "held": self.held,
             "drift": list(self.drift),
+            "hold": self.hold.to_json() if self.hold else None,
             "state": str(self.manifest.state) if self.manifest else None,
             "generation": self.manifest.state.generation if self.manifest else None,
             "segments": {
@@ -187,7 +214,20 @@ def table_status(workspace: Workspace, target: TableTarget) -> TableStatus:
         due=retirement(target, manifest, now_ms=now) if manifest else Retirement(),
         now_ms=now,
         diagnostics=tuple(dict.fromkeys((*plan.diagnostics, *_view_drift(plan), *findings))),
+        hold=_hold(workspace, plan),
     )
+
+
+def _hold(workspace: Workspace, plan: TablePlan) -> Hold | None:
+    found = plan.view
+    if plan.verdict is not Verdict.HOLD or found is None:
+        return None
+    since = None
+    if plan.current_version is not None:
+        since = held_since_ms(workspace.storage(plan.target.location).lake, plan.current_version)
+    how = way_out(workspace, found)
+    command = None if how is None else f"schemasync release {plan.target.table}{how}"
+    return Hold(since_ms=since, release=command)
 
 
 def _missing(workspace: Workspace, target: TableTarget, manifest: Manifest) -> tuple[Diagnostic, ...]:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import click
 
-from schemasync.app import applying, compacting, planning, querying
+from schemasync.app import applying, compacting, planning, querying, releasing
 from schemasync.app import status as standing
 from schemasync.app.opening import open_notifiers
 from schemasync.app.plan_file import plan_json, read_plan, write_plan
@@ -22,6 +22,7 @@ from schemasync.cli import outcomes, rendering
 from schemasync.cli.context import Call
 from schemasync.cli.options import global_options
 from schemasync.core.ports import Notifier
+from schemasync.core.release import Release
 from schemasync.errors import UsageError
 from schemasync.io.notify import LinesNotifier
 
@@ -70,6 +71,23 @@ def apply(call: Call, tables: tuple[str, ...], kept: Path | None) -> int:
     call.answer(result.to_json(), rendering.apply_text(result))
     _complain(call, [table.error for table in result.tables if table.error])
     _complain(call, result.problems)
+    return outcomes.apply_exit(result)
+
+
+@click.command(short_help="Lift a table's hold, once.")
+@click.argument("table", metavar="TABLE")
+@click.option("--migrate", is_flag=True, help="Convert values to their new type or meaning, where all of them fit.")
+@click.option("--rebuild", is_flag=True, help="Go on under another key, from a base that is folded under the old one.")
+@global_options
+@pass_call
+def release(call: Call, table: str, *, migrate: bool, rebuild: bool) -> int:
+    """Apply a held table once, whatever its policies say of the change, and admit what waited for it.
+
+    What cannot be done without losing values stays held: exits with 4 then.
+    """
+    result = releasing.release(call.workspace("release"), table, Release(migrate=migrate, rebuild=rebuild))
+    call.answer(result.to_json(), rendering.apply_text(result))
+    _complain(call, [one.error for one in result.tables if one.error])
     return outcomes.apply_exit(result)
 
 

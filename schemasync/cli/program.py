@@ -76,6 +76,7 @@ for _command in (
     commands.compact,
     commands.watch,
     commands.status,
+    commands.release,
     commands.sql,
     project.doctor,
 ):

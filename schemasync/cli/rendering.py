@@ -183,6 +183,10 @@ def _status(table: TableStatus) -> Iterator[Line]:
     if any(due.values()):
         parts = (_many(due[what], what[:-1] if what != "directories" else "directory") for what in due)
         yield f"  to retire  {', '.join(parts)}"
+    if table.hold is not None:
+        hold = table.hold.to_json()
+        yield Text.assemble(("  held       ", "bold red"), f"since {hold['since'] or 'the next apply'}")
+        yield f"  release    {hold['release'] or 'not before the cause is mended, see below'}"
     for sentence in table.drift:
         yield Text.assemble(("  drift      ", "yellow"), sentence)
     yield from _diagnostics(table.diagnostics)

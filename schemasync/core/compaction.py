@@ -6,6 +6,7 @@ job that executes it, and nothing else.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from schemasync.core.manifest import AdmittedFile, Manifest, Segment, SegmentKind, StateId, Superseded
@@ -24,6 +25,8 @@ class FoldPlan:
     generation: int
     purge_before_ms: int
     """Tombstones admitted before this time may go, where no other segment holds their key."""
+    hides: bool = False
+    """Whether folded deltas are hidden at once: beside a base of another key their rows would show again."""
 
     @property
     def bytes_read(self) -> int:
@@ -53,6 +56,44 @@ def plan_fold(current: Manifest, *, now_ms: int, tombstone_retention_ms: int, sc
     )
 
 
+def plan_rekey(current: Manifest) -> FoldPlan | None:
+    """Decide the fold before a table goes on under another key; None where the base already holds everything.
+
+    No tombstone goes: which rows are the same is about to change.
+    """
+    if not current.deltas:
+        return None
+    return FoldPlan(
+        shard=BASE_SHARD,
+        rewrite=current.base,
+        fold=current.deltas,
+        generation=current.state.generation + 1,
+        purge_before_ms=0,
+        hides=True,
+    )
+
+
+def needs_rebuild(current: Manifest) -> bool:
+    """Tell whether rows stand beside the base that another key would show as rows of their own."""
+    return bool(current.deltas) or any(s.registered and not s.hidden for s in current.superseded)
+
+
+def after_hiding(current: Manifest, *, now_ms: int) -> Manifest:
+    """Return the state in which no folded delta can be read any more."""
+    return current.model_copy(
+        update={
+            "state": StateId(generation=current.state.generation, admission=current.state.admission + 1),
+            "parent": current.state,
+            "published_ms": now_ms,
+            "superseded": _hidden(current.superseded),
+        }
+    )
+
+
+def _hidden(superseded: Iterable[Superseded]) -> tuple[Superseded, ...]:
+    return tuple(s.model_copy(update={"hidden": s.registered}) for s in superseded)
+
+
 def after_fold(current: Manifest, plan: FoldPlan, *, written: Segment, now_ms: int) -> Manifest:
     """Return the state in which the new shard replaces what the plan read.
 
@@ -62,6 +103,7 @@ def after_fold(current: Manifest, plan: FoldPlan, *, written: Segment, now_ms: i
     folded = {s.name for s in plan.fold}
     superseded = [_superseded(s, now_ms, registered=True) for s in plan.fold]
     superseded += [_superseded(s, now_ms, registered=False) for s in plan.rewrite]
+    retired = (*current.superseded, *superseded)
     others = tuple(s for s in current.segments if s.name not in folded and s.kind is not SegmentKind.BASE)
     return current.model_copy(
         update={
@@ -70,7 +112,7 @@ def after_fold(current: Manifest, plan: FoldPlan, *, written: Segment, now_ms: i
             "schema_version": written.schema_version,
             "published_ms": now_ms,
             "segments": (written, *others),
-            "superseded": (*current.superseded, *superseded),
+            "superseded": _hidden(retired) if plan.hides else retired,
             "admitted": tuple(_folded(f, folded, plan.generation, now_ms) for f in current.admitted),
         }
     )

@@ -98,7 +98,6 @@ UNSUPPORTED: tuple[Unsupported, ...] = (
         model="Metastore", field="kind", values=("sql", "script"), instead="This version has embedded and thrift."
     ),
     Unsupported(model="Notice", field="slack", instead="Use webhook or command."),
-    Unsupported(model="Policies", field="key", values=("rebuild",), instead="Use hold."),
     Unsupported(model="TableEntry", field="partition_by", instead="Leave it out: the table has no user partitions."),
     Unsupported(model="TableEntry", field="toast", values=("carry", "null"), instead="Use placeholder."),
 )

@@ -205,6 +205,19 @@ def show_misfits(target: TableTarget, question: Question, most: int) -> Statemen
     return Statement(template="show_misfits", values=values)
 
 
+def count_unkeyed(target: TableTarget, current: Shape, desired: Shape, segment_versions: frozenset[int]) -> Statement:
+    """Count live rows that have no value in the desired key, and those that share it with another; Spark's SQL only."""
+    before, after = row_source(current, segment_versions), row_source(desired, segment_versions)
+    values = {
+        "table": qualified(target.database, target.table, Dialect.SPARK),
+        "keys": list(key_expressions(after, Dialect.SPARK)),
+        "old_keys": list(key_expressions(before, Dialect.SPARK)),
+        "order_by": list(order_by(current.envelope, Dialect.SPARK)),
+        "op": f"t.{quote_identifier(OP, Dialect.SPARK)}",
+    }
+    return Statement(template="count_unkeyed", values=values)
+
+
 def _of_versions(question: Question) -> str:
     version = quote_identifier(SCHEMA_VERSION, Dialect.SPARK)
     return f"t.{version} IN ({', '.join(map(str, question.versions))}) AND {question.predicate}"

@@ -99,6 +99,12 @@ _ALL: Final = (
         fix="",
     ),
     Code(
+        code="SS116",
+        severity=Severity.WARNING,
+        meaning="The key columns changed: the table is folded under the old key, then goes on under the new one.",
+        fix="",
+    ),
+    Code(
         code="SS120",
         severity=Severity.ERROR,
         meaning="A column got a type that its values cannot be converted to.",
@@ -116,7 +122,8 @@ _ALL: Final = (
         code="SS122",
         severity=Severity.ERROR,
         meaning="The key columns changed: which rows are the same row would be decided anew.",
-        fix=_HOLD + "restore the key, or set keys: in the configuration to the columns to go on with.",
+        fix=_HOLD + "restore the key, set keys: in the configuration to the columns to go on with, or let the base be "
+        "rebuilt under the new key: release TABLE --rebuild.",
     ),
     Code(
         code="SS123",
@@ -136,6 +143,12 @@ _ALL: Final = (
         meaning="Values of a retyped column do not fit its new type.",
         fix=_HOLD + "correct them at the source and let the events arrive, or change the type back. Rows that a newer "
         "event has replaced count until they are folded and the reader grace is over.",
+    ),
+    Code(
+        code="SS126",
+        severity=Severity.ERROR,
+        meaning="Rows of the table cannot be told apart by its new key.",
+        fix=_HOLD + "give every row its own key at the source and let the events arrive, or restore the old key.",
     ),
     Code(
         code="SS201",

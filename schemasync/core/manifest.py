@@ -109,6 +109,8 @@ class Superseded(_Value):
     since_ms: int
     registered: bool = True
     """Whether the metastore still has a partition for it (a rewritten shard's old directory has none)."""
+    hidden: bool = False
+    """Whether that partition points to an empty directory: its rows, beside the new base, would show again."""
 
 
 class Manifest(_Value):
@@ -141,7 +143,7 @@ class Manifest(_Value):
     @property
     def segment_versions(self) -> frozenset[int]:
         """Subject versions of the rows that readers may still meet; superseded segments count while registered."""
-        folded = {s.schema_version for s in self.superseded if s.registered}
+        folded = {s.schema_version for s in self.superseded if s.registered and not s.hidden}
         return frozenset(s.schema_version for s in self.segments) | folded
 
     def knows(self, path: str, size: int) -> bool:

@@ -128,8 +128,7 @@ def _judge_one(change: Change, policies: Policies, readded: frozenset[str]) -> J
         case ChangeNullability() | ChangeDefault() | ChangeDoc() | ChangeAliases() | ChangeDetail():
             return _evolve("SS110", f"column {change.name}: {_DETAILS[type(change)]} changed")
         case ChangeKey():
-            sides = f"from ({', '.join(change.current)}) to ({', '.join(change.desired)})"
-            return _hold("SS122", f"the key changed {sides}")
+            return _rekeyed(change, policies)
         case ChangeEnvelope():
             return _hold("SS123", _envelope_sides(change))
         case _:  # pragma: no cover
@@ -170,6 +169,14 @@ def _retyped(change: RetypeColumn, policies: Policies) -> Judgement:
     note = diagnose("SS113", f"column {change.name}: {_types(change)}, every value that the table has fits")
     judged = _by_policy(policies.retype, "retype", note)
     return judged if judged.verdict is Verdict.HOLD else replace(judged, verdict=Verdict.MIGRATE)
+
+
+def _rekeyed(change: ChangeKey, policies: Policies) -> Judgement:
+    sides = f"the key changed from ({', '.join(change.current)}) to ({', '.join(change.desired)})"
+    if policies.key == "rebuild" and change.current and change.desired:
+        note = diagnose("SS116", f"{sides}: the base is rebuilt under it")
+        return Judgement(verdict=Verdict.MIGRATE, diagnostics=(note,))
+    return _hold("SS122", sides)
 
 
 def _redefined(change: ChangeSemanticType, policies: Policies) -> Judgement:

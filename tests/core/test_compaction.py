@@ -4,7 +4,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from schemasync.core.compaction import BASE_SHARD, FoldPlan, Retirement, after_fold, after_retirement, due, plan_fold
+from schemasync.core.compaction import (
+    BASE_SHARD,
+    FoldPlan,
+    Retirement,
+    after_fold,
+    after_hiding,
+    after_retirement,
+    due,
+    needs_rebuild,
+    plan_fold,
+    plan_rekey,
+)
 from schemasync.core.manifest import Manifest, Segment, StateId, Superseded
 from tests.core.builders import admitted, fresh, landed, segment
 
@@ -73,6 +84,34 @@ def test_the_new_shard_replaces_what_was_read_and_the_rest_is_listed_for_later()
         ("incremental/1-1.parquet", 1, 1000),
         ("incremental/2-0.parquet", 2, 2000),
     ]
+
+
+def test_before_a_key_changes_all_deltas_are_folded_and_hidden_at_once_and_no_tombstone_goes() -> None:
+    before = admitted(folded(admitted(fresh())))
+    found = plan_rekey(before)
+    assert found is not None
+    assert ([s.name for s in found.fold], found.hides, found.purge_before_ms) == (["delta_000002"], True, 0)
+    after = after_fold(before, found, written=segment(BASE_SHARD, location="base/2"), now_ms=2000)
+    assert [(s.segment, s.registered, s.hidden) for s in after.superseded] == [
+        ("delta_000001", True, True),
+        ("delta_000002", True, True),
+        ("base_s0000", False, False),
+    ]
+    assert (needs_rebuild(before), needs_rebuild(after)) == (True, False)
+
+
+def test_where_all_is_folded_already_it_is_only_hidden() -> None:
+    before = folded(admitted(fresh(), schema_version=1), version=1)
+    assert (plan_rekey(before), needs_rebuild(before)) == (None, True)
+    after = after_hiding(before, now_ms=2000)
+    assert (str(after.state), after.parent, after.published_ms) == ("000001-0001", before.state, 2000)
+    assert (needs_rebuild(after), after.segments) == (False, before.segments)
+
+
+def test_hidden_rows_are_met_by_no_reader() -> None:
+    before = folded(admitted(fresh(), schema_version=1), version=2)
+    assert before.segment_versions == {1, 2}
+    assert after_hiding(before, now_ms=2000).segment_versions == {2}
 
 
 def test_a_delta_that_came_after_the_plan_stays() -> None:

@@ -241,6 +241,19 @@ def test_the_views_columns_are_as_many_as_its_select_has() -> None:
         assert [c["name"] for c in statement.values["columns"]] == [c["name"] for c in body.values["columns"]]
 
 
+def test_rows_of_one_key_are_counted_by_another() -> None:
+    found = history((col("id"), col("a"), col("b")), (col("id"), col("a", BIGINT), col("b")))
+    current, desired = (
+        shape_of(target(), found, v, key=key, baseline=1)[0]
+        for v, key in zip(found.versions, (("id",), ("a", "b")), strict=True)
+    )
+    values = ddl.count_unkeyed(target(), current, desired, frozenset({1})).values
+    assert (values["keys"], values["old_keys"]) == (
+        ["CASE WHEN t.`__schema_version` <= 1 THEN CAST(t.`a` AS bigint) ELSE t.`a__2` END", "t.`b`"],
+        ["t.`id`"],
+    )
+
+
 def test_what_hive_cannot_say_is_an_error_not_wrong_sql() -> None:
     found = history((col("id"), col("l", ListOf(element=INT))), (col("id"), col("l", ListOf(element=BIGINT))))
     with pytest.raises(SchemaError, match="Compact the table first"):

@@ -99,6 +99,14 @@ TABLE: list[tuple[Change, dict[str, Any], Verdict, str]] = [
     (ALIASES, {}, Verdict.EVOLVE, "SS110: column a: the aliases changed"),
     (REORDER, {}, Verdict.EVOLVE, "SS109: columns now stand in the order b, a"),
     (KEY, {}, Verdict.HOLD, "SS122: the key changed from (a) to (a, b)"),
+    (
+        KEY, {"key": "rebuild"}, Verdict.MIGRATE,
+        "SS116: the key changed from (a) to (a, b): the base is rebuilt under it",
+    ),
+    (
+        ChangeKey(current=(), desired=("a",)), {"key": "rebuild"}, Verdict.HOLD,
+        "SS122: the key changed from () to (a)",
+    ),
     (ENVELOPE, {}, Verdict.HOLD, "SS123: events were wrapped as flat and now are plain"),
 ]  # fmt: skip
 

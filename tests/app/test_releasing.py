@@ -1,0 +1,125 @@
+"""A held table goes on as it is, says since when and what would release it, and nothing that waited is lost."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from schemasync.app.applying import Applied
+from schemasync.app.releasing import release
+from schemasync.app.status import Hold, status
+from schemasync.core.policy import Verdict
+from schemasync.core.release import Release
+from tests.lab import HOUR, START, Lab
+
+pytestmark = pytest.mark.spark
+
+TOPIC, TABLE = "shop.student", "shop_student"
+
+
+def event(key: int, ts_ms: int, op: str = "u", **row: Any) -> dict[str, Any]:
+    return {"id": key, "op": op, "ts_ms": ts_ms} | row
+
+
+def released(lab: Lab, **how: bool) -> Applied:
+    (applied,) = release(lab.workspace, TABLE, Release(**how)).tables
+    return applied
+
+
+def hold(lab: Lab) -> Hold | None:
+    (found,) = status(lab.workspace).tables
+    return found.hold
+
+
+def test_a_hold_is_dated_told_with_its_way_out_and_lifted_once(lab: Lab) -> None:
+    lab.settings = {"defaults": {"policies": {"add": "hold", "retype": "hold"}}}
+    lab.register(TOPIC, lab.flat("S", ("a", "int")))
+    lab.land(TOPIC, [event(1, 1, a=1)])
+    lab.apply()
+    lab.register(TOPIC, lab.flat("S", ("a", "string"), ("b", ["null", "int"])))
+    lab.land(TOPIC, [event(2, 2, a="2", b=2)], hour="2026112001")
+    assert hold(lab) == Hold(since_ms=None, release=f"schemasync release {TABLE} --migrate")
+    lab.apply()
+    lab.now_ms += HOUR
+    lab.apply()
+    assert hold(lab) == Hold(since_ms=START, release=f"schemasync release {TABLE} --migrate")
+    assert released(lab).held
+    assert lab.rows(TABLE) == [{"id": 1, "a": 1}]
+    assert not released(lab, migrate=True).held
+    assert lab.rows(TABLE, order_by="id") == [{"id": 1, "a": "1", "b": None}, {"id": 2, "a": "2", "b": 2}]
+    assert hold(lab) is None
+    lab.register(TOPIC, lab.flat("S", ("a", "string"), ("b", ["null", "int"]), ("c", ["null", "int"])))
+    lab.apply()
+    assert hold(lab) == Hold(since_ms=START + HOUR, release=f"schemasync release {TABLE}")
+
+
+def test_a_hold_that_ends_by_itself_leaves_no_date(lab: Lab) -> None:
+    lab.register(TOPIC, lab.flat("S", ("a", "string")))
+    lab.land(TOPIC, [event(1, 1, a="x")])
+    lab.apply()
+    lab.register(TOPIC, lab.flat("S", ("a", "int")))
+    lab.apply()
+    assert hold(lab) == Hold(since_ms=START, release=None)
+    lab.register(TOPIC, lab.flat("S", ("a", "string")))
+    lab.apply()
+    lab.now_ms += HOUR
+    lab.register(TOPIC, lab.flat("S", ("a", "int")))
+    lab.apply()
+    assert hold(lab) == Hold(since_ms=START + HOUR, release=None)
+
+
+def keyed(lab: Lab, *fields: str) -> None:
+    schema = {"type": "record", "name": "Key", "fields": [{"name": name, "type": "long"} for name in fields]}
+    lab.registry.register(f"{TOPIC}-key", json.dumps(schema))
+
+
+LINE = ("line", {"type": "long", "default": 0})
+
+
+def test_a_table_goes_on_under_another_key_and_no_row_that_was_replaced_comes_back(lab: Lab) -> None:
+    lab.register(TOPIC, lab.flat("S", ("a", "string"), LINE))
+    lab.land(TOPIC, [event(1, 1, a="old", line=7), event(2, 1, a="gone", line=0)])
+    lab.compact()
+    lab.land(TOPIC, [event(1, 2, a="new", line=0), event(2, 2, "d", a="", line=0)], hour="2026112001")
+    lab.now_ms += 1000
+    lab.compact()
+    lab.land(TOPIC, [event(3, 3, a="three", line=0)], hour="2026112002")
+    lab.now_ms += 1000
+    lab.apply()
+    keyed(lab, "id", "line")
+    lab.land(TOPIC, [event(1, 4, a="second line", line=1), event(3, 4, a="3", line=0)], hour="2026112003")
+    (applied,) = lab.apply().tables
+    assert [d.code for d in applied.diagnostics] == ["SS122", "SS304"]
+    before = [{"id": 1, "a": "new", "line": 0}, {"id": 3, "a": "three", "line": 0}]
+    assert lab.rows(TABLE, order_by="id") == before
+    done = released(lab, rebuild=True)
+    assert [step.kind for step in done.done] == ["rebuild", "replace_view", "set_version", "admit"]
+    after = [
+        {"id": 1, "a": "new", "line": 0},
+        {"id": 1, "a": "second line", "line": 1},
+        {"id": 3, "a": "3", "line": 0},
+    ]
+    assert lab.rows(TABLE, order_by="id, line") == after
+    lab.now_ms += 1000
+    lab.compact()
+    assert lab.rows(TABLE, order_by="id, line") == after
+    lab.now_ms += 2 * HOUR
+    lab.compact()
+    (planned,) = lab.plan().tables
+    assert (lab.rows(TABLE, order_by="id, line"), planned.verdict, planned.steps) == (after, Verdict.NONE, ())
+
+
+def test_rows_that_a_new_key_cannot_tell_apart_hold_the_table(lab: Lab) -> None:
+    lab.settings = {"defaults": {"policies": {"key": "rebuild"}}}
+    lab.register(TOPIC, lab.flat("S", ("code", ["null", "long"])))
+    lab.land(TOPIC, [event(n, 1, code=code) for n, code in enumerate([7, 7, 8, None])])
+    lab.apply()
+    keyed(lab, "code")
+    (applied,) = lab.apply().tables
+    assert [d.message for d in applied.plan.diagnostics if d.code == "SS126"] == [
+        "1 rows have no value in the new key (code)",
+        "1 rows have the same new key (code) as another row",
+    ]
+    assert len(lab.rows(TABLE)) == 4
