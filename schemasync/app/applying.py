@@ -13,7 +13,7 @@ from typing import Any
 from schemasync.app.admitting import AdmissionOutcome, admit, put_off
 from schemasync.app.holds import note_hold
 from schemasync.app.inspecting import TableView, look, map_tables, select
-from schemasync.app.planning import TablePlan, lay_out_steps
+from schemasync.app.planning import TablePlan, lay_out_steps, segment_versions, view_sql
 from schemasync.app.rekeying import key_is_unclear, rebuild
 from schemasync.app.states import keep_schema, recover
 from schemasync.app.workspace import Workspace
@@ -218,9 +218,35 @@ def _carry_out(workspace: Workspace, plan: TablePlan, done: list[Step]) -> Table
         if step.kind == "admit":
             continue
         workspace.progress(plan.target.table, f"{step.kind.replace('_', ' ')}: {step.why}")
-        plan = _STEPS[step.kind](workspace, step, plan) or plan
+        try:
+            _require_unmoved(workspace, plan)
+            plan = _STEPS[step.kind](workspace, step, plan) or plan
+        except ConflictError:
+            _leave_right(workspace, plan.target)
+            raise
         done.append(step)
     return plan.properties
+
+
+def _require_unmoved(workspace: Workspace, plan: TablePlan) -> None:
+    """Stop before another step where another writer came between."""
+    old = plan.view.decision.properties if plan.view else None
+    if old is None:
+        return
+    table = workspace.metastore.table(plan.target.database, plan.target.table)
+    if table is None or table.properties.get(STATE) != old.token:
+        raise _moved(plan.target)
+
+
+def _leave_right(workspace: Workspace, target: TableTarget) -> None:
+    """Give the table the view of the state that another writer put in force: a step of ours may have replaced it."""
+    plan = lay_out_steps(workspace, look(workspace, target))
+    current, view = (plan.view.decision.current, plan.view.inspected.view) if plan.view else (None, None)
+    if plan.view is None or current is None:
+        return
+    text = view_sql(workspace, target, current, segment_versions(plan.view))
+    if view is None or view.view_text.strip() != text.body.strip():
+        workspace.sql.execute(text.statement)
 
 
 def _keep_schemas(workspace: Workspace, view: TableView) -> None:
@@ -251,6 +277,16 @@ def _rebuild(workspace: Workspace, step: Step, plan: TablePlan) -> TablePlan:
 def _run_sql(workspace: Workspace, step: Step, plan: TablePlan) -> None:
     del plan
     workspace.sql.execute(step.sql)
+
+
+def _add_columns(workspace: Workspace, step: Step, plan: TablePlan) -> None:
+    try:
+        workspace.sql.execute(step.sql)
+    except EngineError as error:
+        again = lay_out_steps(workspace, look(workspace, plan.target))
+        if all(planned.kind != step.kind for planned in again.steps):
+            raise _moved(plan.target) from error  # another writer has just added them
+        raise
 
 
 def _create_table(workspace: Workspace, step: Step, plan: TablePlan) -> None:
@@ -298,7 +334,7 @@ _STEPS: dict[str, Callable[[Workspace, Step, TablePlan], TablePlan | None]] = {
     "drop_table": _run_sql,
     "create_table": _create_table,
     "rebuild": _rebuild,
-    "add_columns": _run_sql,
+    "add_columns": _add_columns,
     "repair_columns": _repair_columns,
     "replace_view": _run_sql,
     "set_version": _set_version,

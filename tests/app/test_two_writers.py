@@ -1,0 +1,99 @@
+"""Two processes apply at the same time: one wins, the other says so, and the view is right at once."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from schemasync.app.applying import Applied, apply
+from schemasync.core.policy import Verdict
+from schemasync.errors import ConflictError
+from tests.app.mortal import Fuse, mortal
+from tests.lab import Lab
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+TOPIC, TABLE = "shop.student", "shop_student"
+Rows = list[dict[str, Any]]
+
+_NUMBERS = itertools.count(1)
+
+
+@pytest.fixture(scope="module")
+def new_lab(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Lab]:
+    return lambda: Lab(root=tmp_path_factory.mktemp("two"), session=spark, database=f"two{next(_NUMBERS)}")
+
+
+def event(key: int, **row: Any) -> dict[str, Any]:
+    return {"id": key, "op": "c", "ts_ms": key} | row
+
+
+def version(lab: Lab, number: int) -> None:
+    """Register the next version: ``a`` is retyped in version 2 and widened away in version 3, which adds ``b``."""
+    columns: list[Any] = [("a", ["null", {1: "long", 2: "string", 3: "string"}[number]])]
+    lab.register(TOPIC, lab.flat("S", *columns, *([("b", ["null", "int"])] if number == 3 else [])))
+
+
+def started(new_lab: Callable[[], Lab]) -> Lab:
+    lab = new_lab()
+    version(lab, 1)
+    lab.land(TOPIC, [event(1, a=1)])
+    lab.apply()
+    version(lab, 2)
+    return lab
+
+
+def the_same(lab: Lab) -> None:
+    lab.apply()
+
+
+def a_newer_version(lab: Lab) -> None:
+    version(lab, 3)
+    lab.land(TOPIC, [event(2, a="2", b=2)], hour="2026112001")
+    lab.apply()
+
+
+AFTER: dict[Callable[[Lab], None], Rows] = {
+    the_same: [{"id": 1, "a": "1"}],
+    a_newer_version: [{"id": 1, "a": "1", "b": None}, {"id": 2, "a": "2", "b": 2}],
+}
+
+
+def interrupted(lab: Lab, after: int, other: Callable[[Lab], None]) -> Applied:
+    """Apply, and let another process do its work after that many writing calls."""
+    waiting = [other]
+
+    def come() -> None:
+        if waiting:
+            waiting.pop()(lab)
+
+    (applied,) = apply(mortal(lab.workspace, Fuse(after, die=come))).tables
+    return applied
+
+
+def writing_calls(new_lab: Callable[[], Lab]) -> int:
+    fuse = Fuse()
+    apply(mortal(started(new_lab).workspace, fuse))
+    return len(fuse.calls)
+
+
+@pytest.mark.parametrize("other", AFTER)
+def test_whenever_another_process_comes_between_one_wins_and_the_view_is_right_at_once(
+    new_lab: Callable[[], Lab], other: Callable[[Lab], None]
+) -> None:
+    outcomes = []
+    for after in range(writing_calls(new_lab)):
+        lab = started(new_lab)
+        applied = interrupted(lab, after, other)
+        assert applied.error is None or isinstance(applied.error, ConflictError), (after, applied.error)
+        outcomes.append(applied.error is None)
+        (planned,) = lab.plan().tables
+        found = (lab.rows(TABLE, order_by="id"), planned.verdict, planned.steps)
+        assert found == (AFTER[other], Verdict.NONE, ()), after
+    assert False in outcomes
