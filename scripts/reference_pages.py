@@ -125,9 +125,9 @@ One YAML file: `--config FILE`, else `schemasync.yaml` in the current directory,
 DIAGNOSTICS_HEAD: Final = """\
 # Diagnostics
 
-What `plan`, `apply`, `status` and notifications say about a table. Codes are stable: programs may rely on them, and
+What `plan`, `check`, `apply`, `status` and notifications say about a table. Codes are stable: programs may rely on them, and
 none is ever reused for something else. An *error* means that something waits for a person: the table is held, its view
-goes on answering, and other tables go on."""
+goes on answering, and other tables go on. SS501 holds nothing: it asks for a change of a view that is not schemasync's."""
 
 TYPES_HEAD: Final = """\
 # Types
@@ -294,6 +294,7 @@ _CHAPTERS: Final = {
     "SS2": "Tables and views",
     "SS3": "Landed files",
     "SS4": "Subjects and keys",
+    "SS5": "Views that read a table",
 }
 
 
@@ -303,9 +304,11 @@ def diagnostics() -> Iterator[str]:
     for prefix, title in _CHAPTERS.items():
         yield f"\n## {title}\n"
         rows = (
-            (c.code, _SEVERITIES[c.severity], c.meaning, c.fix) for c in CODES.values() if c.code.startswith(prefix)
+            (c.code, _SEVERITIES[c.severity], c.meaning, c.example, c.fix)
+            for c in CODES.values()
+            if c.code.startswith(prefix)
         )
-        yield from _table(("code", "severity", "meaning", "what to do"), rows)
+        yield from _table(("code", "severity", "meaning", "for example", "what to do"), rows)
 
 
 CONVERSIONS_HEAD: Final = """\

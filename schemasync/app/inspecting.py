@@ -26,7 +26,7 @@ from schemasync.core.mapping import Mapping, TableTarget, map_subjects
 from schemasync.core.names import hour_directory_regex, parse_hour
 from schemasync.core.plan import Decision, Inspected, Shape, decide, history_of
 from schemasync.core.policy import Verdict
-from schemasync.core.ports import FileInfo, RegisteredSchema
+from schemasync.core.ports import FileInfo, RegisteredSchema, Registry
 from schemasync.core.projection import Unprojectable, project
 from schemasync.core.properties import is_ours, read_properties
 from schemasync.core.schema import SubjectVersion
@@ -67,7 +67,7 @@ def inspect(workspace: Workspace, target: TableTarget) -> Inspected:
     view = workspace.metastore.table(target.database, target.view)
     kept = kept_schemas(workspace.storage(target.location).lake) if table and is_ours(table.properties) else ()
     history, trouble = _history(workspace, target, kept)
-    key, key_trouble = _key(workspace, target)
+    key, key_trouble = read_key(workspace.registry, target)
     if table is None or not is_ours(table.properties):
         trouble = (*trouble, *_leftovers(workspace, target))
     return Inspected(target=target, history=history, key=key, table=table, view=view, trouble=(*trouble, *key_trouble))
@@ -127,14 +127,15 @@ def _understood(
     return versions, broken if newest_broken else []
 
 
-def _key(workspace: Workspace, target: TableTarget) -> tuple[tuple[str, ...] | None, tuple[Diagnostic, ...]]:
+def read_key(registry: Registry, target: TableTarget) -> tuple[tuple[str, ...] | None, tuple[Diagnostic, ...]]:
+    """Return the columns of the newest key schema, None where there is none, and what is wrong with it."""
     if target.key_subject is None:
         return None, ()
     try:
-        versions = workspace.registry.versions(target.key_subject)
+        versions = registry.versions(target.key_subject)
         if not versions:
             return None, ()
-        return read_key_schema(workspace.registry.schema(target.key_subject, versions[-1])), ()
+        return read_key_schema(registry.schema(target.key_subject, versions[-1])), ()
     except (SchemaError, RegistryError) as error:
         return None, (diagnose("SS406", str(error)),)
 

@@ -17,7 +17,7 @@ from urllib.parse import unquote, urlsplit
 
 from schemasync.app.workspace import Progress, Storage, Workspace, silent
 from schemasync.core.config import Config, Notice
-from schemasync.core.ports import Notifier, Registry
+from schemasync.core.ports import Lake, Notifier, Registry
 from schemasync.errors import MetastoreBusyError
 from schemasync.io.java import find_java
 from schemasync.io.notify import CommandNotifier, WebhookNotifier
@@ -80,6 +80,17 @@ def _notifier(notice: Notice) -> Notifier:
         return CommandNotifier(argv=notice.command)
     headers = {name: value.get_secret_value() for name, value in notice.headers.items()}
     return WebhookNotifier(url=notice.webhook.get_secret_value(), headers=headers)
+
+
+def open_lake(location: str) -> Lake:
+    """Open the storage under a table's location.
+
+    Raises:
+        StorageError: no such scheme, or the file system cannot be reached.
+    """
+    from schemasync.io.lake import ArrowLake  # noqa: PLC0415
+
+    return ArrowLake(location)
 
 
 def open_renderer(config: Config) -> TemplateRenderer:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from schemasync.app.dependents import ReadingViews
 from schemasync.app.inspecting import TableView, look, look_at, map_tables, select
 from schemasync.app.migrating import with_values_checked
 from schemasync.app.rekeying import changes_key, with_keys_checked
@@ -23,7 +24,7 @@ from schemasync.core.manifest import Segment, StateId
 from schemasync.core.mapping import TableTarget
 from schemasync.core.migration import to_rewrite
 from schemasync.core.names import Dialect, comment_text
-from schemasync.core.plan import Shape, Step, fingerprint
+from schemasync.core.plan import Decision, Shape, Step, fingerprint
 from schemasync.core.policy import Verdict
 from schemasync.core.ports import HiveColumn, HiveTable
 from schemasync.core.properties import SUBJECT, TableProperties
@@ -130,9 +131,15 @@ def plan(workspace: Workspace, names: Sequence[str] = ()) -> Plan:
         RegistryUnavailableError: the registry does not answer.
     """
     mapping = map_tables(workspace)
-    return Plan(
-        tables=tuple(plan_table(workspace, target) for target in select(mapping, names)), problems=mapping.problems
-    )
+    readers = ReadingViews(workspace.metastore)
+    tables = (plan_table(workspace, target) for target in select(mapping, names))
+    return Plan(tables=tuple(_with_readers(readers, table) for table in tables), problems=mapping.problems)
+
+
+def _with_readers(readers: ReadingViews, plan: TablePlan) -> TablePlan:
+    """Add what the plan does to views that read the table."""
+    told = readers.troubled_by(plan.view.decision) if plan.view else ()
+    return replace(plan, diagnostics=(*plan.diagnostics, *told))
 
 
 def plan_table(workspace: Workspace, target: TableTarget) -> TablePlan:
@@ -164,7 +171,7 @@ def lay_out_steps(workspace: Workspace, found: TableView) -> TablePlan:
     """Turn a decision into steps."""
     found = with_keys_checked(workspace, with_values_checked(workspace, found))
     decision, target = found.decision, found.decision.target
-    properties = _next_properties(found)
+    properties = next_properties(decision)
     steps: tuple[Step, ...] = ()
     drift: tuple[Diagnostic, ...] = ()
     shape = decision.effective
@@ -210,9 +217,9 @@ def _desired_version(found: TableView) -> int | None:
     return history.newest.version if history else None
 
 
-def _next_properties(found: TableView) -> TableProperties | None:
+def next_properties(decision: Decision) -> TableProperties | None:
     """Return the properties that the table has once its schema steps are done."""
-    decision, shape = found.decision, found.decision.effective
+    shape = decision.effective
     if shape is None:
         return decision.properties
     old = decision.properties

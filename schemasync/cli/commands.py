@@ -14,11 +14,11 @@ from pathlib import Path
 
 import click
 
-from schemasync.app import applying, compacting, planning, querying, releasing
+from schemasync.app import applying, compacting, planning, querying, releasing, replaying
 from schemasync.app import status as standing
-from schemasync.app.opening import open_notifiers
+from schemasync.app.opening import open_lake, open_notifiers, open_registry
 from schemasync.app.plan_file import plan_json, read_plan, write_plan
-from schemasync.cli import outcomes, rendering
+from schemasync.cli import outcomes, rendering, rendering_checks
 from schemasync.cli.context import Call
 from schemasync.cli.options import global_options
 from schemasync.core.ports import Notifier
@@ -33,19 +33,35 @@ tables_argument = click.argument("tables", nargs=-1, metavar="[TABLE]...")
 @click.command(short_help="Show what apply would do, and why.")
 @tables_argument
 @click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Keep the plan, for apply --plan FILE.")
+@click.option("--replay", is_flag=True, help="Judge every recorded version instead; needs the registry only.")
 @global_options
 @pass_call
-def plan(call: Call, tables: tuple[str, ...], out: Path | None) -> int:
+def plan(call: Call, tables: tuple[str, ...], *, out: Path | None, replay: bool) -> int:
     """Show what apply would do, and why; nothing is changed.
 
     Exits with 3 when a table can be created or changed, with 4 when only holds remain.
+
+    With --replay: show what the policies would have made of every version that the subjects ever had. Exits with 4
+    when any of them would have been held, else with 0.
     """
+    if replay:
+        return _replay(call, tables, out)
     found = planning.plan(call.workspace("plan"), tables)
     if out is not None:
         write_plan(found, call.path(out))
     call.answer(plan_json(found), rendering.plan_text(found))
     _complain(call, found.problems)
     return outcomes.plan_exit(found)
+
+
+def _replay(call: Call, tables: tuple[str, ...], out: Path | None) -> int:
+    if out is not None:
+        raise UsageError("a replay is nothing that apply could do", where="--out", fix="Leave out --replay or --out.")
+    config = call.loaded().config
+    result = replaying.replay(open_registry(config), config, tables, open_lake=open_lake)
+    call.answer(result.to_json(), rendering_checks.replay_text(result))
+    _complain(call, result.problems)
+    return outcomes.replay_exit(result)
 
 
 @click.command(short_help="Do it, and admit what has landed.")

@@ -10,9 +10,11 @@ from collections.abc import Sequence
 from enum import IntEnum
 
 from schemasync.app.applying import ApplyResult
+from schemasync.app.checking import CheckResult
 from schemasync.app.compacting import CompactResult
 from schemasync.app.doctor import Report
 from schemasync.app.planning import Plan
+from schemasync.app.replaying import Replay
 from schemasync.app.status import Status
 from schemasync.errors import UsageError
 
@@ -35,6 +37,19 @@ def plan_exit(plan: Plan) -> Exit:
         return _unless(plan.problems, Exit.FAILED)
     held = any(table.held for table in plan.tables)
     return _unless(plan.problems, Exit.HELD if held else Exit.DONE)
+
+
+def check_exit(check: CheckResult) -> Exit:
+    """Say whether a proposed schema would be held or break a view; else whether it would change anything."""
+    if check.refused:
+        return Exit.HELD
+    return Exit.PENDING if check.plan.pending else Exit.DONE
+
+
+def replay_exit(replay: Replay) -> Exit:
+    """Say whether any version would have been held."""
+    held = any(table.held for table in replay.tables)
+    return _unless(replay.problems, Exit.HELD if held else Exit.DONE)
 
 
 def apply_exit(result: ApplyResult) -> Exit:

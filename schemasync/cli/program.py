@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from schemasync.cli import commands, project
+from schemasync.cli import checking, commands, project
 from schemasync.cli.context import Call, Opened, World
 from schemasync.cli.options import global_options
 from schemasync.cli.outcomes import Exit
@@ -73,6 +73,7 @@ for _command in (
     commands.plan,
     commands.apply,
     project.ddl,
+    checking.check,
     commands.compact,
     commands.watch,
     commands.status,

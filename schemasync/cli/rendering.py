@@ -6,7 +6,7 @@ The other form, JSON, is what the results' own ``to_json`` gives; `schemasync.cl
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from rich.text import Text
@@ -16,24 +16,19 @@ from schemasync.app.compacting import Compacted, CompactResult
 from schemasync.app.doctor import Check, Health, Report
 from schemasync.app.planning import Plan, TablePlan
 from schemasync.app.status import Status, TableStatus
-from schemasync.core.changes import Change
-from schemasync.core.describe import change_json
-from schemasync.core.diagnostics import Diagnostic, Severity
+from schemasync.cli.lines import VERDICTS as _VERDICTS
+from schemasync.cli.lines import Line
+from schemasync.cli.lines import change_lines as _changes
+from schemasync.cli.lines import diagnostic_lines as _diagnostics
+from schemasync.cli.lines import duration_text as _duration
+from schemasync.cli.lines import many as _many
+from schemasync.cli.lines import size_text as _size
+from schemasync.cli.lines import versions_text as _versions
 from schemasync.core.plan import Step
 from schemasync.core.policy import Verdict
 from schemasync.core.ports import Rows
 
-Line = str | Text
-
-_VERDICTS: Final = {
-    Verdict.NONE: "dim",
-    Verdict.EVOLVE: "green",
-    Verdict.MIGRATE: "yellow",
-    Verdict.HOLD: "bold red",
-}
-_SEVERITIES: Final = {Severity.INFO: "dim", Severity.WARNING: "yellow", Severity.ERROR: "bold red"}
 _HEALTHS: Final = {Health.OK: "green", Health.WARN: "yellow", Health.FAIL: "bold red", Health.SKIPPED: "dim"}
-_SIGNS: Final = {"add": ("+", "green"), "drop": ("-", "red")}
 
 
 def plan_text(plan: Plan) -> Iterator[Line]:
@@ -60,36 +55,6 @@ def _table_plan(table: TablePlan) -> Iterator[Line]:
         yield "  nothing to do"
     for number, step in enumerate(table.steps, start=1):
         yield from _step(number, step)
-
-
-def _versions(table: TablePlan) -> str:
-    current, desired = table.current_version, table.desired_version
-    if current == desired:
-        return f"version {current}" if current else "no version"
-    if current is None:
-        return f"new, version {desired}"
-    return f"version {current} -> {desired or 'gone'}"
-
-
-def _changes(changes: Sequence[Change]) -> Iterator[Line]:
-    for change in changes:
-        shown = change_json(change)
-        kind = shown["kind"]
-        sign, style = _SIGNS.get(kind.partition("_")[0], ("~", "yellow"))
-        sides = " -> ".join(_side(shown[end]) for end in ("from", "to") if shown[end] is not None)
-        column = f" {shown['column']}" if shown["column"] else ""
-        yield Text.assemble((f"  {sign} {kind.replace('_', ' ')}{column}", style), f"  {sides}".rstrip())
-
-
-def _side(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _diagnostics(diagnostics: Iterable[Diagnostic]) -> Iterator[Line]:
-    for one in diagnostics:
-        yield Text.assemble("  ", (f"{one.code} {one.severity.value}", _SEVERITIES[one.severity]), f"  {one.message}")
-        if one.fix:
-            yield f"      fix: {one.fix}"
 
 
 def _step(number: int, step: Step) -> Iterator[Line]:
@@ -245,25 +210,3 @@ def _cell(value: Any) -> str:
         return "NULL"
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
-
-
-def _many(number: int, noun: str) -> str:
-    if number == 1:
-        return f"1 {noun}"
-    return f"{number} {noun[:-1]}ies" if noun.endswith("y") else f"{number} {noun}s"
-
-
-def _size(size: int) -> str:
-    amount, units = float(size), ("B", "KiB", "MiB", "GiB")
-    for unit in units:
-        if amount < 1024:
-            return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
-        amount /= 1024
-    return f"{amount:.1f} TiB"
-
-
-def _duration(seconds: float) -> str:
-    for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):
-        if seconds >= 2 * length:
-            return f"{seconds / length:.0f} {unit}"
-    return f"{seconds:.0f} s"

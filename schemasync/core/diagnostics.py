@@ -1,7 +1,8 @@
 """The one table of diagnostics: stable codes that programs may rely on, with what each means and what to do.
 
 A code is never reused for something else. ``SS1xx`` are about schema changes, ``SS2xx`` about tables and views in
-the metastore, ``SS3xx`` about landed files, ``SS4xx`` about subjects and keys.
+the metastore, ``SS3xx`` about landed files, ``SS4xx`` about subjects and keys, ``SS5xx`` about views of others that
+read a table.
 """
 
 from __future__ import annotations
@@ -21,11 +22,12 @@ class Severity(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Code:
-    """What a code means, and the usual way out."""
+    """What a code means, a message that it may come with, and the usual way out."""
 
     code: str
     severity: Severity
     meaning: str
+    example: str
     fix: str
 
 
@@ -42,72 +44,124 @@ class Diagnostic:
 _HOLD = "The view goes on under the old schema and nothing is lost; "
 
 _ALL: Final = (
-    Code(code="SS101", severity=Severity.INFO, meaning="A column was added.", fix=""),
+    Code(
+        code="SS101",
+        severity=Severity.INFO,
+        meaning="A column was added.",
+        example="column nickname was added",
+        fix="",
+    ),
     Code(
         code="SS102",
         severity=Severity.INFO,
         meaning="A NOT NULL column with a default was added: rows written before read that default, frozen.",
+        example="column credits was added NOT NULL: older rows read its default 0",
         fix="Set policies.add to null if older rows should read NULL.",
     ),
     Code(
         code="SS103",
         severity=Severity.WARNING,
         meaning="A NOT NULL column was added without a default: rows written before read NULL.",
+        example="column email was added NOT NULL without a default: older rows read NULL",
         fix="Give the column a default at the source if NULL is wrong for older rows.",
     ),
     Code(
         code="SS104",
         severity=Severity.INFO,
         meaning="A column was dropped: gone from the view now, from the files with their next rewrite.",
+        example="column fax was dropped",
         fix="Set policies.drop to keep or hold to decide otherwise.",
     ),
     Code(
         code="SS105",
         severity=Severity.WARNING,
         meaning="A dropped column came back: a new life, old values do not show.",
+        example="column fax was dropped earlier and came back in version 7",
         fix="",
     ),
-    Code(code="SS106", severity=Severity.INFO, meaning="A column was widened, every old value is kept.", fix=""),
-    Code(code="SS107", severity=Severity.INFO, meaning="A column was renamed; its values are kept.", fix=""),
+    Code(
+        code="SS106",
+        severity=Severity.INFO,
+        meaning="A column was widened, every old value is kept.",
+        example="column credits: int to bigint, lossless",
+        fix="",
+    ),
+    Code(
+        code="SS107",
+        severity=Severity.INFO,
+        meaning="A column was renamed; its values are kept.",
+        example="column name is now called full_name",
+        fix="",
+    ),
     Code(
         code="SS108",
         severity=Severity.WARNING,
         meaning="One column was dropped and one of the same type added in one version: this may be a rename.",
+        example="name was dropped and full_name of the same type added: a rename looks like that",
         fix="If it is, say so before applying: renames: {new: old}.",
     ),
-    Code(code="SS109", severity=Severity.INFO, meaning="Columns were reordered; the view follows.", fix=""),
-    Code(code="SS110", severity=Severity.INFO, meaning="Nullability, default, comment or symbols changed.", fix=""),
-    Code(code="SS111", severity=Severity.INFO, meaning="A nested field was added; older rows read NULL there.", fix=""),
-    Code(code="SS112", severity=Severity.INFO, meaning="A nested field was dropped.", fix=""),
+    Code(
+        code="SS109",
+        severity=Severity.INFO,
+        meaning="Columns were reordered; the view follows.",
+        example="columns now stand in the order id, email, name",
+        fix="",
+    ),
+    Code(
+        code="SS110",
+        severity=Severity.INFO,
+        meaning="Nullability, default, comment or symbols changed.",
+        example="column state: symbols or nested details changed",
+        fix="",
+    ),
+    Code(
+        code="SS111",
+        severity=Severity.INFO,
+        meaning="A nested field was added; older rows read NULL there.",
+        example="field address.zip was added",
+        fix="",
+    ),
+    Code(
+        code="SS112",
+        severity=Severity.INFO,
+        meaning="A nested field was dropped.",
+        example="field address.fax was dropped",
+        fix="",
+    ),
     Code(
         code="SS113",
         severity=Severity.WARNING,
         meaning="A column was retyped and is migrated: the values that the table has were looked at, all of them fit. "
         "The view converts older rows; the next compaction rewrites them.",
+        example="column price: string to decimal(10,2), every value that the table has fits",
         fix="Set policies.retype to hold to be asked first, or to variant to keep the old column beside the new one.",
     ),
     Code(
         code="SS114",
         severity=Severity.WARNING,
         meaning="A column was retyped; policies.retype: variant keeps its old values in a column of their own.",
+        example="column code became string; its values from before stay visible as code__v6",
         fix="",
     ),
     Code(
         code="SS115",
         severity=Severity.WARNING,
         meaning="A column's values are written in another way; those from before are kept as they are shown.",
+        example="column paid: timestamp-millis to timestamp-micros: values from before are kept as they are shown",
         fix="",
     ),
     Code(
         code="SS116",
         severity=Severity.WARNING,
         meaning="The key columns changed: the table is folded under the old key, then goes on under the new one.",
+        example="the key changed from (id) to (id, line): the base is rebuilt under it",
         fix="",
     ),
     Code(
         code="SS120",
         severity=Severity.ERROR,
         meaning="A column got a type that its values cannot be converted to.",
+        example="column born: date to int: no value can be converted",
         fix=_HOLD + "change the type back at the source, or set policies.retype to variant: the old column then stays "
         "visible beside the new one.",
     ),
@@ -115,6 +169,7 @@ _ALL: Final = (
         code="SS121",
         severity=Severity.ERROR,
         meaning="A column kept its type but its values mean something else (another connect.name or logical type).",
+        example="column paid: io.debezium.time.Date to io.debezium.time.Year: the same values mean something else",
         fix=_HOLD + "set the source's precision or type mode back; or, where the values are dates, times or texts, "
         "set policies.semantic to migrate.",
     ),
@@ -122,6 +177,7 @@ _ALL: Final = (
         code="SS122",
         severity=Severity.ERROR,
         meaning="The key columns changed: which rows are the same row would be decided anew.",
+        example="the key changed from (id) to (id, region)",
         fix=_HOLD + "restore the key, set keys: in the configuration to the columns to go on with, or let the base be "
         "rebuilt under the new key: release TABLE --rebuild.",
     ),
@@ -129,18 +185,21 @@ _ALL: Final = (
         code="SS123",
         severity=Severity.ERROR,
         meaning="Events are wrapped or ordered in another way than those before.",
+        example="events were wrapped as debezium and now are flat",
         fix=_HOLD + "restore the converter's settings, or give the new events a topic of their own.",
     ),
     Code(
         code="SS124",
         severity=Severity.ERROR,
         meaning="A policy in the configuration says hold for this kind of change.",
+        example="column fax was dropped, and policies.drop says hold",
         fix=_HOLD + "change the policy to let it through.",
     ),
     Code(
         code="SS125",
         severity=Severity.ERROR,
         meaning="Values of a retyped column do not fit its new type.",
+        example="column price: 2 values do not fit decimal(10,2): 'free', 'n/a'",
         fix=_HOLD + "correct them at the source and let the events arrive, or change the type back. Rows that a newer "
         "event has replaced count until they are folded and the reader grace is over.",
     ),
@@ -148,42 +207,49 @@ _ALL: Final = (
         code="SS126",
         severity=Severity.ERROR,
         meaning="Rows of the table cannot be told apart by its new key.",
+        example="3 rows have no value in the new key (id, line)",
         fix=_HOLD + "give every row its own key at the source and let the events arrive, or restore the old key.",
     ),
     Code(
         code="SS201",
         severity=Severity.ERROR,
         meaning="A table or view of that name exists and was not made by schemasync.",
+        example="lake.student exists and is not schemasync's",
         fix="Choose another name (table:, names:), or take it over with adopt: true.",
     ),
     Code(
         code="SS202",
         severity=Severity.WARNING,
         meaning="The metastore's table lacks columns that it had: someone altered it by hand.",
+        example="lake.student lacks nickname",
         fix="apply adds them again.",
     ),
     Code(
         code="SS203",
         severity=Severity.WARNING,
         meaning="The view is missing or its text is not the one that this state needs.",
+        example="lake.student_view is missing or was replaced",
         fix="apply writes it again.",
     ),
     Code(
         code="SS204",
         severity=Severity.ERROR,
         meaning="A column of the metastore's table has another type than schemasync gave it.",
+        example="lake.student.age is string, not int",
         fix="apply repairs the table's columns; data files are not touched.",
     ),
     Code(
         code="SS205",
         severity=Severity.INFO,
         meaning="The table has columns that are not schemasync's; they are left alone.",
+        example="lake.student has remark, which schemasync did not add",
         fix="",
     ),
     Code(
         code="SS206",
         severity=Severity.ERROR,
         meaning="The location holds the state of a table that the metastore no longer has.",
+        example="s3a://lake/student/_schemasync/generations has manifests, but lake.student is gone",
         fix="Restore the table in the metastore; or, to begin anew from the landed files, move base/, delta/ and "
         "_schemasync/ out of the location.",
     ),
@@ -191,91 +257,134 @@ _ALL: Final = (
         code="SS301",
         severity=Severity.ERROR,
         meaning="A landed file is corrupt or cannot be read.",
+        example="lake/student/incremental/.../part-0.parquet: Parquet magic bytes not found in footer",
         fix="Restore the file or move it out of the increment directory; nothing of it was admitted.",
     ),
     Code(
         code="SS302",
         severity=Severity.ERROR,
         meaning="A landed file fits no version of the subject, or several with different meanings.",
+        example="lake/student/incremental/.../part-0.parquet: its columns fit no version of the subject",
         fix="Register the schema it was written with, or move the file away; it stays where it is.",
     ),
     Code(
         code="SS303",
         severity=Severity.ERROR,
         meaning="A landed file holds events that cannot be applied (unknown operation, truncate, null key).",
+        example="lake/student/incremental/.../part-0.parquet: an event has the operation 't': row 17",
         fix="Look at the named file and row; nothing of it was admitted.",
     ),
     Code(
         code="SS304",
         severity=Severity.WARNING,
         meaning="Files of a newer schema wait until the hold is lifted.",
+        example="lake/student/incremental/.../part-0.parquet was written under version 4",
         fix="They stay where the sink put them.",
     ),
     Code(
         code="SS305",
         severity=Severity.INFO,
         meaning="A landed file is still being written; it is tried again later.",
+        example="lake/student/incremental/.../part-0.parquet: it vanished while it was looked at",
         fix="",
     ),
     Code(
         code="SS306",
         severity=Severity.ERROR,
         meaning="A file that the table's manifest names is missing.",
+        example="s3a://lake/student/base/g=000007/s=0000/part-0.parquet: there is no such file",
         fix="Restore it from a backup of the table's location; sink files that it was made from may still exist.",
     ),
     Code(
         code="SS307",
         severity=Severity.WARNING,
         meaning="Parquet files below the increment directories match no hour of increments: and are left alone.",
+        example="3 Parquet files match no hour of incremental/increment_{yyyyMMddHH}, first incremental/a.parquet",
         fix="Correct increments: if they should be admitted, or move them away.",
     ),
     Code(
         code="SS401",
         severity=Severity.WARNING,
         meaning="The subject has no key: the table is insert-only and the view shows every event.",
+        example="shop.log-value has no key: lake.shop_log is insert-only",
         fix="Set keys: if rows have an identity, or insert_only: true to say that this is meant.",
     ),
     Code(
         code="SS402",
         severity=Severity.ERROR,
         meaning="A key column is not among the row's columns.",
+        example="key column uuid is not in the value (which has id, name)",
         fix="Correct keys: in the configuration, or the -key subject.",
     ),
     Code(
         code="SS403",
         severity=Severity.ERROR,
         meaning="Events carry nothing that says which of two is newer.",
+        example="events of shop.student-value have neither op nor ts_ms nor an offset",
         fix="Set sequence_by: to fields that grow with every change.",
     ),
     Code(
         code="SS404",
         severity=Severity.ERROR,
         meaning="The subject was deleted and made anew, or its version went backwards: another history.",
+        example="shop.student-value was at version 6, and the registry's newest is 2",
         fix=_HOLD + "give the new subject a table of its own, or restore the old versions.",
     ),
     Code(
         code="SS405",
         severity=Severity.WARNING,
         meaning="The subject is not in the registry (any more). Nothing is dropped because of that.",
+        example="the registry has no versions of shop.student-value",
         fix="Check the subject's name and this user's rights.",
     ),
     Code(
         code="SS406",
         severity=Severity.ERROR,
         meaning="The registry's schema cannot become a table.",
+        example="shop.student-value version 4, field parent: recursive type shop.Person",
         fix="Look at the message; earlier versions go on being served.",
     ),
     Code(
         code="SS407",
         severity=Severity.ERROR,
         meaning="A key column has a type that rows cannot be told apart by (struct, array, map).",
+        example="key column address is a struct, array or map",
         fix="Set keys: to columns of simple types.",
     ),
     Code(
         code="SS408",
         severity=Severity.ERROR,
         meaning="renames:, policies.rename or an old version changed after it was applied: columns swap identity.",
+        example="lake.student: its columns would be told apart otherwise than when they were applied",
         fix=_HOLD + "undo that change. A rename can only be said before the version that brings it is applied.",
+    ),
+    Code(
+        code="SS501",
+        severity=Severity.ERROR,
+        meaning="A view of somebody else uses a column that goes away: its queries fail from then on.",
+        example="lake.report uses fax of lake.student_view, which goes away",
+        fix="Take the column out of that view first; or keep the column with policies.drop: keep.",
+    ),
+    Code(
+        code="SS502",
+        severity=Severity.WARNING,
+        meaning="A view of somebody else uses a column that gets another type or meaning.",
+        example="lake.report uses credits of lake.student_view, which changes from int to bigint",
+        fix="Look at what it does with the column, and create the view anew: engines keep the types of its columns.",
+    ),
+    Code(
+        code="SS503",
+        severity=Severity.WARNING,
+        meaning="A view of somebody else reads a column of the table itself that newer rows do not fill.",
+        example="lake.report uses fax of lake.student, which newer rows leave NULL",
+        fix="Let it read the dedup view, which knows where each row's values stand.",
+    ),
+    Code(
+        code="SS504",
+        severity=Severity.WARNING,
+        meaning="A view of somebody else may read the table: its text, or the list of views, cannot be understood.",
+        example="lake.report may read lake.student_view, and cannot be understood: Invalid expression (line 3)",
+        fix="Look at that view yourself.",
     ),
 )
 

@@ -141,7 +141,8 @@ class HiveTable:
     """A table or view as the metastore holds it.
 
     ``kind`` is Hive's (``EXTERNAL_TABLE``, ``MANAGED_TABLE``, ``VIRTUAL_VIEW``); ``spark_columns`` are those of
-    ``spark.sql.sources.schema``, None where that property is missing or partial.
+    ``spark.sql.sources.schema``, None where that property is missing or partial. ``view_text`` is a view's query as
+    it was written, ``expanded_text`` as the engine completed it.
     """
 
     database: str
@@ -152,6 +153,7 @@ class HiveTable:
     location: str
     properties: Mapping[str, str]
     view_text: str = ""
+    expanded_text: str = ""
     spark_columns: tuple[str, ...] | None = None
 
 
@@ -164,6 +166,10 @@ class Metastore(Protocol):
 
     def names(self, database: str, pattern: str) -> tuple[str, ...]:
         """Return the names of tables and views that match a pattern (``*`` stands for any text), sorted."""
+        ...
+
+    def views(self) -> tuple[HiveTable, ...]:
+        """Return the views of all databases, sorted by database and name."""
         ...
 
     def swap_properties(self, database: str, name: str, *, key: str, expected: str, changes: Mapping[str, str]) -> bool:

@@ -28,6 +28,7 @@ QUIET_LOGGERS: Final[Mapping[str, int]] = {
     "py4j": _NEVER,  # tells of every broken connection while a JVM stops; the call that broke raises anyway
     "SQLQueryContextLogger": _NEVER,  # pyspark 4 prints each SQL error that it raises, too, as a JSON traceback
     "DataFrameQueryContextLogger": _NEVER,  # the same for DataFrame calls
+    "sqlglot": logging.ERROR,  # tells of every text that it takes for no query; that is reported as a finding
     "urllib3": logging.ERROR,  # tells of every retry with the URL's path, which is a webhook's secret
 }
 

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from py4j.protocol import Py4JError, Py4JJavaError
 
@@ -25,7 +25,8 @@ _MODIFIED: Final = "The table has been modified"
 """How the metastore refuses a compare-and-set (HIVE-26882)."""
 _SPARK_SCHEMA: Final = "spark.sql.sources.schema"
 _BATCH: Final = 500
-"""Partitions per call when adding and dropping: long calls run into the client's socket timeout."""
+"""Partitions (or views) per call: long calls run into the client's socket timeout."""
+_T = TypeVar("_T")
 
 
 class HiveMetastore:
@@ -54,6 +55,20 @@ class HiveMetastore:
         """Return the names of tables and views that match a pattern, sorted."""
         with self._translated(database, ""):
             return tuple(sorted(self._client.getTables(database, pattern)))
+
+    def views(self) -> tuple[HiveTable, ...]:
+        """Return the views of all databases, sorted by database and name."""
+        with self._translated("all databases", ""):
+            return tuple(view for database in sorted(self._client.getAllDatabases()) for view in self._views(database))
+
+    def _views(self, database: str) -> Iterator[HiveTable]:
+        names = sorted(
+            self._client.getTables(database, "*", self._jvm.org.apache.hadoop.hive.metastore.TableType.VIRTUAL_VIEW)
+        )
+        for batch in _batches(names):
+            # One that was dropped since it was listed is not in the answer.
+            found = (_read(table) for table in self._client.getTableObjectsByName(database, self._list(batch)))
+            yield from sorted(found, key=lambda view: view.name)
 
     def swap_properties(self, database: str, name: str, *, key: str, expected: str, changes: Mapping[str, str]) -> bool:
         """Set properties if ``key`` still has the ``expected`` value; return False where it has another."""
@@ -179,7 +194,7 @@ class HiveMetastore:
             ) from error
 
 
-def _batches(items: Iterable[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]:
+def _batches(items: Iterable[_T]) -> Iterator[list[_T]]:
     queue = iter(items)
     while batch := list(islice(queue, _BATCH)):
         yield batch
@@ -196,6 +211,7 @@ def _read(table: Any) -> HiveTable:
         location=table.getSd().getLocation() or "",
         properties=properties,
         view_text=table.getViewOriginalText() or "",
+        expanded_text=table.getViewExpandedText() or "",
         spark_columns=_spark_columns(properties),
     )
 

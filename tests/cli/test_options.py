@@ -21,7 +21,7 @@ STUDENT = """{"type": "record", "name": "Student", "fields": [
 OPTIONS = {
     "quickstart": ["[DIR]"],
     "init": ["[DIR]", "--registry URL"],
-    "plan": ["[TABLE]...", "--out FILE"],
+    "plan": ["[TABLE]...", "--out FILE", "--replay"],
     "apply": ["[TABLE]...", "--plan FILE"],
     "ddl": [
         "SUBJECT|FILE.avsc",
@@ -31,6 +31,13 @@ OPTIONS = {
         "--out DIR",
         "--keys A,B",
         "--hour yyyyMMddHH",
+    ],
+    "check": [
+        "FILE.avsc",
+        "--subject SUBJECT",
+        "--key FILE.avsc",
+        "--reference NAME=FILE",
+        "--format [text|github]",
     ],
     "compact": ["[TABLE]...", "--minor", "--major", "--dry-run"],
     "watch": ["--once"],

@@ -6,13 +6,24 @@ import pytest
 
 from schemasync.app.admitting import AdmissionOutcome
 from schemasync.app.applying import Applied, ApplyResult
+from schemasync.app.checking import CheckResult
 from schemasync.app.compacting import Compacted, CompactResult
 from schemasync.app.doctor import Check, Health, Report
 from schemasync.app.planning import Plan, TablePlan
+from schemasync.app.replaying import Moment, Replay, TableReplay
 from schemasync.app.status import Status, TableStatus
-from schemasync.cli.outcomes import apply_exit, compact_exit, doctor_exit, plan_exit, status_exit
+from schemasync.cli.outcomes import (
+    apply_exit,
+    check_exit,
+    compact_exit,
+    doctor_exit,
+    plan_exit,
+    replay_exit,
+    status_exit,
+)
 from schemasync.core.compaction import Retirement
 from schemasync.core.config import Config
+from schemasync.core.dependents import Dependent, Effect, Touched
 from schemasync.core.diagnostics import diagnose
 from schemasync.core.manifest import StateId, empty
 from schemasync.core.mapping import map_subjects
@@ -62,6 +73,45 @@ HELD = TablePlan(target=TARGET, verdict=Verdict.HOLD, current_version=1, desired
 )
 def test_plan_exits(tables: tuple[TablePlan, ...], problems: tuple[UsageError, ...], code: int) -> None:
     assert plan_exit(Plan(tables=tables, problems=problems)) == code
+
+
+def reader(effect: Effect) -> tuple[Dependent, ...]:
+    touched = Touched(relation="lake.student_view", column="name", effect=effect, note="")
+    return (Dependent(view="lake.report", touched=(touched,)), Dependent(view="lake.other", unclear="no SQL"))
+
+
+@pytest.mark.parametrize(
+    ("check", "code"),
+    [
+        (CheckResult(plan=NOTHING, registered=True), 0),
+        (CheckResult(plan=NOTHING, dependents=reader(Effect.CHANGED)), 0),
+        (CheckResult(plan=ADMITTING), 0),
+        (CheckResult(plan=EVOLVING), 3),
+        (CheckResult(plan=MIGRATING, dependents=reader(Effect.STALE)), 3),
+        (CheckResult(plan=EVOLVING, dependents=reader(Effect.GONE)), 4),
+        (CheckResult(plan=HELD), 4),
+    ],
+)
+def test_check_exits(check: CheckResult, code: int) -> None:
+    assert check_exit(check) == code
+
+
+def past(*verdicts: Verdict) -> TableReplay:
+    moments = (Moment(from_version=n or None, to_version=n + 1, verdict=v) for n, v in enumerate(verdicts))
+    return TableReplay(target=TARGET, timeline=tuple(moments))
+
+
+@pytest.mark.parametrize(
+    ("tables", "problems", "code"),
+    [
+        ((), (), 0),
+        ((past(), past(Verdict.EVOLVE, Verdict.MIGRATE)), (), 0),
+        ((past(Verdict.EVOLVE, Verdict.HOLD, Verdict.EVOLVE),), (), 4),
+        ((past(Verdict.HOLD),), PROBLEM, 2),
+    ],
+)
+def test_replay_exits(tables: tuple[TableReplay, ...], problems: tuple[UsageError, ...], code: int) -> None:
+    assert replay_exit(Replay(tables=tables, problems=problems)) == code
 
 
 BLOCKED = AdmissionOutcome(

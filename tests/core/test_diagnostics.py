@@ -13,9 +13,14 @@ SOURCES = [p.read_text() for p in Path(schemasync.__file__).parent.rglob("*.py")
 
 @pytest.mark.parametrize("code", CODES.values(), ids=str)
 def test_every_code_says_what_it_means_and_errors_say_what_to_do(code: Code) -> None:
-    assert re.fullmatch("SS[1-4][0-9]{2}", code.code)
+    assert re.fullmatch("SS[1-5][0-9]{2}", code.code)
     assert code.meaning.endswith(".")
     assert code.fix.endswith(".") or (not code.fix and code.severity is not Severity.ERROR)
+
+
+@pytest.mark.parametrize("code", CODES.values(), ids=str)
+def test_every_code_has_an_example_of_one_line(code: Code) -> None:
+    assert re.fullmatch(r"[^\n]{10,120}[^\n.]", code.example)
 
 
 def test_codes_are_listed_once_and_in_order() -> None:

@@ -41,6 +41,8 @@ class Server(Protocol):
 
     def create(self, name: str, properties: Mapping[str, str]) -> None: ...
 
+    def view(self, name: str, text: str) -> None: ...
+
     def locations(self) -> Callable[[], Mapping[str, str]]:
         """Return a reader of its own, as another process would have one."""
         ...
@@ -67,6 +69,21 @@ class Memory:
             )
         )
 
+    def view(self, name: str, text: str) -> None:
+        self.metastore.put(
+            HiveTable(
+                database=self.database,
+                name=name,
+                kind="VIRTUAL_VIEW",
+                columns=(),
+                partition_keys=(),
+                location="",
+                properties={},
+                view_text=text,
+                expanded_text=text,
+            )
+        )
+
     def locations(self) -> Callable[[], Mapping[str, str]]:
         return lambda: self.metastore.partitions(self.database, TABLE)
 
@@ -86,6 +103,9 @@ class Hive:
             f"CREATE EXTERNAL TABLE {self.database}.{name} (id BIGINT, name STRING COMMENT 'who') "
             f"PARTITIONED BY (segment STRING) STORED AS PARQUET LOCATION '{self.root}/{name}' TBLPROPERTIES ({listed})"
         )
+
+    def view(self, name: str, text: str) -> None:
+        self.session.sql(f"CREATE VIEW {self.database}.{name} AS {text}")
 
     def locations(self) -> Callable[[], Mapping[str, str]]:
         jvm: Any = self.session._jvm
@@ -145,6 +165,16 @@ def test_names_match_a_pattern_and_are_sorted(server: Server) -> None:
 def test_a_name_without_a_star_matches_itself_only(server: Server) -> None:
     server.create("student_view", {KEY: "0"})
     assert server.metastore.names(server.database, "student") == ("student",)
+
+
+def test_the_views_of_all_databases_are_listed_with_their_texts_and_no_tables(server: Server) -> None:
+    texts = {"names": "SELECT 1 AS one", "a_view": "SELECT 2 AS two"}
+    for name, text in texts.items():
+        server.view(name, text)
+    here = [v for v in server.metastore.views() if v.database == server.database]
+    assert [(v.name, v.kind, v.view_text, v.expanded_text) for v in here] == [
+        (name, "VIRTUAL_VIEW", texts[name], texts[name]) for name in sorted(texts)
+    ]
 
 
 def test_added_partitions_stand_at_their_places(server: Server) -> None:

@@ -38,6 +38,10 @@ class MemoryMetastore:
         with self._lock:
             return tuple(sorted(n for d, n in self._tables if d == database and fnmatchcase(n, pattern)))
 
+    def views(self) -> tuple[HiveTable, ...]:
+        with self._lock:
+            return tuple(t for _, t in sorted(self._tables.items()) if t.kind == "VIRTUAL_VIEW")
+
     def swap_properties(self, database: str, name: str, *, key: str, expected: str, changes: Mapping[str, str]) -> bool:
         with self._lock:
             table = self._found(database, name)

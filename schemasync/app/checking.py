@@ -1,0 +1,148 @@
+"""What a proposed schema would do to the warehouse: the plan, were a file the registry's next version of its subject.
+
+Nothing is registered and nothing is written. The verdict is plan's own, so that check and plan cannot disagree; views
+that read the table are looked at whether or not it changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from schemasync.app.dependents import ReadingViews
+from schemasync.app.inspecting import look
+from schemasync.app.planning import TablePlan, lay_out_steps
+from schemasync.app.proposing import ProposedRegistry, SchemaFile, propose, read_schema_file
+from schemasync.app.workspace import Workspace
+from schemasync.core.dependents import Dependent, Effect
+from schemasync.core.describe import change_json, diagnostic_json
+from schemasync.core.diagnostics import Diagnostic
+from schemasync.core.field_lines import line_for
+from schemasync.core.mapping import Mapping as TableMapping
+from schemasync.core.mapping import TableTarget, map_subjects
+from schemasync.core.policy import Verdict
+from schemasync.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """What is to be checked: a schema file for a subject.
+
+    ``key`` is a file for its key subject; ``references`` are files by the name of the type that they define.
+    """
+
+    file: Path
+    subject: str
+    key: Path | None = None
+    references: Mapping[str, Path] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """A diagnostic, and the line of the schema file that it is about."""
+
+    diagnostic: Diagnostic
+    line: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckResult:
+    """What would happen. ``registered``: the registry's newest version is this schema already."""
+
+    plan: TablePlan
+    findings: tuple[Finding, ...] = ()
+    dependents: tuple[Dependent, ...] = ()
+    registered: bool = False
+
+    @property
+    def broken(self) -> tuple[str, ...]:
+        """The views whose queries would fail."""
+        return tuple(d.view for d in self.dependents if any(t.effect is Effect.GONE for t in d.touched))
+
+    @property
+    def refused(self) -> bool:
+        """Tell whether the table would be held, or somebody's view would break."""
+        return self.plan.verdict is Verdict.HOLD or bool(self.broken)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what ``check --json`` prints: the table as in ``plan --json``, lines, and the views that read it."""
+        found = [{**diagnostic_json(f.diagnostic), "line": f.line} for f in self.findings]
+        return {
+            **self.plan.to_json(),
+            "diagnostics": found,
+            "dependents": [dependent.to_json() for dependent in self.dependents],
+        }
+
+
+def check(workspace: Workspace, proposal: Proposal) -> CheckResult:
+    """Plan a table as if a file were the next version of its subject.
+
+    Raises:
+        UsageError: a file is missing or no JSON, or no table is configured for the subject.
+        RegistryUnavailableError: the registry does not answer.
+    """
+    value = read_schema_file(proposal.file, proposal.references)
+    key = read_schema_file(proposal.key, {}) if proposal.key else None
+    target = _target(workspace, proposal.subject, keyed=key is not None)
+    proposed = [propose(workspace.registry, target.subject, value)]
+    if key is not None and target.key_subject is not None:
+        proposed.append(propose(workspace.registry, target.key_subject, key))
+    news = [version for version in proposed if version is not None]
+    if not news:
+        return _nothing_new(workspace, target)
+    return _planned(replace(workspace, registry=ProposedRegistry(workspace.registry, news)), target, value)
+
+
+def _planned(workspace: Workspace, target: TableTarget, value: SchemaFile) -> CheckResult:
+    found = look(workspace, target)
+    plan = lay_out_steps(workspace, found)
+    readers = ReadingViews(workspace.metastore).of(found.decision)
+    columns = {column for change in plan.changes if (column := change_json(change)["column"])}
+    return CheckResult(
+        plan=plan,
+        findings=tuple(
+            Finding(diagnostic=d, line=line_for(value.text, d.message, columns))
+            for d in (*plan.diagnostics, *readers.diagnostics)
+        ),
+        dependents=readers.dependents,
+    )
+
+
+def _nothing_new(workspace: Workspace, target: TableTarget) -> CheckResult:
+    """Say that nothing would change; what the table still has to follow is not this schema's doing."""
+    plan = lay_out_steps(workspace, look(workspace, target))
+    unchanged = TablePlan(
+        target=target,
+        verdict=Verdict.NONE,
+        current_version=plan.current_version,
+        desired_version=plan.desired_version,
+    )
+    return CheckResult(plan=unchanged, registered=True)
+
+
+def _target(workspace: Workspace, subject: str, *, keyed: bool) -> TableTarget:
+    """Return the table that a subject has or would have.
+
+    Raises:
+        UsageError: the configuration has no table for it.
+    """
+    key_subject = f"{subject.removesuffix('-value')}-key"
+    proposed = {subject, key_subject} if keyed else {subject}
+    mapping = map_subjects(sorted({*workspace.registry.subjects(), *proposed}), workspace.config)
+    found = next((target for target in mapping.targets if target.subject == subject), None)
+    if found is None:
+        raise _no_table(mapping, subject)
+    return found
+
+
+def _no_table(mapping: TableMapping, subject: str) -> UsageError:
+    if problem := next((p for p in mapping.problems if subject in p.text()), None):
+        return problem
+    known = ", ".join(target.subject for target in mapping.targets) or "none"
+    return UsageError(
+        f"no table is configured for the subject {subject}",
+        where="--subject",
+        fix=f"Correct it, or add it under tables:. The subjects here: {known}.",
+    )

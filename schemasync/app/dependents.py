@@ -1,0 +1,55 @@
+"""Views of other people that read the tables: listed once per run and only when they matter, decided in the core.
+
+Used by plan, where a change touches columns that views may use, and by check, always. A metastore that refuses the
+list is a finding, not a failure: what can be said about the table is said all the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from schemasync.core.dependents import Dependent, find_dependents, findings, impact
+from schemasync.core.diagnostics import Diagnostic, diagnose
+from schemasync.core.plan import Decision
+from schemasync.core.ports import HiveTable, Metastore
+from schemasync.errors import EngineError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Readers:
+    """The views that read one table, and what there is to tell of them."""
+
+    dependents: tuple[Dependent, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+
+class ReadingViews:
+    """The views of one metastore."""
+
+    def __init__(self, metastore: Metastore) -> None:
+        self._metastore = metastore
+
+    @cached_property
+    def _views(self) -> tuple[HiveTable, ...]:
+        return self._metastore.views()
+
+    def of(self, decision: Decision) -> Readers:
+        """Find the views that read a table, and what the decision does to each."""
+        from schemasync.io.view_reader import SqlglotReader  # noqa: PLC0415 - a tenth of a second to import
+
+        target = decision.target
+        try:
+            views = self._views
+        except EngineError as error:
+            message = f"which views read {target.database}.{target.table} cannot be told: {error}"
+            return Readers(
+                diagnostics=(diagnose("SS504", message, fix="Have the views of all databases made readable."),)
+            )
+        found = find_dependents(views, SqlglotReader(), impact(target, decision.current, decision.desired))
+        return Readers(dependents=found, diagnostics=tuple(findings(found)))
+
+    def troubled_by(self, decision: Decision) -> tuple[Diagnostic, ...]:
+        """Return what to tell of the views; none are looked at where no column of the table changes for them."""
+        touched = impact(decision.target, decision.current, decision.desired)
+        return self.of(decision).diagnostics if any(touched.values()) else ()

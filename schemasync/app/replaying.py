@@ -1,0 +1,205 @@
+"""The recorded history of the subjects, judged version by version against the configured policies.
+
+Asks the registry (and what is kept beside the data, where that can be reached) and neither Spark nor a metastore. Each
+version is decided by the very function that plan calls, for a table as apply would have left it: a version that is
+held changes nothing, and the next one is compared with the last that was not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from schemasync.app.inspecting import read_key, select
+from schemasync.app.planning import next_properties
+from schemasync.app.states import kept_schemas
+from schemasync.core.avro import read_key_schema, read_value_schema
+from schemasync.core.changes import Change
+from schemasync.core.config import Config
+from schemasync.core.describe import change_json, diagnostic_json
+from schemasync.core.diagnostics import Diagnostic, diagnose
+from schemasync.core.history import read_history
+from schemasync.core.mapping import TableTarget, map_subjects
+from schemasync.core.plan import Decision, Inspected, decide
+from schemasync.core.policy import Verdict
+from schemasync.core.ports import HiveTable, Lake, RegisteredSchema, Registry
+from schemasync.core.properties import TableProperties, write_properties
+from schemasync.core.schema import SubjectVersion
+from schemasync.errors import PermanentError, RegistryError, SchemaError, UsageError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """One version when it was the newest. ``from_version`` is the one that the table had, None before it existed."""
+
+    from_version: int | None
+    to_version: int
+    verdict: Verdict
+    changes: tuple[Change, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return one element of a timeline."""
+        return {
+            "from_version": self.from_version,
+            "to_version": self.to_version,
+            "verdict": self.verdict.value,
+            "changes": [change_json(change) for change in self.changes],
+            "diagnostics": [diagnostic_json(d) for d in self.diagnostics],
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableReplay:
+    """One table's timeline, oldest version first. ``unread`` says why what lies beside its data was not looked at."""
+
+    target: TableTarget
+    timeline: tuple[Moment, ...]
+    unread: str = ""
+
+    @property
+    def held(self) -> int:
+        """How many versions would have been held."""
+        return sum(moment.verdict is Verdict.HOLD for moment in self.timeline)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the table's part of ``plan --replay --json``."""
+        return {
+            "table": self.target.table,
+            "subject": self.target.subject,
+            "timeline": [moment.to_json() for moment in self.timeline],
+            "unread": self.unread or None,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replay:
+    """The timelines of all tables that were asked for, and what in the configuration stands in the way."""
+
+    tables: tuple[TableReplay, ...]
+    problems: tuple[UsageError, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what ``plan --replay --json`` prints."""
+        return {
+            "tables": [table.to_json() for table in self.tables],
+            "problems": [str(problem) for problem in self.problems],
+        }
+
+
+def replay(
+    registry: Registry, config: Config, names: Sequence[str] = (), *, open_lake: Callable[[str], Lake]
+) -> Replay:
+    """Judge every version of the named tables' subjects, of all where none is named.
+
+    Raises:
+        UsageError: a name is no configured table.
+        RegistryUnavailableError: the registry does not answer.
+    """
+    mapping = map_subjects(registry.subjects(), config)
+    tables = tuple(_table(registry, target, open_lake) for target in select(mapping, names))
+    return Replay(tables=tables, problems=mapping.problems)
+
+
+def _table(registry: Registry, target: TableTarget, open_lake: Callable[[str], Lake]) -> TableReplay:
+    unread = ""
+    kept: tuple[RegisteredSchema, ...] = ()
+    try:
+        kept = kept_schemas(open_lake(target.location))
+    except PermanentError as error:
+        unread = str(error)
+    run = _Run(target=target, keys=_Keys(registry, target))
+    timeline = tuple(run.moment(number, found) for number, found in _versions(registry, target, kept))
+    return TableReplay(target=target, timeline=timeline, unread=unread)
+
+
+def _versions(
+    registry: Registry, target: TableTarget, kept: Sequence[RegisteredSchema]
+) -> Iterator[tuple[int, SubjectVersion | Diagnostic]]:
+    """Yield every version, understood or with what is wrong with it; what was applied counts as it was then."""
+    applied = {one.version: one for one in kept}
+    for number in sorted({*applied, *registry.versions(target.subject)}):
+        try:
+            found = applied.get(number) or registry.schema(target.subject, number)
+            yield number, read_value_schema(found, envelope=target.envelope, sequence_by=target.sequence_by)
+        except (RegistryError, SchemaError) as error:
+            yield number, diagnose("SS406", str(error))
+
+
+class _Keys:
+    """The key of a table in each version of its value."""
+
+    def __init__(self, registry: Registry, target: TableTarget) -> None:
+        self.newest, self.trouble = read_key(registry, target)
+        self._known = tuple(_key_versions(registry, target)) if self.newest else ()
+
+    def of(self, version: SubjectVersion) -> tuple[str, ...] | None:
+        """Return the newest key whose columns the version has: nobody recorded which key stood beside which value."""
+        names = {column.name.lower() for column in version.columns}
+        return next((key for key in self._known if names.issuperset(map(str.lower, key))), self.newest)
+
+
+def _key_versions(registry: Registry, target: TableTarget) -> Iterator[tuple[str, ...]]:
+    """Yield the columns of every key version that can be understood, newest first."""
+    subject = target.key_subject or ""
+    for number in reversed(registry.versions(subject)):
+        try:
+            yield read_key_schema(registry.schema(subject, number))
+        except (RegistryError, SchemaError):
+            continue  # the newest is sound, and only it decides what holds
+
+
+@dataclass(slots=True, kw_only=True)
+class _Run:
+    """One table on its way through the versions."""
+
+    target: TableTarget
+    keys: _Keys
+    versions: list[SubjectVersion] = field(default_factory=list)
+    properties: TableProperties | None = None
+
+    def moment(self, number: int, found: SubjectVersion | Diagnostic) -> Moment:
+        """Decide what becomes of the table with this version the newest, and let it become that."""
+        before = self.properties
+        decision = self._decided(found)
+        # Of a version that is held these are the properties that the table has.
+        self.properties = next_properties(decision)
+        return Moment(
+            from_version=before.version if before else None,
+            to_version=number,
+            verdict=decision.verdict,
+            changes=decision.changes,
+            diagnostics=decision.diagnostics,
+        )
+
+    def _decided(self, found: SubjectVersion | Diagnostic) -> Decision:
+        if isinstance(found, Diagnostic):
+            return decide(self._inspected(self.keys.newest, (found, *self.keys.trouble)))
+        self.versions.append(found)
+        return decide(self._inspected(self.keys.of(found), self.keys.trouble))
+
+    def _inspected(self, key: tuple[str, ...] | None, trouble: tuple[Diagnostic, ...]) -> Inspected:
+        target = self.target
+        history = read_history(self.versions, renames=dict(target.renames), aliases=target.policies.rename == "alias")
+        return Inspected(
+            target=target,
+            history=history if self.versions else None,
+            key=key,
+            table=self._table(),
+            view=None,
+            trouble=trouble,
+        )
+
+    def _table(self) -> HiveTable | None:
+        if self.properties is None:
+            return None
+        return HiveTable(
+            database=self.target.database,
+            name=self.target.table,
+            kind="EXTERNAL_TABLE",
+            columns=(),
+            partition_keys=(),
+            location=self.target.location,
+            properties=write_properties(self.properties),
+        )

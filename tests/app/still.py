@@ -1,0 +1,106 @@
+"""A workspace that never moves: registry and metastore are twins, so looking and planning need no Spark.
+
+`Still.settle` leaves the metastore as apply would, without its data.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, cast
+
+from schemasync.app.inspecting import look, map_tables
+from schemasync.app.opening import open_renderer
+from schemasync.app.planning import Plan, TablePlan, lay_out_steps, plan, view_sql
+from schemasync.app.workspace import Storage, Workspace
+from schemasync.core import ddl
+from schemasync.core.config import Config
+from schemasync.core.ports import HiveTable
+from schemasync.core.properties import SUBJECT, write_properties
+from schemasync.io.lake import ArrowLake
+from schemasync.io.landed.arrow import ArrowFiles
+from tests.twins.metastore import MemoryMetastore
+from tests.twins.registry import MemoryRegistry
+
+ID = {"name": "id", "type": "long"}
+EVENT = [{"name": "op", "type": ["null", "string"]}, {"name": "ts_ms", "type": "long"}]
+
+
+def avro(*columns: tuple[str, Any], name: str = "Student") -> str:
+    """Return a flat value schema: ``id``, these columns, and what says which event is newer."""
+    fields = [ID, *({"name": n, "type": t} for n, t in columns), *EVENT]
+    return json.dumps({"type": "record", "name": name, "fields": fields}, indent=1)
+
+
+def key(*names: str) -> str:
+    return json.dumps({"type": "record", "name": "Key", "fields": [{"name": n, "type": "long"} for n in names]})
+
+
+class Still:
+    """One configuration, one registry, one metastore."""
+
+    def __init__(self, root: Path, **settings: Any) -> None:
+        self.root = root
+        self.registry = MemoryRegistry()
+        self.metastore = MemoryMetastore()
+        self.settings = settings
+
+    @property
+    def config(self) -> Config:
+        defaults = {"location": f"file://{self.root}/lake/{{topic}}"} | self.settings.get("defaults", {})
+        return Config.model_validate({"registry": {"url": "file:///unused"}} | self.settings | {"defaults": defaults})
+
+    @property
+    def workspace(self) -> Workspace:
+        @lru_cache
+        def storage(location: str) -> Storage:
+            lake = ArrowLake(location)
+            files = ArrowFiles(lake.filesystem, lake.path(""))
+            return Storage(lake=lake, small=files, large=files)
+
+        return Workspace(
+            config=self.config,
+            registry=self.registry,
+            metastore=self.metastore,
+            sql=cast(Any, None),
+            renderer=open_renderer(self.config),
+            fold=cast(Any, None),
+            storage=storage,
+            now_ms=lambda: 0,
+            token=lambda: "0000",
+        )
+
+    def register(self, *texts: str, topic: str = "student", keys: Sequence[str] = ("id",), **more: Any) -> None:
+        """Register the next versions of a topic's value, and its key the first time."""
+        if keys and not self.registry.versions(f"{topic}-key"):
+            self.registry.register(f"{topic}-key", key(*keys))
+        for text in texts:
+            self.registry.register(f"{topic}-value", text, **more)
+
+    def plan(self) -> Plan:
+        return plan(self.workspace)
+
+    def settle(self) -> None:
+        """Leave every table and view that is not held as apply would."""
+        for target in map_tables(self.workspace).targets:
+            self._put(lay_out_steps(self.workspace, look(self.workspace, target)))
+
+    def _put(self, table: TablePlan) -> None:
+        assert table.view is not None
+        shape, target = table.view.decision.effective, table.target
+        if not table.pending or shape is None or table.properties is None:
+            return
+        columns = tuple(ddl.hive_column(c) for c in ddl.expected_columns(shape))
+        self.put(target.table, columns=columns, properties=write_properties(table.properties))
+        body = view_sql(self.workspace, target, shape, frozenset()).body
+        self.put(target.view, kind="VIRTUAL_VIEW", properties={SUBJECT: target.subject}, view_text=body)
+
+    def view(self, name: str, text: str, database: str = "lake", **properties: str) -> None:
+        """Make a view of somebody else."""
+        self.put(name, database=database, kind="VIRTUAL_VIEW", properties=properties, view_text=text)
+
+    def put(self, name: str, *, properties: Mapping[str, str], **more: Any) -> None:
+        given: dict[str, Any] = {"database": "lake", "kind": "EXTERNAL_TABLE", "columns": (), "partition_keys": ()}
+        self.metastore.put(HiveTable(name=name, location="", properties=properties, **(given | more)))

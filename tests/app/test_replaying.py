@@ -1,0 +1,196 @@
+"""The recorded past under the configured policies, told from the registry alone."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from schemasync.app.inspecting import map_tables
+from schemasync.app.opening import open_lake
+from schemasync.app.replaying import Replay, TableReplay, replay
+from schemasync.app.states import SCHEMAS, keep_schema
+from schemasync.errors import StorageError, UsageError
+from tests.app.still import Still, avro, key
+
+NAME = ("name", ["null", "string"])
+AGE = ("age", ["null", "int"])
+WIDE = ("age", ["null", "long"])
+TEXT = ("age", ["null", "string"])
+
+
+@pytest.fixture
+def still(tmp_path: Path) -> Still:
+    return Still(tmp_path)
+
+
+def replayed(still: Still, *names: str) -> Replay:
+    return replay(still.registry, still.config, names, open_lake=open_lake)
+
+
+def story(still: Still, *names: str) -> list[tuple[int | None, int, str, list[str]]]:
+    (table,) = replayed(still, *names).tables
+    return told(table)
+
+
+def told(table: TableReplay) -> list[tuple[int | None, int, str, list[str]]]:
+    return [
+        (m.from_version, m.to_version, m.verdict.value, [d.code for d in m.diagnostics if d.code != "SS104"])
+        for m in table.timeline
+    ]
+
+
+def test_every_version_is_judged_in_order(still: Still) -> None:
+    still.register(avro(NAME), avro(NAME, AGE), avro(NAME, WIDE), avro(WIDE))
+    assert story(still) == [
+        (None, 1, "evolve", []),
+        (1, 2, "evolve", ["SS101"]),
+        (2, 3, "evolve", ["SS106"]),
+        (3, 4, "evolve", []),
+    ]
+
+
+def test_the_version_after_a_held_one_is_compared_with_the_last_that_was_not(still: Still) -> None:
+    still.settings = {"defaults": {"policies": {"drop": "hold"}}}
+    still.register(avro(NAME, AGE), avro(AGE), avro(WIDE), avro(NAME, WIDE))
+    assert story(still) == [
+        (None, 1, "evolve", []),
+        (1, 2, "hold", ["SS124"]),
+        (1, 3, "hold", ["SS124", "SS106"]),
+        # By then the name had gone and come back: another column.
+        (1, 4, "hold", ["SS124", "SS105", "SS106"]),
+    ]
+
+
+def test_a_version_that_can_be_no_table_is_held_and_history_for_the_next(still: Still) -> None:
+    still.register('{"no": "schema"}', avro(NAME), avro(NAME, ("Name", "int")), avro(NAME, AGE))
+    still.register(avro(NAME), kind="PROTOBUF")
+    assert story(still) == [
+        (None, 1, "hold", ["SS406"]),
+        (None, 2, "evolve", []),
+        (2, 3, "hold", ["SS406"]),
+        (2, 4, "evolve", ["SS101"]),
+        (4, 5, "hold", ["SS406"]),
+    ]
+
+
+def test_the_key_is_the_newest_whose_columns_the_version_has(still: Still) -> None:
+    region = ("region", "long")
+    still.register(avro(NAME), avro(NAME, region), keys=("id",))
+    still.registry.register("student-key", key("id", "region"))
+    (table,) = replayed(still).tables
+    assert told(table) == [(None, 1, "evolve", []), (1, 2, "hold", ["SS103", "SS122"])]
+
+
+def test_a_key_of_the_past_that_cannot_be_read_is_passed_over(still: Still) -> None:
+    still.registry.register("student-key", "{")
+    still.register(avro(NAME), keys=())
+    still.registry.register("student-key", key("uuid"))
+    assert story(still) == [(None, 1, "hold", ["SS402"])]
+
+
+def test_a_newest_key_that_cannot_be_read_holds_every_version_as_it_does_in_plan(still: Still) -> None:
+    still.register(avro(NAME))
+    still.registry.register("student-key", "{")
+    assert story(still) == [(None, 1, "hold", ["SS406"])]
+
+
+def test_tables_can_be_named_and_a_subject_without_versions_has_no_timeline(still: Still) -> None:
+    still.settings = {"tables": [{"subject": s} for s in ("student-value", "pupil-value", "gone-value")]}
+    still.register(avro(NAME))
+    still.register(avro(NAME), topic="pupil")
+    assert [t.target.table for t in replayed(still).tables] == ["pupil", "student", "gone"]
+    assert story(still, "gone") == []
+    with pytest.raises(UsageError, match="there is no table nope"):
+        replayed(still, "nope")
+
+
+def test_what_is_kept_beside_the_data_counts_as_it_was_applied(still: Still) -> None:
+    still.register(avro(NAME), avro(NAME, AGE))
+    lake = open_lake(map_tables(still.workspace).targets[0].location)
+    for version in (1, 2):
+        keep_schema(lake, still.registry.schema("student-value", version))
+    still.registry.delete("student-value", 1)
+    still.registry.register("student-value", avro(NAME), version=2)
+    still.register(avro(NAME, WIDE))
+    assert story(still) == [(None, 1, "evolve", []), (1, 2, "evolve", ["SS101"]), (2, 3, "evolve", ["SS106"])]
+
+
+def test_what_is_kept_but_cannot_be_reached_is_said_and_not_missed(still: Still) -> None:
+    def refused(location: str) -> Any:
+        raise StorageError("the location cannot be opened", where=location)
+
+    still.register(avro(NAME))
+    (table,) = replay(still.registry, still.config, open_lake=refused).tables
+    assert (len(table.timeline), table.unread) == (
+        1,
+        f"file://{still.root}/lake/student: the location cannot be opened",
+    )
+    (still.root / "lake/student" / SCHEMAS).mkdir(parents=True)
+    (still.root / "lake/student" / SCHEMAS / "000001.json").write_text("{")
+    (table,) = replayed(still).tables
+    assert (len(table.timeline), "a kept schema cannot be read" in table.unread) == (1, True)
+
+
+def test_the_json_has_the_promised_shape(still: Still) -> None:
+    still.register(avro(NAME), avro(NAME, AGE))
+    document = replayed(still).to_json()
+    del document["tables"][0]["timeline"][0]
+    assert document == {
+        "tables": [
+            {
+                "table": "student",
+                "subject": "student-value",
+                "timeline": [
+                    {
+                        "from_version": 1,
+                        "to_version": 2,
+                        "verdict": "evolve",
+                        "changes": [{"kind": "add_column", "column": "age", "from": None, "to": "int"}],
+                        "diagnostics": [
+                            {"code": "SS101", "severity": "info", "message": "column age was added", "fix": ""}
+                        ],
+                    }
+                ],
+                "unread": None,
+            }
+        ],
+        "problems": [],
+    }
+
+
+def test_what_is_wrong_with_the_configuration_is_told_beside_the_others(still: Still) -> None:
+    still.settings = {"tables": [{"subject": f"{s}-value", "table": "t"} for s in "ab"] + [{"subject": "c-value"}]}
+    for topic in "abc":
+        still.register(avro(NAME), topic=topic)
+    found = replayed(still)
+    assert ([t.target.table for t in found.tables], len(found.problems)) == (["c"], 1)
+
+
+COLUMNS = (NAME, AGE, WIDE, TEXT, ("full", ["null", "string"]), ("n", "long"))
+POLICIES = st.fixed_dictionaries(
+    {}, optional={"add": st.sampled_from(["null", "hold"]), "drop": st.sampled_from(["keep", "hold"])}
+)
+ROWS = st.lists(st.sampled_from(COLUMNS), unique_by=lambda column: column[0], max_size=4)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(rows=st.lists(ROWS, min_size=1, max_size=5), policies=POLICIES)
+def test_a_replay_is_what_plan_said_when_each_version_was_the_newest(
+    rows: Sequence[Sequence[tuple[str, Any]]], policies: dict[str, str]
+) -> None:
+    with tempfile.TemporaryDirectory() as root:
+        still = Still(Path(root), defaults={"policies": policies})
+        said = []
+        for row in rows:
+            still.register(avro(*row))
+            (planned,) = still.plan().tables
+            said.append((planned.current_version, planned.verdict, planned.changes, planned.diagnostics))
+            still.settle()
+        (table,) = replayed(still).tables
+    assert [(m.from_version, m.verdict, m.changes, m.diagnostics) for m in table.timeline] == said
