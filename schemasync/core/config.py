@@ -102,7 +102,6 @@ UNSUPPORTED: tuple[Unsupported, ...] = (
     Unsupported(model="Policies", field="retype", values=("variant",), instead="Use migrate or hold."),
     Unsupported(model="Policies", field="semantic", values=("migrate",), instead="Use hold."),
     Unsupported(model="TableEntry", field="partition_by", instead="Leave it out: the table has no user partitions."),
-    Unsupported(model="TableEntry", field="toast", values=("carry", "null"), instead="Use placeholder."),
 )
 """Delete a row when the feature arrives; nothing else needs to know."""
 
@@ -274,7 +273,8 @@ class TableEntry(Settings):
     partition_by: dict[Text, Text] = {}
     insert_only: bool = False
     renames: Renames = {}
-    toast: Literal["carry", "placeholder", "null"] = "placeholder"
+    toast: Literal["carry", "placeholder", "null"] = "carry"
+    toast_placeholder: Text = "__debezium_unavailable_value"
     adopt: bool = False
     envelope: EnvelopeKind | None = None
     database: Identifier | None = None
