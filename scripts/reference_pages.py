@@ -198,8 +198,9 @@ base what it found; an event that is older than a row of the base, and is admitt
 row carries. Where no event has the value, the placeholder shows, also in the base (SS320), until an event that has it
 comes, late or not. Rows without a key have no history: there `carry` leaves the placeholder.
 
-While rows of a segment carry, the view has a window per column that does, which every query pays for; it goes with the
-compaction that folds these rows. A value that someone set to just this text is taken for the placeholder.
+While a segment has placeholders, the view has a window per such column, which every query pays for: until a compaction
+has folded that segment and `reader_grace` is over, and for as long as the base itself has some (SS320).
+A value that someone set to just this text is taken for the placeholder.
 `REPLICA IDENTITY FULL` at the source lets every event say everything, and nothing has to be carried."""
 
 
