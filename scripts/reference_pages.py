@@ -77,7 +77,8 @@ MEANINGS: Final[Mapping[str, str]] = {
     "tables[].partition_by": "User partitions.",
     "tables[].insert_only": "Rows have no identity: the view shows every event.",
     "tables[].renames": "`{new: old}`: one column dropped and another added were a rename.",
-    "tables[].toast": "What a value that the source did not send (PostgreSQL TOAST) shows as.",
+    "tables[].toast": "What becomes of the placeholder for a value that the source did not send (PostgreSQL TOAST): `carry` shows what the row held before, `placeholder` leaves it as it is, `null` makes it NULL. It decides about files that are admitted from then on. [How it works](types.md#values-that-the-source-did-not-send).",
+    "tables[].toast_placeholder": "Debezium's `unavailable.value.placeholder`, as text.",
     "tables[].adopt": "Take over a table or view of that name which schemasync did not make. Its definition is replaced, its files are not touched.",
     "tables[].envelope": "How events are wrapped. Default: recognised by the fields.",
     "tables[].database": "As under `defaults`.",
@@ -180,7 +181,30 @@ TYPES_TAIL: Final = """\
 | nanosecond timestamps | the number, `bigint`: a `timestamp` has microseconds |
 | time of day | text: Spark and Hive have no such type |
 | enum, set, json, xml, uuid, interval as text | text |
-| a value that PostgreSQL did not send (TOAST) | Debezium's placeholder, as it is |"""
+| a value that PostgreSQL did not send (TOAST) | what the row held before; see below |
+
+## Values that the source did not send
+
+PostgreSQL leaves a large value (TOAST) that an UPDATE did not touch out of its log, and Debezium writes
+`__debezium_unavailable_value` in its place. It is known as a placeholder in updates only (inserts, snapshot reads and
+deletes always say everything), in columns that are no key: as a `string`, as a `binary` with the bytes of that text, and
+as an `array<string>` with that text alone. `toast_placeholder` sets another text.
+
+| `toast` | the placeholder becomes |
+|---|---|
+| `carry` (default) | the value of the newest older event of the key that has one; NULL where that event is a delete |
+| `null` | NULL, when the file is admitted |
+| `placeholder` | nothing else: it shows as it is |
+
+Carrying looks at all events that were admitted, so files may land late and in any order. A compaction writes into the
+base what it found; an event that is older than a row of the base, and is admitted after that, no longer changes what the
+row carries. Where no event has the value, the placeholder shows, also in the base (SS320), until an event that has it
+comes, late or not. Rows without a key have no history: there `carry` leaves the placeholder.
+
+While a segment has placeholders, the view has a window per such column, which every query pays for: until a compaction
+has folded that segment and `reader_grace` is over, and for as long as the base itself has some (SS320).
+A value that someone set to just this text is taken for the placeholder.
+`REPLICA IDENTITY FULL` at the source lets every event say everything, and nothing has to be carried."""
 
 
 def configuration() -> Iterator[str]:

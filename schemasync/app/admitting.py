@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from schemasync.app.inspecting import Landed, look_at, pending_files
+from schemasync.app.retiring import refresh_view
 from schemasync.app.states import publish, read_manifest
 from schemasync.app.workspace import Storage, Workspace
 from schemasync.core import ddl
@@ -20,6 +21,7 @@ from schemasync.core.mapping import TableTarget
 from schemasync.core.plan import Shape
 from schemasync.core.ports import LandedFiles
 from schemasync.core.properties import TableProperties
+from schemasync.core.toast import unsent_rule
 from schemasync.errors import DataError
 
 
@@ -79,9 +81,8 @@ def _publish(
     # Later than every admission before, whatever the clock did: the time of admission decides between equal events.
     now = max(workspace.now_ms(), before.manifest.published_ms + 1)
     number = before.manifest.next_delta
-    request = _request(
-        shape, before.properties, landed, directory=f"delta/g={number:06}/{workspace.token()}", now_ms=now
-    )
+    directory = f"delta/g={number:06}/{workspace.token()}"
+    request = _request(target, shape, before.properties, landed, directory=directory, now_ms=now)
     written = reader_for(storage, target, landed.ready).admit(request)
     segment = _segment(request, written, name=f"delta_{number:06}")
     manifest = after_admission(
@@ -91,6 +92,9 @@ def _publish(
         schema_version=shape.version.version,
         now_ms=now,
     )
+    if not manifest.toasted <= before.manifest.toasted:
+        # Before the state: the new text reads the old rows right, too, and no reader may meet a placeholder uncarried.
+        refresh_view(workspace, target, shape, manifest)
     properties = publish(workspace, target, before.properties, manifest)
     return AdmissionOutcome(
         properties=properties,
@@ -109,7 +113,7 @@ def reader_for(storage: Storage, target: TableTarget, files: tuple[LandedFile, .
 
 
 def _request(
-    shape: Shape, properties: TableProperties, landed: Landed, *, directory: str, now_ms: int
+    target: TableTarget, shape: Shape, properties: TableProperties, landed: Landed, *, directory: str, now_ms: int
 ) -> AdmissionRequest:
     columns = ddl.expected_columns(shape)
     by_name = {c.name: c for c in shape.columns}
@@ -122,6 +126,7 @@ def _request(
         ordering_fields=shape.envelope.ordering,
         schema_version=shape.version.version,
         admitted_ms=now_ms,
+        unsent=unsent_rule(target, shape),
     )
 
 
@@ -135,6 +140,7 @@ def _segment(request: AdmissionRequest, written: Admitted, *, name: str) -> Segm
         bytes=sum(f.bytes for f in written.files),
         schema_version=request.schema_version,
         columns=tuple(column for column, _ in request.columns),
+        toasted=written.toasted,
         events=written.events,
         created_ms=request.admitted_ms,
     )

@@ -13,7 +13,7 @@ from typing import Any
 from schemasync.app.admitting import AdmissionOutcome, admit, put_off
 from schemasync.app.holds import note_hold
 from schemasync.app.inspecting import TableView, look, map_tables, select
-from schemasync.app.planning import TablePlan, lay_out_steps, segment_versions, view_sql
+from schemasync.app.planning import TablePlan, lay_out_steps, segment_versions, toasted_columns, view_sql
 from schemasync.app.rekeying import key_is_unclear, rebuild
 from schemasync.app.states import keep_schema, recover
 from schemasync.app.workspace import Workspace
@@ -244,7 +244,7 @@ def _leave_right(workspace: Workspace, target: TableTarget) -> None:
     current, view = (plan.view.decision.current, plan.view.inspected.view) if plan.view else (None, None)
     if plan.view is None or current is None:
         return
-    text = view_sql(workspace, target, current, segment_versions(plan.view))
+    text = view_sql(workspace, target, current, segment_versions(plan.view), toasted=toasted_columns(plan.view))
     if view is None or view.view_text.strip() != text.body.strip():
         workspace.sql.execute(text.statement)
 

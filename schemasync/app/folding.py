@@ -21,6 +21,7 @@ from schemasync.core.names import Dialect, expand_pattern, parse_hour, quote_ide
 from schemasync.core.plan import Shape
 from schemasync.core.ports import FoldCounts, Lake
 from schemasync.core.properties import TableProperties
+from schemasync.core.toast import left_unsent
 from schemasync.errors import DataError, OwnershipError, SchemasyncError, StorageError
 
 
@@ -154,12 +155,14 @@ def _run(
         present=_present(workspace, target),
         purge_before_ms=fold.purge_before_ms,
         dialect=Dialect.SPARK,
+        toasted=manifest.toasted,
     )
     by_name = {c.name: c for c in shape.columns}
     keys = [shape.layout.current(by_name[key]).name for key in shape.keys]
     # By path, not by the compactor's name: another run's table of that name has another directory.
     into = workspace.storage(target.location).lake.uri(directory)
-    return workspace.fold.run(workspace.text(statement), into=into, sort_by=keys)
+    unsent = left_unsent(target, shape, manifest.toasted, Dialect.SPARK)
+    return workspace.fold.run(workspace.text(statement), into=into, sort_by=keys, unsent=unsent)
 
 
 def _read_back(workspace: Workspace, target: TableTarget, shape: Shape, directory: str, counts: FoldCounts) -> Segment:
@@ -198,6 +201,7 @@ def _read_back(workspace: Workspace, target: TableTarget, shape: Shape, director
         bytes=sum(f.bytes for f in files),
         schema_version=shape.version.version,
         columns=columns,
+        toasted=counts.unsent,
         created_ms=now,
     )
 

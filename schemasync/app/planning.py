@@ -28,6 +28,7 @@ from schemasync.core.plan import Decision, Shape, Step, fingerprint
 from schemasync.core.policy import Verdict
 from schemasync.core.ports import HiveColumn, HiveTable
 from schemasync.core.properties import SUBJECT, TableProperties
+from schemasync.core.toast import unknown_values
 from schemasync.core.type_strings import parse_type
 from schemasync.errors import SchemaError, SchemasyncError, TemporaryError, UsageError, as_ours
 
@@ -192,7 +193,7 @@ def lay_out_steps(workspace: Workspace, found: TableView) -> TablePlan:
         target=target,
         verdict=verdict,
         changes=decision.changes,
-        diagnostics=(*decision.diagnostics, *drift),
+        diagnostics=(*decision.diagnostics, *drift, *unknown_values(target, _base(found))),
         steps=steps,
         current_version=decision.properties.version if decision.properties else None,
         desired_version=_desired_version(found),
@@ -210,6 +211,10 @@ def _rewrite(found: TableView) -> tuple[Segment, ...]:
     if changes_key(found.decision) and found.manifest.deltas:
         return found.manifest.segments
     return to_rewrite(shape, found.manifest) if shape.version != current.version else ()
+
+
+def _base(found: TableView) -> tuple[Segment, ...]:
+    return found.manifest.base if found.manifest else ()
 
 
 def _desired_version(found: TableView) -> int | None:
@@ -292,7 +297,9 @@ def _rebuild(context: _Context) -> Iterator[Step]:
 
 
 def _view(context: _Context) -> Iterator[Step]:
-    text = view_sql(context.workspace, context.target, context.shape, _versions_then(context.found))
+    found = context.found
+    versions, toasted = _versions_then(found), toasted_columns(found)
+    text = view_sql(context.workspace, context.target, context.shape, versions, toasted=toasted)
     view = context.found.inspected.view
     current = view is not None and _same_text(view.view_text, text.body) and SUBJECT in view.properties
     if view is not None and current and _same_comments(view, context.shape):
@@ -323,7 +330,8 @@ def _restored_view(workspace: Workspace, found: TableView) -> Iterator[Step]:
     """Bring back the view of a held table: a hold means that it goes on answering."""
     current = found.decision.current
     if current is not None:
-        text = view_sql(workspace, found.decision.target, current, segment_versions(found))
+        toasted = toasted_columns(found)
+        text = view_sql(workspace, found.decision.target, current, segment_versions(found), toasted=toasted)
         yield Step(kind="restore_view", why="the table is held, and its view is missing", sql=text.statement)
 
 
@@ -355,15 +363,22 @@ def view_sql(
     shape: Shape,
     versions: frozenset[int],
     dialect: Dialect = Dialect.SPARK,
+    *,
+    toasted: frozenset[str] = frozenset(),
 ) -> ViewText:
-    """Render the dedup view for the schema versions that its segments have."""
-    body = workspace.text(ddl.view_body(target, shape, versions, dialect), dialect)
+    """Render the dedup view for what its segments hold: schema versions, and columns with placeholders."""
+    body = workspace.text(ddl.view_body(target, shape, versions, dialect, toasted=toasted), dialect)
     return ViewText(body=body, statement=workspace.text(ddl.create_view(target, shape, body, dialect), dialect))
 
 
 def segment_versions(found: TableView) -> frozenset[int]:
     """Return the schema versions of the rows that readers may meet."""
     return found.manifest.segment_versions if found.manifest else frozenset()
+
+
+def toasted_columns(found: TableView) -> frozenset[str]:
+    """Return the physical columns in which readers may meet placeholders."""
+    return found.manifest.toasted if found.manifest else frozenset()
 
 
 def _same_text(actual: str, wanted: str) -> bool:

@@ -64,7 +64,7 @@ def retire(
 
 def refresh_view(workspace: Workspace, target: TableTarget, shape: Shape, manifest: Manifest) -> None:
     """Replace the view where the registered segments let its text become simpler."""
-    text = view_sql(workspace, target, shape, manifest.segment_versions)
+    text = view_sql(workspace, target, shape, manifest.segment_versions, toasted=manifest.toasted)
     view = workspace.metastore.table(target.database, target.view)
     if view is None or view.view_text.strip() != text.body.strip():
         workspace.sql.execute(text.statement)

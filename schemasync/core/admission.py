@@ -76,12 +76,24 @@ class LandedFile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class UnsentRule:
+    """What becomes of a placeholder in an update, for a value that the source did not send, in these columns.
+
+    ``carry``: it stays, and so does the newest older event of the key that has the value; else it becomes NULL.
+    """
+
+    placeholder: str
+    carry: bool
+    columns: tuple[tuple[str, Type], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AdmissionRequest:
-    """What becomes one delta segment: at most one row per key, sorted by key, projected to the table's version.
+    """What becomes one delta segment: the newest row per key, sorted by key, projected to the table's version.
 
     ``columns`` are all physical columns to write, in order; ``ordering`` those that decide which row is newer
     (descending, null is oldest); ``ordering_fields`` say where the first of these stand in an event.
-    Without ``keys`` every event is kept.
+    Without ``keys`` every event is kept. Without an ``unsent`` rule placeholders are values like any other.
     """
 
     files: tuple[LandedFile, ...]
@@ -92,15 +104,17 @@ class AdmissionRequest:
     ordering_fields: tuple[OrderingField, ...]
     schema_version: int
     admitted_ms: int
+    unsent: UnsentRule | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admitted:
-    """What an admission wrote."""
+    """What an admission wrote. ``toasted`` are the physical columns in which rows have a placeholder to carry."""
 
     files: tuple[DataFile, ...]
     rows: int
     events: int
+    toasted: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -125,6 +125,7 @@ def _superseded(segment: Segment, now_ms: int, *, registered: bool) -> Supersede
         schema_version=segment.schema_version,
         since_ms=now_ms,
         registered=registered,
+        toasted=segment.toasted,
     )
 
 

@@ -99,7 +99,6 @@ UNSUPPORTED: tuple[Unsupported, ...] = (
     ),
     Unsupported(model="Notice", field="slack", instead="Use webhook or command."),
     Unsupported(model="TableEntry", field="partition_by", instead="Leave it out: the table has no user partitions."),
-    Unsupported(model="TableEntry", field="toast", values=("carry", "null"), instead="Use placeholder."),
 )
 """Delete a row when the feature arrives; nothing else needs to know."""
 
@@ -271,7 +270,8 @@ class TableEntry(Settings):
     partition_by: dict[Text, Text] = {}
     insert_only: bool = False
     renames: Renames = {}
-    toast: Literal["carry", "placeholder", "null"] = "placeholder"
+    toast: Literal["carry", "placeholder", "null"] = "carry"
+    toast_placeholder: Text = "__debezium_unavailable_value"
     adopt: bool = False
     envelope: EnvelopeKind | None = None
     database: Identifier | None = None

@@ -7,6 +7,7 @@ the same bytes of DDL.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -26,9 +27,10 @@ from schemasync.core.names import Dialect, comment_text, quote_identifier, quote
 from schemasync.core.plan import Shape
 from schemasync.core.ports import HiveColumn
 from schemasync.core.properties import SUBJECT, TableProperties, write_properties
+from schemasync.core.toast import carried_columns
 from schemasync.core.type_strings import print_type
 from schemasync.core.types import Primitive, Type
-from schemasync.core.view import RowSource, column_sql, key_expressions, order_by, view_columns
+from schemasync.core.view import RowSource, ViewColumn, key_expressions, order_by
 from schemasync.core.written import written_type
 
 
@@ -164,12 +166,21 @@ def row_source(shape: Shape, segment_versions: frozenset[int]) -> RowSource:
     )
 
 
-def view_body(target: TableTarget, shape: Shape, segment_versions: frozenset[int], dialect: Dialect) -> Statement:
-    """Return the SELECT of the dedup view, exact form: the newest row per key over all segments, deletes left out."""
+def view_body(
+    target: TableTarget,
+    shape: Shape,
+    segment_versions: frozenset[int],
+    dialect: Dialect,
+    *,
+    toasted: AbstractSet[str] = frozenset(),
+) -> Statement:
+    """Return the SELECT of the dedup view, exact form: the newest row per key over all segments, deletes left out.
+
+    ``toasted`` are the physical columns in which rows have a placeholder to carry a value for.
+    """
     source = row_source(shape, segment_versions)
-    shown = [
-        {"name": quote_identifier(c.name, dialect), "expression": c.expression} for c in view_columns(source, dialect)
-    ]
+    columns = carried_columns(source, toasted, target.toast_placeholder, dialect)
+    shown = [{"name": quote_identifier(c.name, dialect), "expression": c.expression} for c in columns]
     if target.metadata:
         shown += [
             {"name": quote_identifier(name, dialect), "expression": f"t.{quote_identifier(column, dialect)}"}
@@ -305,6 +316,7 @@ def fold(
     purge_before_ms: int,
     dialect: Dialect,
     witnesses: Sequence[str] = (),
+    toasted: AbstractSet[str] = frozenset(),
 ) -> Statement:
     """Select what the new shard holds: the newest row per key of base and deltas, projected to the newest version.
 
@@ -313,11 +325,12 @@ def fold(
     stays while one of them has its key, or an older event there would show again.
     """
     source = row_source(shape, segment_versions)
+    columns = carried_columns(source, toasted, target.toast_placeholder, dialect)
     segment = quote_identifier(SEGMENT, dialect)
     stored = [quote_identifier(name, dialect) for name, _, _ in stored_columns(shape, present)]
     base = f"(t.{segment} = 'base')"
     values = {
-        "columns": _folded(shape, source, dialect),
+        "columns": _folded(shape, columns, dialect),
         "keys": list(key_expressions(source, dialect)),
         "order_by": list(order_by(shape.envelope, dialect)),
         "op": f"t.{quote_identifier(OP, dialect)}",
@@ -344,9 +357,9 @@ def _among(column: str, names: Sequence[str], dialect: Dialect) -> str:
     return f"{column} IN ({listed})" if names else "FALSE"
 
 
-def _folded(shape: Shape, source: RowSource, dialect: Dialect) -> list[dict[str, str]]:
-    row = [(shape.layout.current(c).name, column_sql(source, c, dialect)) for c in shape.columns]
+def _folded(shape: Shape, columns: Iterable[ViewColumn], dialect: Dialect) -> list[dict[str, str]]:
+    row = [(shape.layout.current(c).name, v.expression) for c, v in zip(shape.columns, columns, strict=True)]
     meta = [(c.name, f"t.{quote_identifier(c.name, dialect)}") for c in meta_columns(shape.envelope)]
     version = f"CAST({shape.version.version} AS INT)"
-    columns = row + [(name, version if name == SCHEMA_VERSION else sql) for name, sql in meta]
-    return [{"name": quote_identifier(name, dialect), "expression": sql} for name, sql in columns]
+    found = row + [(name, version if name == SCHEMA_VERSION else sql) for name, sql in meta]
+    return [{"name": quote_identifier(name, dialect), "expression": sql} for name, sql in found]

@@ -303,6 +303,14 @@ _ALL: Final = (
         fix="Correct increments: if they should be admitted, or move them away.",
     ),
     Code(
+        code="SS320",
+        severity=Severity.WARNING,
+        meaning="Rows show a placeholder: the source did not send a value (PostgreSQL TOAST), and no event has it.",
+        example="lake.student.note: no admitted event has the value of some rows; they show the placeholder",
+        fix="It goes away with the next event that has the value: a later update of it, an older event that lands "
+        "late, a new snapshot. REPLICA IDENTITY FULL at the source keeps it from coming back.",
+    ),
+    Code(
         code="SS401",
         severity=Severity.WARNING,
         meaning="The subject has no key: the table is insert-only and the view shows every event.",

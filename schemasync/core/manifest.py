@@ -14,7 +14,7 @@ from typing import Final, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 """Version of this file format; a newer one is refused rather than misread."""
 
 _STATE: Final = re.compile(r"(?P<generation>[0-9]{6,})(-(?P<admission>[0-9]{4,}))?")
@@ -80,6 +80,8 @@ class Segment(_Value):
     """Subject version that every row was projected to."""
     columns: tuple[str, ...]
     """Physical columns that the files carry."""
+    toasted: tuple[str, ...] = ()
+    """Physical columns in which rows have a placeholder for a value that the source did not send."""
     events: int = 0
     """Landed events that a delta was made from."""
     created_ms: int = 0
@@ -111,6 +113,7 @@ class Superseded(_Value):
     """Whether the metastore still has a partition for it (a rewritten shard's old directory has none)."""
     hidden: bool = False
     """Whether that partition points to an empty directory: its rows, beside the new base, would show again."""
+    toasted: tuple[str, ...] = ()
 
 
 class Manifest(_Value):
@@ -145,6 +148,12 @@ class Manifest(_Value):
         """Subject versions of the rows that readers may still meet; superseded segments count while registered."""
         folded = {s.schema_version for s in self.superseded if s.registered and not s.hidden}
         return frozenset(s.schema_version for s in self.segments) | folded
+
+    @property
+    def toasted(self) -> frozenset[str]:
+        """Physical columns in which readers may meet a placeholder; superseded segments count while registered."""
+        folded = {name for s in self.superseded if s.registered and not s.hidden for name in s.toasted}
+        return frozenset(name for s in self.segments for name in s.toasted) | folded
 
     def knows(self, path: str, size: int) -> bool:
         """Tell whether a landed file was admitted already."""

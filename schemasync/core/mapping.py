@@ -57,6 +57,7 @@ class TableTarget:
     insert_only: bool
     renames: tuple[tuple[str, str], ...]
     toast: str
+    toast_placeholder: str
     adopt: bool
     envelope: EnvelopeKind | None
     metadata: bool
@@ -178,6 +179,7 @@ def _target(subject: str, entry: TableEntry, defaults: Defaults, present: Abstra
             insert_only=entry.insert_only,
             renames=tuple(sorted(entry.renames.items())),
             toast=entry.toast,
+            toast_placeholder=entry.toast_placeholder,
             adopt=entry.adopt,
             envelope=entry.envelope,
             metadata=_merged(defaults.view, entry.view).metadata,

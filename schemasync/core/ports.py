@@ -258,15 +258,18 @@ class FoldCounts:
     updated: int
     deleted: int
     purged: int
+    unsent: tuple[str, ...] = ()
+    """Columns in which rows that were written still have a placeholder."""
 
 
 class FoldJob(Protocol):
     """Executes the SELECT of a fold."""
 
-    def run(self, select: str, *, into: str, sort_by: Sequence[str]) -> FoldCounts:
+    def run(self, select: str, *, into: str, sort_by: Sequence[str], unsent: Mapping[str, str]) -> FoldCounts:
         """Write what ``select`` yields, without its flags and purged rows, as Parquet into an empty directory.
 
-        ``into`` is its URI; ``sort_by`` are plain column names.
+        ``into`` is its URI; ``sort_by`` are plain column names; ``unsent`` holds by column the condition under which
+        a row has a placeholder in it.
 
         Raises:
             EngineError: the job failed; what it wrote so far is of no consequence.

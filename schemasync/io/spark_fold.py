@@ -5,7 +5,7 @@ Handed to `schemasync.app.compacting`; the SELECT comes decided from `schemasync
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from py4j.protocol import Py4JError
@@ -22,6 +22,7 @@ _WAS: Final = "schemasync_was"
 _CHANGED: Final = "schemasync_changed"
 _LAST: Final = "schemasync_last"
 _PURGE: Final = "schemasync_purge"
+_UNSENT: Final = "schemasync_unsent_"
 _NO_SPACE: Final = ("No space left on device", "Disk quota exceeded", "File too large")
 
 
@@ -32,24 +33,26 @@ class SparkFold:
         """Use this session."""
         self._session = session
 
-    def run(self, select: str, *, into: str, sort_by: Sequence[str]) -> FoldCounts:
+    def run(self, select: str, *, into: str, sort_by: Sequence[str], unsent: Mapping[str, str]) -> FoldCounts:
         """Write what ``select`` yields into an empty directory, counting in the same pass."""
         from pyspark.sql import Observation  # noqa: PLC0415 - importing pyspark costs half a second
 
         observation = Observation()
         try:
             rows = self._session.sql(select)
-            counted = rows.observe(observation, *_metrics())
+            counted = rows.observe(observation, *_metrics(unsent))
             kept = counted.where(f"NOT {_PURGE}").drop(_WAS, _CHANGED, _LAST, _PURGE)
             ordered = kept.sortWithinPartitions(*[f"`{name}`" for name in sort_by]) if sort_by else kept
             ordered.write.mode("append").parquet(into)
             counts = observation.get
         except (PySparkException, Py4JError) as error:
             raise _translated(error, into) from error
-        return FoldCounts(**{name: int(counts[name] or 0) for name in FoldCounts.__slots__})
+        found = {name: int(count or 0) for name, count in counts.items()}
+        left = tuple(name for name in unsent if found.pop(f"{_UNSENT}{name}"))
+        return FoldCounts(**found, unsent=left)
 
 
-def _metrics() -> list[Column]:
+def _metrics(unsent: Mapping[str, str]) -> list[Column]:
     from pyspark.sql import functions as f  # noqa: PLC0415
 
     alive, was, purge = f.expr(f"`{OP}` <> 'd'"), f.col(_WAS), f.col(_PURGE)
@@ -62,6 +65,7 @@ def _metrics() -> list[Column]:
         "deleted": ~alive & was,
         "purged": purge,
     }
+    conditions |= {f"{_UNSENT}{name}": f.expr(condition) for name, condition in unsent.items()}
     return [f.sum(f.when(condition, 1).otherwise(0)).alias(name) for name, condition in conditions.items()]
 
 

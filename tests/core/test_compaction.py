@@ -56,6 +56,12 @@ def test_all_deltas_are_folded_into_the_only_shard() -> None:
     )
 
 
+def test_a_folded_delta_keeps_saying_where_it_has_placeholders() -> None:
+    manifest = admitted(fresh())
+    toasted = manifest.model_copy(update={"segments": (manifest.segments[0].model_copy(update={"toasted": ("v",)}),)})
+    assert folded(toasted).toasted == {"v"}
+
+
 def test_a_base_of_an_older_version_is_rewritten_without_any_delta() -> None:
     manifest = folded(admitted(fresh()))
     found = plan(manifest, version=2)

@@ -237,10 +237,6 @@ EXAMPLES: dict[tuple[str, str], tuple[dict[str, Any], str]] = {
         table(partition_by={"y": "year(d)"}),
         "is not supported yet by this version. Leave it out: the table has no user partitions.",
     ),
-    ("TableEntry", "toast"): (
-        table(toast=None),
-        "null is not supported yet by this version. Use placeholder.",
-    ),
 }
 
 
@@ -251,8 +247,8 @@ def test_what_is_not_supported_yet_is_refused(row: Unsupported) -> None:
 
 
 def test_what_is_supported_of_the_same_settings_is_taken() -> None:
-    entry = config(**table(toast="placeholder", partition_by={}, policies={"retype": "migrate"})).tables[0]
-    assert (entry.toast, entry.policies.retype) == ("placeholder", "migrate")
+    entry = config(**table(toast=None, partition_by={}, policies={"retype": "migrate"})).tables[0]
+    assert (entry.toast, entry.policies.retype) == ("null", "migrate")
 
 
 @pytest.mark.parametrize(

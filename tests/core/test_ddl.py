@@ -81,6 +81,17 @@ TYPES = history(
     ),
     envelope=DEBEZIUM,
 )
+DOCUMENT = history(
+    (
+        col("id", BIGINT, nullable=False),
+        col("body", STRING),
+        col("note", STRING),
+        col("scan", BINARY),
+        col("tags", ListOf(element=STRING)),
+    ),
+    envelope=DEBEZIUM,
+)
+TOASTED = frozenset({"body", "scan", "tags"})
 STUDENTS = target(database="lake", table="student", location="file:/lake/it's here")
 PROPERTIES = TableProperties(
     subject=STUDENTS.subject,
@@ -105,9 +116,9 @@ def text(statement: Statement, dialect: Dialect) -> str:
     return RENDERER.render(statement.template, statement.values, dialect=dialect.value)
 
 
-def view(found: Shape, dialect: Dialect, *versions: int, **options: Any) -> str:
+def view(found: Shape, dialect: Dialect, *versions: int, toasted: frozenset[str] = frozenset(), **options: Any) -> str:
     to = target(database="lake", **options)
-    body = text(ddl.view_body(to, found, frozenset(versions), dialect), dialect)
+    body = text(ddl.view_body(to, found, frozenset(versions), dialect, toasted=toasted), dialect)
     return text(ddl.create_view(to, found, body, dialect), dialect)
 
 
@@ -153,12 +164,14 @@ STATEMENTS: dict[str, dict[Dialect, str]] = {
     "view_older_versions": {d: view(shape(STUDENT), d, 1, 2) for d in Dialect},
     "view_metadata": {d: view(shape(STUDENT, baseline=2), d, 2, metadata=True) for d in Dialect},
     "view_insert_only": {d: view(shape(STUDENT, keys=(), baseline=2), d, 2) for d in Dialect},
+    "view_toasted": {d: view(shape(DOCUMENT), d, 1, toasted=TOASTED) for d in Dialect},
     "per_run_tables": {d: per_run(STUDENT_FLAT, d) for d in Dialect},
     "per_run_tables_debezium": {d: per_run(TYPES, d) for d in Dialect},
     "fold": {d: fold(shape(STUDENT), d) for d in Dialect},
     "fold_insert_only": {d: fold(shape(STUDENT, keys=()), d) for d in Dialect},
     "fold_beside_registered_deltas": {d: fold(shape(STUDENT), d, witnesses=("delta_000001",)) for d in Dialect},
     "fold_without_deltas": {d: fold(shape(STUDENT), d, ()) for d in Dialect},
+    "fold_toasted": {d: fold(shape(DOCUMENT), d, toasted=TOASTED) for d in Dialect},
     "add_columns": {d: text(ddl.add_columns(STUDENTS, ADDED, d), d) for d in (SPARK, HIVE)},
     "drop_table": {d: text(ddl.drop_table("lake", "student", d), d) for d in Dialect},
 }

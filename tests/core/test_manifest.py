@@ -153,3 +153,22 @@ def test_readers_meet_the_versions_of_segments_and_of_folded_deltas_while_they_a
     left = (folded(1, registered=False), folded(2, registered=True))
     manifest = fresh().model_copy(update={"segments": (segment("base_s0000", schema_version=3),), "superseded": left})
     assert manifest.segment_versions == {2, 3}
+
+
+def test_readers_meet_the_placeholders_of_segments_and_of_folded_deltas_while_they_are_registered() -> None:
+    def folded(column: str, *, registered: bool) -> Superseded:
+        return Superseded(
+            segment="d", location="d", schema_version=1, since_ms=0, registered=registered, toasted=(column,)
+        )
+
+    left = (folded("a", registered=False), folded("b", registered=True))
+    segments = (segment("base_s0000", toasted=("c",)), segment("delta_000001"))
+    assert fresh().model_copy(update={"segments": segments, "superseded": left}).toasted == {"b", "c"}
+
+
+def test_a_manifest_from_before_placeholders_were_carried_is_read() -> None:
+    manifest = admitted(fresh())
+    old = manifest.model_dump(mode="json")
+    for found in old["segments"]:
+        del found["toasted"]
+    assert Manifest.model_validate(old) == manifest

@@ -10,7 +10,6 @@ import uuid
 from itertools import chain
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import fs
 
@@ -25,11 +24,11 @@ from schemasync.core.manifest import DataFile
 from schemasync.core.ports import FileInfo
 from schemasync.core.types import Array, Decimal, Map, Primitive, Struct, StructField, Type
 from schemasync.errors import StorageError
+from schemasync.io.landed.newest import newest_per_key
 from schemasync.io.landed.rows import read_rows, table_schema
 
 _AVRO_KEYS = (b"parquet.avro.schema", b"avro.schema")
 _MAGIC = b"PAR1"
-_ARRIVAL = "schemasync_arrival"
 
 
 class ArrowFiles:
@@ -75,9 +74,11 @@ class ArrowFiles:
         parts = (read_rows(self.filesystem, self.base, file, request) for file in request.files)
         table = pa.concat_tables([schema.empty_table(), *chain.from_iterable(parts)])
         events = table.num_rows
+        toasted: tuple[str, ...] = ()
         if request.keys:
-            table = newest_per_key(table, request.keys, request.ordering)
-        return Admitted(files=self._write(table, request.directory), rows=table.num_rows, events=events)
+            table, toasted = newest_per_key(table, request)
+        files = self._write(table, request.directory)
+        return Admitted(files=files, rows=table.num_rows, events=events, toasted=toasted)
 
     def _write(self, table: pa.Table, directory: str) -> tuple[DataFile, ...]:
         path = f"{directory}/part-00000-{uuid.uuid4().hex}.parquet"
@@ -93,25 +94,6 @@ class ArrowFiles:
         if written.num_rows != table.num_rows:
             raise StorageError("a written file does not read back whole", where=self._path(path))
         return (DataFile(path=path, rows=table.num_rows, bytes=size),)
-
-
-def newest_per_key(table: pa.Table, keys: tuple[str, ...], ordering: tuple[str, ...]) -> pa.Table:
-    """Keep one row per key, the largest by ``ordering`` (null is smallest), sorted by key.
-
-    Of rows that the ordering does not tell apart the last one wins: a sink writes in the order of the topic.
-    """
-    # Arrow sorts nulls last in both directions.
-    sort = [(key, "ascending") for key in keys] + [(name, "descending") for name in (*ordering, _ARRIVAL)]
-    arrived = table.append_column(_ARRIVAL, pa.array(range(table.num_rows), pa.int64()))
-    ordered = table.take(pc.sort_indices(arrived, sort_keys=sort)).combine_chunks()
-    if ordered.num_rows < 2:
-        return ordered
-    changed = None
-    for key in keys:
-        column = ordered.column(key).combine_chunks()
-        differs = pc.not_equal(column.slice(1), column.slice(0, len(column) - 1))
-        changed = differs if changed is None else pc.or_(changed, differs)
-    return ordered.filter(pa.concat_arrays([pa.array([True]), changed]))
 
 
 def _struct_type(schema: pa.Schema) -> Struct:

@@ -20,6 +20,7 @@ from schemasync.core.projection import Fill, Projected
 from schemasync.core.schema import Envelope, OrderingField
 from schemasync.core.types import Primitive, Type
 from schemasync.errors import DataError
+from schemasync.io.landed.newest import without_placeholders
 from schemasync.io.landed.values import arrow_type, constant, decode, reshape
 
 BATCH_ROWS = 65_536
@@ -84,6 +85,8 @@ class _Projector:
         arrays = [columns.get(name, pa.nulls(rows, arrow_type(t))) for name, t in self._request.columns]
         table = pa.table(arrays, names=[name for name, _ in self._request.columns])
         table = table.filter(pc.not_equal(operations, MESSAGE))
+        if self._request.unsent is not None and not self._request.unsent.carry:
+            table = without_placeholders(table, self._request.unsent)
         self._check_keys(table)
         return table
 

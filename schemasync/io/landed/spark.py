@@ -8,30 +8,36 @@ meets what a sink wrote.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from pyspark.sql import Window
+from pyspark.sql import Observation, Window
 from pyspark.sql import functions as f
 
-from schemasync.core.admission import AdmissionRequest, Admitted, Footer, Unreadable
+from schemasync.core.admission import DELETE, AdmissionRequest, Admitted, Footer, Unreadable
+from schemasync.core.layout import OP
 from schemasync.core.manifest import DataFile
 from schemasync.core.names import Dialect, quote_identifier
 from schemasync.core.ports import FileInfo, Lake
+from schemasync.core.toast import unsent_sql
 from schemasync.core.type_strings import print_type
 from schemasync.core.types import Primitive
 from schemasync.errors import DataError, EngineError, SchemasyncError
 from schemasync.io.landed.arrow import ArrowFiles
+from schemasync.io.landed.newest import unsent_values
 from schemasync.io.landed.rows import read_rows, table_schema
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
-_RANK: Final = "schemasync_rank"
+_KEPT: Final = "schemasync_kept"
 _ARRIVAL: Final = "schemasync_arrival"
 _FILE: Final = 1 << 40
 """Arrival counts the rows of a file; this is how far the counts of two files lie apart."""
@@ -58,24 +64,36 @@ class SparkFiles:
         self._lake.make_directory(staging)
         try:
             parts = self._decode(request, staging)
-            events = sum(count for _, count in parts)
             # Only what the tasks reported: one that was tried twice leaves a file that nobody may read.
-            uris = [self._lake.uri(path) for path, _ in parts]
+            uris = [self._lake.uri(part.path) for part in parts]
             decoded = self._session.read.schema(_ddl(request)).parquet(*uris)
-            newest_per_key(decoded, request).write.parquet(self._lake.uri(request.directory))
+            unsent = frozenset(name for part in parts for name in part.unsent)
+            toasted = self._write(newest_per_key(decoded, request, unsent), request, unsent)
         except (PySparkException, Py4JError) as error:
             raise _translated(error, request) from error
         finally:
             self._lake.delete_directory(staging)
         written = (f for f in self._lake.files(request.directory) if not _is_hidden(f.path))
         files = tuple(self._written(file) for file in written)
-        return Admitted(files=files, rows=sum(file.rows for file in files), events=events)
+        rows, events = sum(file.rows for file in files), sum(part.events for part in parts)
+        return Admitted(files=files, rows=rows, events=events, toasted=toasted)
 
-    def _decode(self, request: AdmissionRequest, staging: str) -> list[tuple[str, int]]:
-        """Write every landed file as rows of the table, one task per file; return each one's path and events."""
+    def _decode(self, request: AdmissionRequest, staging: str) -> list[_Part]:
+        """Write every landed file as rows of the table, one task per file."""
         # An RDD, because DataFrame.mapInArrow needs pandas (pyspark 4.1), and nothing else here does.
         numbers = self._session.sparkContext.parallelize(range(len(request.files)), len(request.files))
         return numbers.map(_decoder(self._arrow, request, staging)).collect()
+
+    def _write(self, rows: DataFrame, request: AdmissionRequest, unsent: frozenset[str]) -> tuple[str, ...]:
+        """Write the delta; return the columns in which its rows have placeholders."""
+        if not unsent:
+            rows.write.parquet(self._lake.uri(request.directory))
+            return ()
+        observation = Observation()
+        masks = _masks(request, unsent)
+        counts = [f.count_if(mask).alias(name) for name, mask in masks.items()]
+        rows.observe(observation, *counts).write.parquet(self._lake.uri(request.directory))
+        return tuple(name for name in masks if observation.get[name])
 
     def _written(self, file: FileInfo) -> DataFile:
         footer = self._arrow.footer(file, now_ms=file.modified_ms)
@@ -84,12 +102,22 @@ class SparkFiles:
         return DataFile(path=file.path, rows=footer.rows, bytes=file.bytes)
 
 
-def _decoder(arrow: ArrowFiles, request: AdmissionRequest, staging: str) -> Callable[[int], tuple[str, int]]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """One landed file as rows of the table: where they lie, how many, the columns that have placeholders."""
+
+    path: str
+    events: int
+    unsent: frozenset[str]
+
+
+def _decoder(arrow: ArrowFiles, request: AdmissionRequest, staging: str) -> Callable[[int], _Part]:
     filesystem, base = arrow.filesystem, arrow.base
 
-    def decode_file(number: int) -> tuple[str, int]:
+    def decode_file(number: int) -> _Part:
         schema = table_schema(request).append(pa.field(_ARRIVAL, pa.int64()))
         count = 0
+        unsent: set[str] = set()
         path = f"{staging}/part-{number:06}-{uuid.uuid4().hex}.parquet"
         with pq.ParquetWriter(f"{base}/{path}", schema, filesystem=filesystem, store_schema=False) as writer:
             for rows in read_rows(filesystem, base, request.files[number], request):
@@ -97,7 +125,8 @@ def _decoder(arrow: ArrowFiles, request: AdmissionRequest, staging: str) -> Call
                 arrival = pa.array(range(first, first + rows.num_rows), pa.int64())
                 writer.write_table(rows.append_column(_ARRIVAL, arrival).cast(schema))
                 count += rows.num_rows
-        return path, count
+                unsent |= unsent_values(rows, request.unsent).keys() if request.unsent and request.keys else set()
+        return _Part(path=path, events=count, unsent=frozenset(unsent))
 
     return decode_file
 
@@ -108,17 +137,58 @@ def _ddl(request: AdmissionRequest) -> str:
     return ", ".join(f"{quote_identifier(name, spark)} {print_type(type_, spark)}" for name, type_ in columns)
 
 
-def newest_per_key(events: DataFrame, request: AdmissionRequest) -> DataFrame:
-    """Keep one row per key, the largest by the ordering (null is smallest); files are sorted by key inside.
+def newest_per_key(events: DataFrame, request: AdmissionRequest, unsent: frozenset[str]) -> DataFrame:
+    """Keep the newest row per key, the largest by the ordering (null is smallest); files are sorted by key inside.
 
-    Of rows that the ordering does not tell apart the one that arrived last wins.
+    Of rows that the ordering does not tell apart the one that arrived last wins. ``unsent`` are columns that have
+    placeholders: what `schemasync.io.landed.newest` does about them is done here with windows.
     """
     if not request.keys:
         return events.drop(_ARRIVAL)
-    keys = [f.col(quote_identifier(key, Dialect.SPARK)) for key in request.keys]
-    newest = [f.col(quote_identifier(name, Dialect.SPARK)).desc_nulls_last() for name in (*request.ordering, _ARRIVAL)]
-    ranked = events.withColumn(_RANK, f.row_number().over(Window.partitionBy(*keys).orderBy(*newest)))
-    return ranked.where(f.col(_RANK) == 1).drop(_RANK, _ARRIVAL).sortWithinPartitions(*keys)
+    keys = [_column(key) for key in request.keys]
+    newest = [_column(name).desc_nulls_last() for name in (*request.ordering, _ARRIVAL)]
+    masks = _masks(request, unsent)
+    rows = _settled(events, request, masks) if masks else events
+    wanted = [_first(keys, newest), *(_first(keys, [mask, *newest]) & ~mask for mask in masks.values())]
+    kept = rows.withColumn(_KEPT, reduce(or_, wanted)).where(_KEPT)
+    return kept.drop(_KEPT, _ARRIVAL).sortWithinPartitions(*keys)
+
+
+def _settled(events: DataFrame, request: AdmissionRequest, masks: Mapping[str, Column]) -> DataFrame:
+    """Make one row of those that the ordering does not tell apart: the last one, with what the others say."""
+    same = [_column(name) for name in (*request.keys, *request.ordering)]
+    latest = f.col(_ARRIVAL).desc()
+    settled = events.withColumn(_KEPT, _first(same, [latest]))
+    alive = f.col(OP) != DELETE
+    answers = {
+        name: f.first(f.when(alive, _column(name))).over(Window.partitionBy(*same).orderBy(mask, latest))
+        for name, mask in masks.items()
+    }
+    whole = {name: f.when(mask, answers[name]).otherwise(_column(name)) for name, mask in masks.items()}
+    return settled.withColumns(whole).where(_KEPT).drop(_KEPT)
+
+
+def _masks(request: AdmissionRequest, unsent: frozenset[str]) -> dict[str, Column]:
+    """Return by column the condition under which a row has a placeholder in it."""
+    rule, spark = request.unsent, Dialect.SPARK
+    if rule is None:
+        return {}
+    conditions = {
+        name: unsent_sql(
+            quote_identifier(name, spark), type_, operation=OP, placeholder=rule.placeholder, dialect=spark
+        )
+        for name, type_ in rule.columns
+        if name in unsent
+    }
+    return {name: f.expr(f"coalesce({condition}, FALSE)") for name, condition in conditions.items()}
+
+
+def _first(keys: Sequence[Column], order: Sequence[Column]) -> Column:
+    return f.row_number().over(Window.partitionBy(*keys).orderBy(*order)) == 1
+
+
+def _column(name: str) -> Column:
+    return f.col(quote_identifier(name, Dialect.SPARK))
 
 
 def _is_hidden(path: str) -> bool:

@@ -1,0 +1,129 @@
+"""Values that a source did not send: a placeholder stands for what the row held before.
+
+PostgreSQL leaves a large value (TOAST) that an UPDATE did not touch out of its log, and Debezium writes a placeholder
+in its place. To *carry* is to show what the newest older event of the key says instead; inserts, snapshot reads and
+deletes end the search, for they always say everything. A delta keeps the event that says it beside the newest one, so
+view and fold find it over all segments, whatever arrives late between the two. The fold writes what it found: an event
+that is older than a base's row and comes after it changes nothing any more, unless the base's row still asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+from typing import Final, assert_never
+
+from schemasync.core.admission import DELETE, UPSERT, UnsentRule
+from schemasync.core.defaults import literal_sql
+from schemasync.core.diagnostics import Diagnostic, diagnose
+from schemasync.core.layout import OP
+from schemasync.core.manifest import Segment
+from schemasync.core.mapping import TableTarget
+from schemasync.core.names import Dialect, quote_identifier, quote_string
+from schemasync.core.plan import Shape
+from schemasync.core.types import Array, Primitive, Type
+from schemasync.core.view import RowSource, ViewColumn, key_expressions, order_by, view_columns
+
+_TEXTS: Final = Array(element=Primitive.STRING)
+_TYPES: Final = (Primitive.STRING, Primitive.BINARY, _TEXTS)
+"""Types in which the placeholder is known: as text, as the text's bytes in UTF-8, as an array of that text alone."""
+
+
+def unsent_rule(target: TableTarget, shape: Shape) -> UnsentRule | None:
+    """Return what an admission does with placeholders; None where it leaves them as they are.
+
+    Without keys a row has no history, so there nothing can be carried.
+    """
+    if target.toast == "placeholder" or (target.toast == "carry" and not shape.keys):
+        return None
+    columns = (shape.layout.current(c) for c in shape.columns if c.name not in shape.keys)
+    return UnsentRule(
+        placeholder=target.toast_placeholder,
+        carry=target.toast == "carry",
+        columns=tuple((c.name, c.type) for c in columns if c.type in _TYPES),
+    )
+
+
+def left_unsent(target: TableTarget, shape: Shape, toasted: AbstractSet[str], dialect: Dialect) -> dict[str, str]:
+    """Return, by physical column, the condition under which a row of a fold's result still has a placeholder."""
+    columns = (shape.layout.current(c) for c in shape.columns)
+    operation = quote_identifier(OP, dialect)
+    return {
+        c.name: unsent_sql(
+            quote_identifier(c.name, dialect),
+            c.type,
+            operation=operation,
+            placeholder=target.toast_placeholder,
+            dialect=dialect,
+        )
+        for c in columns
+        if c.name in toasted
+    }
+
+
+def unknown_values(target: TableTarget, base: Iterable[Segment]) -> Iterator[Diagnostic]:
+    """Yield a finding where the base has rows with a value that no admitted event told."""
+    columns = sorted({name for shard in base for name in shard.toasted})
+    if columns:
+        where = f"{target.database}.{target.table}: {', '.join(columns)}"
+        yield diagnose("SS320", f"{where}: no admitted event has the value of some rows; they show the placeholder")
+
+
+def unsent_sql(value: str, type_: Type, *, operation: str, placeholder: str, dialect: Dialect) -> str:
+    """Return the condition under which a row has a placeholder for a value; ``type_`` is one that can have it."""
+    return f"{operation} = {quote_string(UPSERT, dialect)} AND {_is_placeholder(value, type_, placeholder, dialect)}"
+
+
+def _is_placeholder(value: str, type_: Type, placeholder: str, dialect: Dialect) -> str:
+    text = quote_string(placeholder, dialect)
+    if type_ is Primitive.BINARY:
+        return f"{value} = {literal_sql(placeholder.encode(), type_, dialect)}"
+    if type_ is Primitive.STRING:
+        return f"{value} = {text}"
+    match dialect:
+        case Dialect.HIVE:  # compares no arrays
+            return f"size({value}) = 1 AND {value}[0] = {text}"
+        case Dialect.TRINO:
+            return f"{value} = ARRAY[{text}]"
+        case Dialect.SPARK:
+            return f"{value} = array({text})"
+        case _:  # pragma: no cover
+            assert_never(dialect)
+
+
+def carried_columns(
+    source: RowSource, toasted: AbstractSet[str], placeholder: str, dialect: Dialect
+) -> tuple[ViewColumn, ...]:
+    """Return the row's columns; those in which placeholders occur read what the key's history says in their place.
+
+    ``toasted`` are physical columns. Of a key's rows that say something about a column the newest one answers, NULL
+    where it is a delete. Where no row says anything the placeholder stays: an unknown value is not NULL. The
+    expressions are right for the newest row of a key, the only one that views and folds keep.
+    """
+    columns = view_columns(source, dialect)
+    if not toasted or not source.keys:
+        return columns
+    asked = set(_asked(source, toasted))
+    return tuple(_carried(source, c, placeholder, dialect) if c.name in asked else c for c in columns)
+
+
+def _asked(source: RowSource, toasted: AbstractSet[str]) -> Iterator[str]:
+    """Yield the columns of which some version's values stand where placeholders occur."""
+    for column in source.columns:
+        phases = {c.name for c in source.layout.columns if c.life == column.life}
+        if column.type in _TYPES and phases & toasted:
+            yield column.name
+
+
+def _carried(source: RowSource, column: ViewColumn, placeholder: str, dialect: Dialect) -> ViewColumn:
+    value, operation = column.expression, f"t.{quote_identifier(OP, dialect)}"
+    unsent = unsent_sql(value, column.type, operation=operation, placeholder=placeholder, dialect=dialect)
+    # An order of its own, and no IGNORE NULLS: the engines write that in different ways, and a NULL is an answer, too.
+    order = (f"CASE WHEN {unsent} THEN 1 ELSE 0 END", *order_by(source.envelope, dialect))
+    window = (
+        f"PARTITION BY {', '.join(key_expressions(source, dialect))} ORDER BY {', '.join(order)} "
+        "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
+    )
+    said = f"CASE WHEN {operation} <> {quote_string(DELETE, dialect)} THEN {value} END"
+    return replace(column, expression=f"first_value({said}) OVER ({window})")

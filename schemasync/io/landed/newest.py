@@ -1,0 +1,121 @@
+"""Which events of one admission become rows, with Arrow: the newest per key, and what tells it the values it lacks.
+
+Where the newest event of a key has a placeholder for a value that the source did not send, the newest older one that
+says something about the column stays beside it (`schemasync.core.toast` tells why).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from schemasync.core.admission import DELETE, UPSERT, AdmissionRequest, UnsentRule
+from schemasync.core.layout import OP
+from schemasync.core.types import Array, Primitive, Type
+
+_ARRIVAL = "schemasync_arrival"
+Masks = Mapping[str, pa.BooleanArray]
+"""By column: which rows have a placeholder in it."""
+
+
+def unsent_values(table: pa.Table, rule: UnsentRule) -> Masks:
+    """Return the columns that have placeholders, and where."""
+    updates = pc.equal(table.column(OP), UPSERT)
+    masks = {
+        name: pc.and_(updates, pc.fill_null(_is(table.column(name), type_, rule.placeholder), fill_value=False))
+        for name, type_ in rule.columns
+    }
+    return {name: mask.combine_chunks() for name, mask in masks.items() if pc.any(mask).as_py()}
+
+
+def _is(values: pa.ChunkedArray, type_: Type, placeholder: str) -> pa.ChunkedArray:
+    if isinstance(type_, Array):
+        alone = pc.equal(pc.list_value_length(values), 1)
+        return pc.and_kleene(alone, pc.equal(pc.binary_join(values, ""), placeholder))
+    return pc.equal(values, placeholder.encode() if type_ is Primitive.BINARY else placeholder)
+
+
+def without_placeholders(table: pa.Table, rule: UnsentRule) -> pa.Table:
+    """Return the rows with NULL where there were placeholders."""
+    for name, mask in unsent_values(table, rule).items():
+        values = table.column(name)
+        nulled = pc.if_else(mask, pa.scalar(None, values.type), values)
+        table = table.set_column(table.column_names.index(name), name, nulled)
+    return table
+
+
+def newest_per_key(table: pa.Table, request: AdmissionRequest) -> tuple[pa.Table, tuple[str, ...]]:
+    """Keep the newest row per key, sorted by key; return also the columns in which rows have placeholders to carry.
+
+    The newest is the largest by the request's ordering (null is smallest); of rows that it does not tell apart the
+    last one, for a sink writes in the order of the topic.
+    """
+    ordered = _newest_first(table, request)
+    rule = request.unsent
+    if rule is None or not unsent_values(ordered, rule):
+        return ordered.filter(_firsts(ordered, request.keys)), ()
+    ordered = _settled(ordered, request, unsent_values(ordered, rule))
+    kept = ordered.take(_saying(ordered, request.keys, unsent_values(ordered, rule)))
+    return kept, tuple(unsent_values(kept, rule))
+
+
+def _newest_first(table: pa.Table, request: AdmissionRequest) -> pa.Table:
+    # Arrow sorts nulls last in both directions.
+    sort = [(key, "ascending") for key in request.keys]
+    sort += [(name, "descending") for name in (*request.ordering, _ARRIVAL)]
+    arrived = table.append_column(_ARRIVAL, _positions(table))
+    return table.take(pc.sort_indices(arrived, sort_keys=sort)).combine_chunks()
+
+
+def _positions(table: pa.Table) -> pa.Array:
+    return pa.array(range(table.num_rows), pa.int64())
+
+
+def _firsts(ordered: pa.Table, by: Sequence[str]) -> pa.BooleanArray:
+    """Tell which rows differ from the one above in any of these columns; null equals null."""
+    if not ordered.num_rows:
+        return pa.array([], pa.bool_())
+    changed = pa.array([False] * (ordered.num_rows - 1), pa.bool_())
+    for name in by:
+        column = ordered.column(name).combine_chunks()
+        this, above = column.slice(1), column.slice(0, len(column) - 1)
+        either = pc.xor(this.is_null(), above.is_null())
+        changed = pc.or_(changed, pc.coalesce(pc.not_equal(this, above), either))
+    return pa.concat_arrays([pa.array([True]), changed])
+
+
+def _first_saying(ordered: pa.Table, by: Sequence[str], unsent: pa.BooleanArray) -> pa.Array:
+    """Return the positions of the first row of every group that has no placeholder; some groups have none."""
+    saying = _positions(ordered).filter(pc.invert(unsent))
+    return saying.filter(_firsts(ordered.select(by).take(saying), by))
+
+
+def _saying(ordered: pa.Table, keys: Sequence[str], masks: Masks) -> pa.Array:
+    """Return the positions of every key's newest row, and of the rows that say what it has placeholders for."""
+    newest = _positions(ordered).filter(_firsts(ordered, keys))
+    chosen = [newest, *(_first_saying(ordered, keys, mask) for mask in masks.values())]
+    return pa.concat_arrays(chosen).unique().sort()
+
+
+def _settled(ordered: pa.Table, request: AdmissionRequest, masks: Masks) -> pa.Table:
+    """Make one row of those that the ordering does not tell apart: nothing can ever come to lie between them.
+
+    The last one counts, with what the others say where it has placeholders; a view could not choose among them.
+    """
+    by = (*request.keys, *request.ordering)
+    firsts = _firsts(ordered, by)
+    group = pc.cumulative_sum(firsts.cast(pa.int64()))
+    alive = pc.not_equal(ordered.column(OP), DELETE)
+    settled = ordered.filter(firsts)
+    for name, mask in masks.items():
+        saying = _first_saying(ordered, by, mask)
+        # Counts from 1, as the groups do; null where a group has no such row.
+        place = pc.index_in(pc.add(_positions(settled), 1), value_set=group.take(saying))
+        said = pc.if_else(alive, ordered.column(name), pa.scalar(None, ordered.column(name).type))
+        answer = said.take(saying.take(place))
+        asks = pc.and_(mask.filter(firsts), place.is_valid())
+        column = pc.if_else(asks, answer, settled.column(name))
+        settled = settled.set_column(settled.column_names.index(name), name, column)
+    return settled

@@ -1,0 +1,212 @@
+"""With values that the source did not send, too, view = compacted table = a plain Python replay, on real Spark.
+
+A law of its own, because most stories of `tests.app.test_laws` have no placeholders and shall stay fast.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.app.test_laws import FEW, MANY, MINUTE, TABLE, TOPIC
+from tests.lab import HOUR, Lab
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+TEXT = "__debezium_unavailable_value"
+UNSENT: dict[str, Any] = {"text": TEXT, "scan": TEXT.encode(), "tags": [TEXT]}
+NewLab = Callable[[], Lab]
+Row = dict[str, Any]
+
+_NUMBERS = itertools.count(1)
+
+
+@pytest.fixture(scope="module")
+def new_lab(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> NewLab:
+    return lambda: Lab(root=tmp_path_factory.mktemp("toast"), session=spark, database=f"toast{next(_NUMBERS)}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """``place`` is the position in the log. Version 2 calls ``text`` ``body``, and adds ``n`` with the default 7."""
+
+    key: int
+    op: str
+    place: int
+    version: int
+    row: tuple[tuple[str, Any], ...]
+
+    def landed(self) -> dict[str, Any]:
+        """Return the event as the sink writes it: a delete has its key in ``before`` and no more."""
+        row = dict(self.row)
+        if self.version == 2:
+            row = {"body" if name == "text" else name: value for name, value in row.items()} | {"n": self.place}
+        whole, bare = {"id": self.key} | row, {"id": self.key} | dict.fromkeys(row) | {"n": 0}
+        before, after = (bare, None) if self.op == "d" else (None, whole)
+        return {"before": before, "after": after, "source": {"lsn": self.place}, "op": self.op, "ts_ms": 1}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """Files land, each of one version; then something runs, and time passes."""
+
+    files: tuple[tuple[Event, ...], ...]
+    runs: tuple[str, ...]
+    minutes: int
+
+
+Story = tuple[Block, ...]
+"""Version 2 is registered before the second block."""
+
+
+def nullable(name: str, type_: Any, **more: Any) -> dict[str, Any]:
+    return {"name": name, "type": ["null", type_], "default": None} | more
+
+
+def envelope(*fields: dict[str, Any], key: str) -> dict[str, Any]:
+    value = {"type": "record", "name": "Value", "fields": [{"name": "id", "type": key}, *fields]}
+    source = {"type": "record", "name": "Source", "fields": [{"name": "lsn", "type": "long"}]}
+    return {
+        "type": "record",
+        "name": "Envelope",
+        "fields": [
+            {"name": "before", "type": ["null", value]},
+            {"name": "after", "type": ["null", "Value"]},
+            {"name": "source", "type": source},
+            {"name": "op", "type": "string"},
+            {"name": "ts_ms", "type": ["null", "long"]},
+        ],
+    }
+
+
+LARGE = (nullable("scan", "bytes"), nullable("tags", {"type": "array", "items": "string"}))
+FIRST = envelope(nullable("text", "string"), *LARGE, key="int")
+SECOND = envelope(
+    nullable("body", "string", aliases=["text"]), *LARGE, {"name": "n", "type": "int", "default": 7}, key="long"
+)
+
+
+class Replay:
+    """All events in their order, by key; a compaction settles what its newest ones carry."""
+
+    def __init__(self) -> None:
+        self.rows: dict[int, list[tuple[int, str, Row]]] = {}
+
+    def admit(self, events: Iterable[Event]) -> None:
+        for event in events:
+            row = dict(event.row) | {"n": event.place if event.version == 2 else 7}
+            mine = self.rows.setdefault(event.key, [])
+            mine.append((event.place, event.op, row))
+            # Of events in one place the one that came last is the newest.
+            mine.sort(key=lambda found: found[0])
+
+    def shown(self) -> dict[int, Row]:
+        return {key: _carried(rows) for key, rows in sorted(self.rows.items()) if rows[-1][1] != "d"}
+
+    def settle(self) -> None:
+        """Only the newest event of a key is in the base, with what it carries."""
+        self.rows = {key: [(*rows[-1][:2], _carried(rows))] for key, rows in self.rows.items()}
+
+
+def _carried(rows: list[tuple[int, str, Row]]) -> Row:
+    newest = rows[-1][2]
+    return newest | {name: _said(rows, name) for name in UNSENT}
+
+
+def _said(rows: list[tuple[int, str, Row]], name: str) -> Any:
+    for _, op, row in reversed(rows):
+        if op == "d":
+            return None
+        if op != "u" or row[name] != UNSENT[name]:
+            return row[name]
+    return UNSENT[name]
+
+
+VALUES: dict[str, list[Any]] = {"text": ["a", "b", None], "scan": [b"a", b"", None], "tags": [["a", TEXT], [], None]}
+
+
+@st.composite
+def stories(draw: st.DrawFn) -> Story:
+    """Draw three blocks whose events come in any order, some of them twice."""
+    places = draw(st.permutations(range(1, 31)))
+    landed: list[tuple[Event, ...]] = []
+
+    def event(version: int) -> Event:
+        op = draw(st.sampled_from("uuuucrd"))
+        row = {name: draw(st.sampled_from(values)) for name, values in VALUES.items()}
+        if op == "u":
+            row |= {name: text for name, text in UNSENT.items() if draw(st.booleans())}
+        return Event(key=draw(st.integers(1, 3)), op=op, place=places.pop(), version=version, row=tuple(row.items()))
+
+    def file(newest: int) -> tuple[Event, ...]:
+        if landed and draw(st.integers(0, 4)) == 0:
+            return draw(st.sampled_from(landed))
+        version = draw(st.integers(1, newest))
+        landed.append(tuple(event(version) for _ in range(draw(st.integers(1, 4)))))
+        return landed[-1]
+
+    blocks = []
+    for number in range(3):
+        files = tuple(file(min(number + 1, 2)) for _ in range(draw(st.integers(1, 2))))
+        runs = draw(st.sampled_from([("apply",), ("compact",), ("apply", "compact")]))
+        blocks.append(Block(files=files, runs=runs, minutes=draw(st.sampled_from([1, 120]))))
+    return tuple(blocks)
+
+
+def holds(lab: Lab, story: Story) -> None:
+    replay = Replay()
+    waiting: list[Event] = []
+    for number, block in enumerate(story):
+        if number < 2:
+            lab.register(TOPIC, (FIRST, SECOND)[number])
+        for events in block.files:
+            lab.land(TOPIC, [e.landed() for e in events], version=events[0].version)
+            waiting += events
+        for run in block.runs:
+            replay.admit(waiting)
+            waiting.clear()
+            runs(lab, run, replay, name="text" if number == 0 else "body")
+        lab.now_ms += block.minutes * MINUTE
+    # Past every grace: now only the base is left, and what it does not know.
+    lab.now_ms += 2 * HOUR
+    runs(lab, "compact", replay, name="body")
+    assert lab.plan().tables[0].steps == ()
+
+
+def runs(lab: Lab, what: str, replay: Replay, *, name: str) -> None:
+    done = lab.apply() if what == "apply" else lab.compact()
+    assert [getattr(t, "failure", None) or getattr(t, "error", None) for t in done.tables] == [None]
+    if what == "compact":
+        replay.settle()
+    expected = [
+        {"id": key, name: row["text"], "scan": row["scan"], "tags": row["tags"]}
+        | ({"n": row["n"]} if name == "body" else {})
+        for key, row in replay.shown().items()
+    ]
+    shown = [row | {"scan": None if row["scan"] is None else bytes(row["scan"])} for row in lab.rows(TABLE)]
+    assert shown == expected, f"after {what}"
+
+
+@FEW
+@given(story=stories())
+def test_view_and_compacted_table_are_the_replay_of_events_with_placeholders(new_lab: NewLab, story: Story) -> None:
+    holds(new_lab(), story)
+
+
+@pytest.mark.long
+def test_view_and_compacted_table_are_the_replay_of_many_more_events_with_placeholders(new_lab: NewLab) -> None:
+    @MANY
+    @given(story=stories())
+    def law(story: Story) -> None:
+        holds(new_lab(), story)
+
+    law()

@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from schemasync.core.admission import UnsentRule
+from schemasync.core.diagnostics import diagnose
+from schemasync.core.encoding import ListOf
+from schemasync.core.history import History
+from schemasync.core.layout import lay_out
+from schemasync.core.names import Dialect
+from schemasync.core.plan import Shape, shape_of
+from schemasync.core.toast import carried_columns, left_unsent, unknown_values, unsent_rule, unsent_sql
+from schemasync.core.types import Array, Primitive, Type
+from schemasync.core.view import RowSource, view_columns
+from tests.core.builders import BINARY, FLAT, INT, STRING, col, histories, history, segment, target
+
+SPARK = Dialect.SPARK
+ROW = (col("id"), col("v", STRING), col("b", BINARY), col("l", ListOf(element=STRING)), col("n", ListOf(element=INT)))
+DOCUMENTS = history(ROW)
+
+
+def shape(found: History = DOCUMENTS, *, keys: tuple[str, ...] = ("id",)) -> Shape:
+    to = target(keys=keys, insert_only=not keys)
+    return shape_of(to, found, found.newest, key=None, baseline=1)[0]
+
+
+def source(found: History, *versions: int, keys: tuple[str, ...] = ("id",)) -> RowSource:
+    return RowSource(
+        history=found,
+        layout=lay_out(found, baseline=1, version=found.newest.version),
+        columns=found.newest.columns,
+        keys=keys,
+        envelope=FLAT,
+        segment_versions=frozenset(versions),
+    )
+
+
+def changed(found: RowSource, *toasted: str) -> list[str]:
+    """Return the names of the columns that carry."""
+    carried = carried_columns(found, frozenset(toasted), "?", SPARK)
+    return [c.name for c, plain in zip(carried, view_columns(found, SPARK), strict=True) if c != plain]
+
+
+TYPED: list[tuple[str, Any]] = [
+    ("v", Primitive.STRING),
+    ("b", Primitive.BINARY),
+    ("l", Array(element=Primitive.STRING)),
+]
+
+
+@pytest.mark.parametrize("carry", [True, False])
+def test_a_rule_names_the_columns_that_can_have_a_placeholder(carry: bool) -> None:
+    to = target(toast="carry" if carry else "null", toast_placeholder="?")
+    assert unsent_rule(to, shape()) == UnsentRule(placeholder="?", carry=carry, columns=tuple(TYPED))
+
+
+def test_a_key_column_never_has_a_placeholder() -> None:
+    found = unsent_rule(target(), shape(keys=("id", "v")))
+    assert found is not None
+    assert [name for name, _ in found.columns] == ["b", "l"]
+
+
+@pytest.mark.parametrize(("toast", "keys"), [("placeholder", ("id",)), ("placeholder", ()), ("carry", ())])
+def test_placeholders_are_left_alone_where_policy_says_so_or_rows_have_no_history(
+    toast: str, keys: tuple[str, ...]
+) -> None:
+    assert unsent_rule(target(toast=toast), shape(keys=keys)) is None
+
+
+def test_null_needs_no_key() -> None:
+    assert unsent_rule(target(toast="null"), shape(keys=())) is not None
+
+
+@pytest.mark.parametrize(
+    ("type_", "dialect", "condition"),
+    [
+        (Primitive.STRING, SPARK, "x = 'it\\'s'"),
+        (Primitive.STRING, Dialect.HIVE, "x = 'it\\'s'"),
+        (Primitive.STRING, Dialect.TRINO, "x = 'it''s'"),
+        (Primitive.BINARY, SPARK, "x = X'69742773'"),
+        (Primitive.BINARY, Dialect.HIVE, "x = unhex('69742773')"),
+        (Primitive.BINARY, Dialect.TRINO, "x = X'69742773'"),
+        (Array(element=Primitive.STRING), SPARK, "x = array('it\\'s')"),
+        (Array(element=Primitive.STRING), Dialect.HIVE, "size(x) = 1 AND x[0] = 'it\\'s'"),
+        (Array(element=Primitive.STRING), Dialect.TRINO, "x = ARRAY['it''s']"),
+    ],
+)
+def test_only_an_update_has_placeholders(type_: Type, dialect: Dialect, condition: str) -> None:
+    found = unsent_sql("x", type_, operation="o", placeholder="it's", dialect=dialect)
+    assert found == f"o = 'u' AND {condition}"
+
+
+def test_the_newest_row_that_says_something_answers() -> None:
+    (_, column, *_) = carried_columns(source(DOCUMENTS, 1), {"v"}, "?", SPARK)
+    assert column.expression == (
+        "first_value(CASE WHEN t.`__op` <> 'd' THEN t.`v` END) OVER (PARTITION BY t.`id` "
+        "ORDER BY CASE WHEN t.`__op` = 'u' AND t.`v` = '?' THEN 1 ELSE 0 END, t.`__seq1` DESC NULLS LAST, "
+        "t.`__offset` DESC NULLS LAST, t.`__admitted_ms` DESC NULLS LAST, t.`segment` "
+        "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)"
+    )
+
+
+def test_only_columns_with_placeholders_carry_and_only_under_a_key() -> None:
+    assert (changed(source(DOCUMENTS), "v", "l"), changed(source(DOCUMENTS, keys=()), "v")) == (["v", "l"], [])
+
+
+def test_a_column_carries_under_whatever_name_its_placeholders_were_written() -> None:
+    found = history((col("id"), col("v", STRING)), (col("id"), col("w", STRING, aliases=("v",))))
+    assert changed(source(found, 1, 2), "v") == ["w"]
+
+
+def test_the_new_life_of_a_dropped_column_does_not_carry_for_the_old_one() -> None:
+    found = history((col("id"), col("v", STRING)), (col("id"),), (col("id"), col("v", STRING)))
+    assert (changed(source(found, 1, 3), "v"), changed(source(found, 1, 3), "v__2")) == ([], ["v"])
+
+
+def test_a_column_whose_type_has_no_placeholder_does_not_carry() -> None:
+    assert changed(source(DOCUMENTS), "n", "gone") == []
+
+
+@given(histories())
+def test_without_placeholders_every_column_reads_as_it_is(found: History) -> None:
+    rows = source(found, 1, keys=(found.newest.columns[0].name,))
+    assert carried_columns(rows, frozenset(), "?", SPARK) == view_columns(rows, SPARK)
+
+
+def test_a_fold_is_asked_about_the_columns_that_had_placeholders() -> None:
+    found = left_unsent(target(toast_placeholder="?"), shape(), {"v", "gone"}, SPARK)
+    assert found == {"v": "`__op` = 'u' AND `v` = '?'"}
+
+
+def test_a_base_with_placeholders_is_told() -> None:
+    shards = (segment("base_s0000", toasted=("v",)), segment("base_s0001", toasted=("b", "v")))
+    message = "lake.student: b, v: no admitted event has the value of some rows; they show the placeholder"
+    assert list(unknown_values(target(database="lake"), shards)) == [diagnose("SS320", message)]
+
+
+def test_a_base_without_placeholders_is_not_mentioned() -> None:
+    assert list(unknown_values(target(), (segment("base_s0000"),))) == []

@@ -1,0 +1,205 @@
+"""Placeholders of values that a source did not send: both ways of admission keep what tells the values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from schemasync.core.admission import UnsentRule
+from schemasync.core.encoding import Encoding, Leaf, ListOf
+from schemasync.core.ports import LandedFiles
+from schemasync.core.types import Array, Primitive
+from tests.io.landing import land, request
+from tests.io.test_landed_files import open_arrow, open_spark
+from tests.io.test_landed_files import opened as opened  # noqa: PLC0414 - a fixture
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+UNSENT = "?"
+TEXT = Leaf(type=Primitive.STRING)
+COLUMNS: dict[str, Encoding] = {
+    "id": Leaf(type=Primitive.BIGINT),
+    "v": TEXT,
+    "b": Leaf(type=Primitive.BINARY),
+    "l": ListOf(element=TEXT),
+}
+TYPES = (("v", Primitive.STRING), ("b", Primitive.BINARY), ("l", Array(element=Primitive.STRING)))
+SCHEMA = pa.schema(
+    [
+        ("id", pa.int64()),
+        ("op", pa.string()),
+        ("ts_ms", pa.int64()),
+        ("v", pa.string()),
+        ("b", pa.binary()),
+        ("l", pa.list_(pa.string())),
+    ]
+)
+Event = dict[str, Any]
+
+
+def event(key: int, ts_ms: int | None, v: str | None, op: str | None = "u", **more: Any) -> Event:
+    return {"id": key, "op": op, "ts_ms": ts_ms, "v": v, "b": None, "l": None} | more
+
+
+def admit(
+    files: LandedFiles, root: Path, *several: Iterable[Event], carry: bool = True, keys: tuple[str, ...] = ("id",)
+) -> tuple[list[Event], tuple[str, ...]]:
+    """Admit files of events; return the rows, newest first inside a key, and the columns with placeholders."""
+    names = []
+    for number, found in enumerate(several):
+        table = pa.Table.from_pylist(list(found), schema=SCHEMA)
+        columns = dict(zip(table.column_names, (c.combine_chunks() for c in table.columns), strict=True))
+        names.append(land(root, f"{number}.parquet", columns, row_group_size=2))
+    wanted = request(root, names, COLUMNS, directory="delta/1", keys=keys)
+    done = files.admit(replace(wanted, unsent=UnsentRule(placeholder=UNSENT, carry=carry, columns=TYPES)))
+    rows = pa.concat_tables([pa.parquet.read_table(root / f.path) for f in done.files]).to_pylist()
+    shown = [
+        {name: row["__op" if name == "op" else "__ts_ms" if name == "ts_ms" else name] for name in SCHEMA.names}
+        for row in rows
+    ]
+    return sorted(shown, key=_place, reverse=True), done.toasted
+
+
+def _place(row: Event) -> tuple[int, bool, int]:
+    return -row["id"], row["ts_ms"] is not None, row["ts_ms"] or 0
+
+
+def test_the_newest_event_that_says_the_value_stays_beside_the_newest(tmp_path: Path, opened: LandedFiles) -> None:
+    landed = [event(1, 1, "old", "c"), event(1, 2, "a"), event(1, 3, UNSENT), event(1, 4, UNSENT), event(2, 1, "b")]
+    assert admit(opened, tmp_path, landed) == ([landed[3], landed[1], landed[4]], ("v",))
+
+
+def test_each_column_keeps_the_event_that_says_its_own_value(tmp_path: Path, opened: LandedFiles) -> None:
+    first = event(1, 1, "a", "c", b=b"x", l=["?", "?"])
+    second = event(1, 2, UNSENT, b=b"y", l=["?"])
+    third = event(1, 3, UNSENT, b=b"?", l=["?"])
+    assert admit(opened, tmp_path, [third, event(1, 0, "z", "r")], [first, second]) == (
+        [third, second, first],
+        ("v", "b", "l"),
+    )
+
+
+def test_a_key_whose_newest_event_says_everything_has_one_row(tmp_path: Path, opened: LandedFiles) -> None:
+    landed = [
+        event(1, 1, "a", "c"),
+        event(1, 2, UNSENT),
+        event(1, 3, None),
+        event(2, 1, UNSENT),
+        event(2, 2, None, "d"),
+    ]
+    assert admit(opened, tmp_path, landed) == ([landed[2], landed[4]], ())
+
+
+def test_a_placeholder_that_nothing_older_explains_stays(tmp_path: Path, opened: LandedFiles) -> None:
+    assert admit(opened, tmp_path, [event(1, 2, UNSENT), event(1, 1, UNSENT)]) == ([event(1, 2, UNSENT)], ("v",))
+
+
+def test_only_updates_have_placeholders(tmp_path: Path, opened: LandedFiles) -> None:
+    """An insert of that text, a snapshot's read of it and a delete end the search; they always say everything."""
+    landed = [event(1, 1, "a", "c"), event(1, 2, UNSENT, "r"), event(2, 1, UNSENT, "c"), event(2, 2, UNSENT, "d")]
+    assert admit(opened, tmp_path, landed) == ([landed[1], landed[3]], ())
+
+
+def test_a_null_is_a_value(tmp_path: Path, opened: LandedFiles) -> None:
+    landed = [event(1, 1, "a", "c"), event(1, 2, None), event(1, 3, UNSENT)]
+    assert admit(opened, tmp_path, landed) == ([landed[2], landed[1]], ("v",))
+
+
+def test_events_that_nothing_tells_apart_become_one_row(tmp_path: Path, opened: LandedFiles) -> None:
+    """A view could not choose among them; nothing can ever come to lie between them."""
+    landed = [
+        event(1, 5, "a", "c", l=["x"]),
+        event(1, 5, UNSENT, l=["?"]),
+        event(2, None, "b", "d"),
+        event(2, None, UNSENT),
+    ]
+    assert admit(opened, tmp_path, landed) == ([event(1, 5, "a", l=["x"]), event(2, None, None)], ())
+
+
+def test_an_operation_that_is_null_is_an_update(tmp_path: Path, opened: LandedFiles) -> None:
+    landed = [event(1, 1, "a", None), event(1, 2, UNSENT, None)]
+    assert admit(opened, tmp_path, landed) == ([{**e, "op": "u"} for e in reversed(landed)], ("v",))
+
+
+@pytest.mark.parametrize("keys", [("id",), ()])
+def test_placeholders_of_updates_can_become_null(tmp_path: Path, opened: LandedFiles, keys: tuple[str, ...]) -> None:
+    landed = [event(1, 1, UNSENT, b=b"?", l=["?"]), event(2, 1, UNSENT, "c", b=b"??", l=[])]
+    assert admit(opened, tmp_path, landed, carry=False, keys=keys) == ([event(1, 1, None), landed[1]], ())
+
+
+def test_without_keys_placeholders_stay(tmp_path: Path, opened: LandedFiles) -> None:
+    landed = [event(1, 2, UNSENT), event(1, 1, "a")]
+    assert admit(opened, tmp_path, landed, keys=()) == (landed, ())
+
+
+def saying(operation: str) -> st.SearchStrategy[Event]:
+    """Draw an event; what always says everything is not given the placeholder as a value of its own."""
+    texts = [UNSENT, UNSENT, "a", "b", None] if operation == "u" else ["a", "b", None]
+    texts_of_bytes = [text and text.encode() for text in texts]
+    when = st.none() | st.integers(0, 3)
+    return st.builds(
+        event, st.integers(1, 2), when, st.sampled_from(texts), st.just(operation), b=st.sampled_from(texts_of_bytes)
+    )
+
+
+events = st.sampled_from("uuucrd").flatmap(saying)
+
+
+def told(rows: Iterable[Event]) -> dict[int, Any]:
+    """Return per key what its newest row shows; of rows that tie the later one given is newer."""
+    shown: dict[int, Any] = {}
+    for key in (1, 2):
+        mine = sorted((r for r in rows if r["id"] == key), key=_place)
+        if mine:
+            shown[key] = (mine[-1]["op"], mine[-1]["ts_ms"], *(_told(mine, n) for n in "vb" if mine[-1]["op"] != "d"))
+    return shown
+
+
+def _told(rows: list[Event], name: str) -> Any:
+    for row in reversed(rows):
+        if row["op"] == "d":
+            return None
+        if row["op"] != "u" or row[name] not in {UNSENT, UNSENT.encode()}:
+            return row[name]
+    return rows[-1][name]
+
+
+@settings(deadline=None, max_examples=300, suppress_health_check=list(HealthCheck))
+@given(landed=st.lists(events, max_size=8), late=st.lists(events, max_size=4))
+def test_a_delta_tells_what_its_events_tell_whatever_lands_later(
+    tmp_path_factory: pytest.TempPathFactory, landed: list[Event], late: list[Event]
+) -> None:
+    root = tmp_path_factory.mktemp("law")
+    kept, toasted = admit(open_arrow(root), root, landed)
+    assert told([*kept, *late]) == told([*landed, *late])
+    assert set(toasted) == {n for n in "vb" for r in kept if r["op"] == "u" and r[n] in {UNSENT, UNSENT.encode()}}
+
+
+@settings(deadline=None, max_examples=100, suppress_health_check=list(HealthCheck))
+@given(landed=st.lists(events, max_size=8))
+def test_a_delta_has_no_two_rows_that_the_ordering_does_not_tell_apart(
+    tmp_path_factory: pytest.TempPathFactory, landed: list[Event]
+) -> None:
+    root = tmp_path_factory.mktemp("law")
+    places = [_place(row) for row in admit(open_arrow(root), root, landed)[0]]
+    assert len(set(places)) == len(places)
+
+
+@pytest.mark.spark
+@settings(deadline=None, max_examples=3, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+@given(several=st.lists(st.lists(events, min_size=4, max_size=10), min_size=2, max_size=3))
+def test_spark_keeps_the_rows_that_arrow_keeps(
+    tmp_path_factory: pytest.TempPathFactory, spark: SparkSession, several: list[list[Event]]
+) -> None:
+    roots = [tmp_path_factory.mktemp("law") for _ in range(2)]
+    ways = [open_arrow(roots[0]), open_spark(spark, roots[1])]
+    found = [admit(files, root, *several) for files, root in zip(ways, roots, strict=True)]
+    assert found[0] == found[1]
