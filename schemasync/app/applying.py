@@ -11,11 +11,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from schemasync.app.admitting import AdmissionOutcome, admit
+from schemasync.app.applied_records import keep_record
+from schemasync.app.history_table import RECORD_HISTORY, write_history
 from schemasync.app.inspecting import TableView, look, map_tables, select
 from schemasync.app.planning import TablePlan, lay_out_steps
 from schemasync.app.states import keep_schema, recover
 from schemasync.app.workspace import Workspace
 from schemasync.core import ddl
+from schemasync.core.applied import record_of
 from schemasync.core.describe import diagnostic_json
 from schemasync.core.diagnostics import Diagnostic, Severity
 from schemasync.core.mapping import TableTarget
@@ -29,7 +32,8 @@ from schemasync.errors import ConflictError, EngineError, SchemasyncError, Usage
 class Applied:
     """What apply did with one table. ``error`` is set where it stopped; other tables went on.
 
-    ``shape`` and ``properties`` are the table's afterwards, None where there is no table of ours.
+    ``unrecorded`` says why the history table could not be written; all else was done then. ``shape`` and
+    ``properties`` are the table's afterwards, None where there is no table of ours.
     """
 
     plan: TablePlan
@@ -38,6 +42,7 @@ class Applied:
     shape: Shape | None = None
     properties: TableProperties | None = None
     error: SchemasyncError | None = None
+    unrecorded: SchemasyncError | None = None
 
     @property
     def target(self) -> TableTarget:
@@ -72,6 +77,7 @@ class Applied:
                 "waiting": admitted.waiting if admitted else 0,
             },
             "error": str(self.error) if self.error else None,
+            "unrecorded": str(self.unrecorded) if self.unrecorded else None,
         }
 
 
@@ -143,7 +149,24 @@ def apply_table(
         return Applied(plan=plan, done=tuple(done), error=as_ours(error))
     if admitted is not None and admitted.files:
         done += [step for step in plan.steps if step.kind == "admit"]
-    return Applied(plan=plan, done=tuple(done), admitted=admitted, shape=shape, properties=properties)
+    unrecorded = _record_history(workspace, plan, shape, properties, done) if admitting else None
+    return Applied(
+        plan=plan, done=tuple(done), admitted=admitted, shape=shape, properties=properties, unrecorded=unrecorded
+    )
+
+
+def _record_history(
+    workspace: Workspace, plan: TablePlan, shape: Shape | None, properties: TableProperties | None, done: list[Step]
+) -> SchemasyncError | None:
+    """Write the history table where that was planned; return why it could not be: the table itself has all it needs."""
+    planned = [step for step in plan.steps if step.kind == RECORD_HISTORY]
+    if not planned or shape is None or properties is None:
+        return None
+    try:
+        done += planned if write_history(workspace, plan.target, shape, properties) else []
+    except Exception as error:
+        return as_ours(error)
+    return None
 
 
 def _finish_publication(workspace: Workspace, target: TableTarget) -> None:
@@ -187,9 +210,11 @@ def _carry_out(workspace: Workspace, plan: TablePlan, done: list[Step]) -> None:
         return
     _keep_schemas(workspace, view)
     for step in plan.steps:
-        if step.kind == "admit":
+        if step.kind in {"admit", RECORD_HISTORY}:
             continue
         workspace.progress(plan.target.table, f"{step.kind.replace('_', ' ')}: {step.why}")
+        if step.kind in _WATERMARKS:
+            _record_version(workspace, plan)
         _STEPS[step.kind](workspace, step, plan)
         done.append(step)
 
@@ -204,6 +229,27 @@ def _keep_schemas(workspace: Workspace, view: TableView) -> None:
     for version in shape.history.versions:
         if version.version in live and version.version <= shape.version.version:
             keep_schema(lake, workspace.registry.schema(version.subject, version.version))
+
+
+_WATERMARKS = frozenset({"create_table", "set_version"})
+"""The steps with which a version comes into force."""
+
+
+def _record_version(workspace: Workspace, plan: TablePlan) -> None:
+    shape = plan.view.decision.effective if plan.view else None
+    if shape is None or plan.properties is None:  # pragma: no cover - only shapes have schema steps
+        return
+    record = record_of(
+        plan.target,
+        shape,
+        plan.properties,
+        before=plan.current_version,
+        verdict=plan.verdict,
+        changes=plan.changes,
+        now_ms=workspace.now_ms(),
+    )
+    if record is not None:
+        keep_record(workspace.storage(plan.target.location).lake, record)
 
 
 def _run_sql(workspace: Workspace, step: Step, plan: TablePlan) -> None:

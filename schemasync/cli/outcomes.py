@@ -12,6 +12,7 @@ from enum import IntEnum
 from schemasync.app.applying import ApplyResult
 from schemasync.app.compacting import CompactResult
 from schemasync.app.doctor import Report
+from schemasync.app.history import TableHistory
 from schemasync.app.planning import Plan
 from schemasync.app.status import Status
 from schemasync.errors import UsageError
@@ -39,7 +40,7 @@ def plan_exit(plan: Plan) -> Exit:
 
 def apply_exit(result: ApplyResult) -> Exit:
     """Say whether a table failed; else whether one is held."""
-    if any(table.error for table in result.tables):
+    if any(table.error or table.unrecorded for table in result.tables):
         return _unless(result.problems, Exit.FAILED)
     held = any(table.held for table in result.tables)
     return _unless(result.problems, Exit.HELD if held else Exit.DONE)
@@ -47,7 +48,7 @@ def apply_exit(result: ApplyResult) -> Exit:
 
 def compact_exit(result: CompactResult) -> Exit:
     """Say whether a table failed; else whether one is held: what it already has was compacted all the same."""
-    if any(table.failure for table in result.tables):
+    if any(table.failure or table.applied.unrecorded for table in result.tables):
         return _unless(result.problems, Exit.FAILED)
     held = any(table.applied.held for table in result.tables)
     return _unless(result.problems, Exit.HELD if held else Exit.DONE)
@@ -56,6 +57,11 @@ def compact_exit(result: CompactResult) -> Exit:
 def status_exit(status: Status) -> Exit:
     """Say whether anything drifted."""
     return _unless(status.problems, Exit.PENDING if status.drifted else Exit.DONE)
+
+
+def history_exit(history: TableHistory) -> Exit:
+    """Say whether the configuration is in the way of any table."""
+    return _unless(history.problems, Exit.DONE)
 
 
 def doctor_exit(report: Report) -> Exit:

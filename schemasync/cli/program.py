@@ -76,6 +76,7 @@ for _command in (
     commands.compact,
     commands.watch,
     commands.status,
+    commands.history,
     commands.sql,
     project.doctor,
 ):
