@@ -6,6 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from schemasync.core.applied import AppliedVersion, in_force, record_of
@@ -86,6 +88,20 @@ def test_records_of_a_table_that_stood_there_before_do_not_count() -> None:
 def test_a_record_that_leads_forward_is_no_record() -> None:
     with pytest.raises(ValidationError, match="cannot follow"):
         record(2, 2)
+
+
+@given(st.lists(st.tuples(st.integers(1, 3), st.booleans()), max_size=8))
+def test_whatever_was_attempted_only_what_came_into_force_counts(attempts: list[tuple[int, bool]]) -> None:
+    """Each attempt is for a version so much newer, and is killed before it comes into force, or not."""
+    kept: dict[int, AppliedVersion] = {}
+    went_through: list[int] = []
+    for newer, killed in [*attempts, (1, False)]:
+        before = went_through[-1] if went_through else None
+        number = (before or 0) + newer
+        kept[number] = record(number, before)
+        went_through += [] if killed else [number]
+    found = properties(went_through[-1], baseline=went_through[0])
+    assert counted(list(kept.values()), found) == went_through
 
 
 def test_two_attempts_at_one_change_say_the_same() -> None:
