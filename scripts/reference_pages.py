@@ -68,6 +68,7 @@ MEANINGS: Final[Mapping[str, str]] = {
     "defaults.names.base": "Name of a compaction's table over the old base.",
     "defaults.names.incremental": "Name of a compaction's table over one hour of the sink's files.",
     "defaults.names.compactor": "Name of a compaction's table over the new base.",
+    "defaults.names.history": "Name of the table that says which version brought, changed and retired each column, and when.",
     "defaults.view.metadata": "Let the view show `__op`, `__ts_ms` and `__segment`, too.",
     "tables[].subject": "A subject, or a Python regular expression that matches whole subjects. An exact subject beats any expression, the first expression that matches beats later ones. Without any entry every `-value` subject is taken.",
     "tables[].table": "Name of the table; `{topic}` and the expression's named groups are filled in. Default: the topic, made an identifier.",

@@ -7,31 +7,33 @@ fails leaves a state from which the next run goes on.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from schemasync.app.admitting import AdmissionOutcome, admit, put_off
+from schemasync.app.altering import carry_out, moved
+from schemasync.app.history_table import RECORD_HISTORY, write_history
 from schemasync.app.holds import note_hold
-from schemasync.app.inspecting import TableView, look, map_tables, select
-from schemasync.app.planning import TablePlan, lay_out_steps, segment_versions, toasted_columns, view_sql
-from schemasync.app.rekeying import key_is_unclear, rebuild
-from schemasync.app.states import keep_schema, recover
+from schemasync.app.inspecting import look, map_tables, select
+from schemasync.app.planning import TablePlan, lay_out_steps
+from schemasync.app.rekeying import key_is_unclear
+from schemasync.app.states import recover
 from schemasync.app.workspace import Workspace
-from schemasync.core import ddl
 from schemasync.core.describe import diagnostic_json
 from schemasync.core.diagnostics import Diagnostic, Severity
 from schemasync.core.mapping import TableTarget
 from schemasync.core.plan import Shape, Step
 from schemasync.core.policy import Verdict
-from schemasync.core.properties import STATE, TableProperties, is_ours, read_properties, write_properties
-from schemasync.errors import ConflictError, EngineError, SchemasyncError, UsageError, as_ours
+from schemasync.core.properties import TableProperties, is_ours, read_properties
+from schemasync.errors import SchemasyncError, UsageError, as_ours
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Applied:
     """What apply did with one table. ``error`` is set where it stopped; other tables went on.
 
-    ``shape`` and ``properties`` are the table's afterwards, None where there is no table of ours.
+    ``unrecorded`` says why the history table could not be written; all else was done then. ``shape`` and
+    ``properties`` are the table's afterwards, None where there is no table of ours.
     """
 
     plan: TablePlan
@@ -40,6 +42,7 @@ class Applied:
     shape: Shape | None = None
     properties: TableProperties | None = None
     error: SchemasyncError | None = None
+    unrecorded: SchemasyncError | None = None
 
     @property
     def target(self) -> TableTarget:
@@ -74,6 +77,7 @@ class Applied:
                 "waiting": admitted.waiting if admitted else 0,
             },
             "error": str(self.error) if self.error else None,
+            "unrecorded": str(self.unrecorded) if self.unrecorded else None,
         }
 
 
@@ -129,14 +133,14 @@ def apply_table(
             _finish_publication(workspace, target)
         plan = lay_out_steps(workspace, look(workspace, target))
         if expected is not None and expected[target.table] != plan.fingerprint:
-            raise _moved(target)
+            raise moved(target)
         changing = plan.pending and allowed(plan)
         first = _admit_first(workspace, plan) if changing and admitting else None
         if first is not None and first.files:
             # What came in may hold a value that does not fit the new type.
             plan = lay_out_steps(workspace, look(workspace, target))
             changing = plan.pending and allowed(plan)
-        carried_out = _carry_out(workspace, plan, done) if changing else None
+        carried_out = carry_out(workspace, plan, done) if changing else None
         for step in (s for s in plan.steps if s.kind == "restore_view"):
             workspace.sql.execute(step.sql)
             done.append(step)
@@ -151,7 +155,24 @@ def apply_table(
         return Applied(plan=plan, done=tuple(done), error=as_ours(error))
     if admitted is not None and admitted.files:
         done += [step for step in plan.steps if step.kind == "admit"]
-    return Applied(plan=plan, done=tuple(done), admitted=admitted, shape=shape, properties=properties)
+    unrecorded = _record_history(workspace, plan, shape, properties, done) if admitting else None
+    return Applied(
+        plan=plan, done=tuple(done), admitted=admitted, shape=shape, properties=properties, unrecorded=unrecorded
+    )
+
+
+def _record_history(
+    workspace: Workspace, plan: TablePlan, shape: Shape | None, properties: TableProperties | None, done: list[Step]
+) -> SchemasyncError | None:
+    """Write the history table where that was planned; return why it could not be: the table itself has all it needs."""
+    planned = [step for step in plan.steps if step.kind == RECORD_HISTORY]
+    if not planned or shape is None or properties is None:
+        return None
+    try:
+        done += planned if write_history(workspace, plan.target, shape, properties) else []
+    except Exception as error:
+        return as_ours(error)
+    return None
 
 
 def _admit_first(workspace: Workspace, plan: TablePlan) -> AdmissionOutcome | None:
@@ -197,145 +218,3 @@ def _standing(plan: TablePlan, *, changed: bool) -> tuple[Shape | None, TablePro
     if changed or not plan.pending:
         return decision.effective, plan.properties
     return decision.current, decision.properties
-
-
-def _moved(target: TableTarget) -> ConflictError:
-    return ConflictError(
-        "what the plan saw has moved",
-        where=f"{target.database}.{target.table}",
-        why="the table, its view or the registry is no longer as it was when the plan was made",
-        fix="Plan again, look at it, and apply that.",
-    )
-
-
-def _carry_out(workspace: Workspace, plan: TablePlan, done: list[Step]) -> TableProperties | None:
-    """Carry out the schema steps; return the table's properties afterwards."""
-    view = plan.view
-    if view is None or plan.properties is None:  # pragma: no cover - a plan with schema steps has both
-        return None
-    _keep_schemas(workspace, view)
-    for step in plan.steps:
-        if step.kind == "admit":
-            continue
-        workspace.progress(plan.target.table, f"{step.kind.replace('_', ' ')}: {step.why}")
-        try:
-            _require_unmoved(workspace, plan)
-            plan = _STEPS[step.kind](workspace, step, plan) or plan
-        except ConflictError:
-            _leave_right(workspace, plan.target)
-            raise
-        done.append(step)
-    return plan.properties
-
-
-def _require_unmoved(workspace: Workspace, plan: TablePlan) -> None:
-    """Stop before another step where another writer came between."""
-    old = plan.view.decision.properties if plan.view else None
-    if old is None:
-        return
-    table = workspace.metastore.table(plan.target.database, plan.target.table)
-    if table is None or table.properties.get(STATE) != old.token:
-        raise _moved(plan.target)
-
-
-def _leave_right(workspace: Workspace, target: TableTarget) -> None:
-    """Give the table the view of the state that another writer put in force: a step of ours may have replaced it."""
-    plan = lay_out_steps(workspace, look(workspace, target))
-    current, view = (plan.view.decision.current, plan.view.inspected.view) if plan.view else (None, None)
-    if plan.view is None or current is None:
-        return
-    text = view_sql(workspace, target, current, segment_versions(plan.view), toasted=toasted_columns(plan.view))
-    if view is None or view.view_text.strip() != text.body.strip():
-        workspace.sql.execute(text.statement)
-
-
-def _keep_schemas(workspace: Workspace, view: TableView) -> None:
-    shape = view.decision.effective
-    if shape is None:  # pragma: no cover - only shapes have schema steps
-        return
-    lake = workspace.storage(view.decision.target.location).lake
-    live = set(workspace.registry.versions(view.decision.target.subject))
-    # All of them, not only those since the baseline: a column's identity is the version in which its life began.
-    for version in shape.history.versions:
-        if version.version in live and version.version <= shape.version.version:
-            keep_schema(lake, workspace.registry.schema(version.subject, version.version))
-
-
-def _rebuild(workspace: Workspace, step: Step, plan: TablePlan) -> TablePlan:
-    """Rebuild the base under the old key; return the plan that goes on from the state which is in force then."""
-    del step
-    decision = plan.view.decision if plan.view else None
-    if plan.view is None or plan.properties is None or decision is None or decision.current is None:
-        raise _moved(plan.target)  # pragma: no cover - the step was planned for a table of ours
-    if decision.properties is None:  # pragma: no cover - the same
-        raise _moved(plan.target)
-    now, manifest = rebuild(workspace, plan.target, decision.current, decision.properties)
-    view = replace(plan.view, decision=replace(decision, properties=now), manifest=manifest)
-    return replace(plan, view=view, properties=replace(plan.properties, state=now.state))
-
-
-def _run_sql(workspace: Workspace, step: Step, plan: TablePlan) -> None:
-    del plan
-    workspace.sql.execute(step.sql)
-
-
-def _add_columns(workspace: Workspace, step: Step, plan: TablePlan) -> None:
-    try:
-        workspace.sql.execute(step.sql)
-    except EngineError as error:
-        again = lay_out_steps(workspace, look(workspace, plan.target))
-        if all(planned.kind != step.kind for planned in again.steps):
-            raise _moved(plan.target) from error  # another writer has just added them
-        raise
-
-
-def _create_table(workspace: Workspace, step: Step, plan: TablePlan) -> None:
-    target = plan.target
-    # The location must be there and writable before the metastore promises it to anyone.
-    workspace.storage(target.location).lake.make_directory("_schemasync")
-    try:
-        workspace.sql.execute(step.sql)
-    except EngineError as error:
-        table = workspace.metastore.table(target.database, target.table)
-        if table is not None and is_ours(table.properties):
-            raise _moved(target) from error
-        raise
-
-
-def _repair_columns(workspace: Workspace, step: Step, plan: TablePlan) -> None:
-    del step
-    view, target = plan.view, plan.target
-    table = workspace.metastore.table(target.database, target.table)
-    shape = view.decision.effective if view else None
-    if table is None or shape is None:  # pragma: no cover - the step was planned for a table that was there
-        raise _moved(target)
-    wanted = {c.name: ddl.hive_column(c) for c in ddl.expected_columns(shape)}
-    workspace.metastore.replace_columns(
-        target.database, target.table, [wanted.get(c.name.lower(), c) for c in table.columns]
-    )
-
-
-def _set_version(workspace: Workspace, step: Step, plan: TablePlan) -> None:
-    del step
-    target, properties = plan.target, plan.properties
-    old = plan.view.decision.properties if plan.view else None
-    if properties is None or old is None:  # pragma: no cover - the step was planned for a table that has properties
-        raise _moved(target)
-    changes = write_properties(properties)
-    swapped = workspace.metastore.swap_properties(
-        target.database, target.table, key=STATE, expected=old.token, changes=changes
-    )
-    if not swapped:
-        raise _moved(target)
-
-
-_STEPS: dict[str, Callable[[Workspace, Step, TablePlan], TablePlan | None]] = {
-    "create_database": _run_sql,
-    "drop_table": _run_sql,
-    "create_table": _create_table,
-    "rebuild": _rebuild,
-    "add_columns": _add_columns,
-    "repair_columns": _repair_columns,
-    "replace_view": _run_sql,
-    "set_version": _set_version,
-}

@@ -181,7 +181,7 @@ def replaced(file: FileInfo, admitted: AdmittedFile, *, keyed: bool) -> bool:
     return file.bytes != admitted.bytes or (keyed and file.modified_ms != admitted.modified_ms)
 
 
-_OURS = ("_schemasync/", "base/", "delta/", "archive/", "changes/")
+_OURS = ("_schemasync/", "base/", "delta/", "archive/", "changes/", "history/")
 
 
 def stray_files(workspace: Workspace, target: TableTarget) -> tuple[FileInfo, ...]:

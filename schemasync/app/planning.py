@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from schemasync.app.dependents import ReadingViews
+from schemasync.app.history_table import plan_history
 from schemasync.app.inspecting import TableView, look, look_at, map_tables, select
 from schemasync.app.migrating import with_values_checked
 from schemasync.app.rekeying import changes_key, with_keys_checked
@@ -186,6 +187,8 @@ def lay_out_steps(workspace: Workspace, found: TableView) -> TablePlan:
     if decision.verdict is Verdict.HOLD and found.inspected.view is None and found.manifest is not None:
         steps += tuple(_restored_view(workspace, found))
     steps += tuple(_data_steps(found, shape))
+    recording, taken = plan_history(workspace, target, shape, properties)
+    steps += recording
     verdict = decision.verdict
     if verdict is Verdict.NONE and any(step.kind in SCHEMA_STEPS for step in steps):
         verdict = Verdict.EVOLVE
@@ -193,7 +196,7 @@ def lay_out_steps(workspace: Workspace, found: TableView) -> TablePlan:
         target=target,
         verdict=verdict,
         changes=decision.changes,
-        diagnostics=(*decision.diagnostics, *drift, *unknown_values(target, _base(found))),
+        diagnostics=(*decision.diagnostics, *drift, *taken, *unknown_values(target, _base(found))),
         steps=steps,
         current_version=decision.properties.version if decision.properties else None,
         desired_version=_desired_version(found),

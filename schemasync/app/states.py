@@ -213,6 +213,12 @@ def _unpublished(lake: Lake, properties: TableProperties) -> list[tuple[StateId,
     return sorted(later, key=lambda pair: (pair[0].generation, pair[0].admission))
 
 
+def published_states(lake: Lake, properties: TableProperties) -> tuple[StateId, ...]:
+    """Return the states that were ever in force and whose manifests are still there, oldest first."""
+    found = (_state_of(file.path) for file in lake.files(GENERATIONS))
+    return tuple(sorted(state for state in found if state is not None and not properties.state < state))
+
+
 def _state_of(path: str) -> StateId | None:
     """Return the state that a manifest is of, None for files that are no manifests."""
     try:

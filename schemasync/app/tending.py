@@ -158,6 +158,8 @@ class TendedTable:
             self._tell(seen_of(applied, self._memory.listed, refused=refused, mode=self._settings.apply))
         if applied.error is not None:
             raise applied.error
+        if applied.unrecorded is not None:
+            _log.warning("table %s: %s", self.name, applied.unrecorded, extra={"table": self.name})
         self.outcome = outcome_of(applied, held=applied.held or refused)
         self._remember(applied, landed)
 

@@ -15,11 +15,13 @@ from pathlib import Path
 import click
 
 from schemasync.app import applying, compacting, planning, querying, releasing, replaying
+from schemasync.app import history as remembering
 from schemasync.app import status as standing
 from schemasync.app.opening import open_lake, open_notifiers, open_registry
 from schemasync.app.plan_file import plan_json, read_plan, write_plan
 from schemasync.cli import outcomes, rendering, rendering_checks
 from schemasync.cli.context import Call
+from schemasync.cli.history_text import history_text
 from schemasync.cli.options import global_options
 from schemasync.core.ports import Notifier
 from schemasync.core.release import Release
@@ -85,7 +87,7 @@ def apply(call: Call, tables: tuple[str, ...], kept: Path | None) -> int:
     expected = None if kept is None else read_plan(call.path(kept))
     result = applying.apply(call.workspace("apply"), tables or tuple(expected or ()), expected=expected)
     call.answer(result.to_json(), rendering.apply_text(result))
-    _complain(call, [table.error for table in result.tables if table.error])
+    _complain(call, [e for table in result.tables for e in (table.error, table.unrecorded) if e])
     _complain(call, result.problems)
     return outcomes.apply_exit(result)
 
@@ -123,7 +125,7 @@ def compact(call: Call, tables: tuple[str, ...], *, minor: bool, major: bool, dr
         )
     result = compacting.compact(call.workspace("compact"), tables, dry_run=dry_run)
     call.answer(result.to_json(), rendering.compact_text(result, dry_run=dry_run))
-    _complain(call, [table.failure for table in result.tables if table.failure])
+    _complain(call, [e for table in result.tables for e in (table.failure, table.applied.unrecorded) if e])
     _complain(call, result.problems)
     return outcomes.compact_exit(result)
 
@@ -141,6 +143,21 @@ def status(call: Call, tables: tuple[str, ...]) -> int:
     call.answer(found.to_json(), rendering.status_text(found))
     _complain(call, found.problems)
     return outcomes.status_exit(found)
+
+
+@click.command(short_help="Show what became of a table's columns, and when.")
+@click.argument("table")
+@global_options
+@pass_call
+def history(call: Call, table: str) -> int:
+    """Show which version brought, changed and retired each column, when it was applied, and all generations.
+
+    Nothing is changed. The same is in the table TABLE_history, for queries.
+    """
+    found = remembering.history(call.workspace("history"), table)
+    call.answer(found.to_json(), history_text(found))
+    _complain(call, found.problems)
+    return outcomes.history_exit(found)
 
 
 @click.command(short_help="Run one query.")

@@ -13,6 +13,7 @@ from schemasync.app.applying import ApplyResult
 from schemasync.app.checking import CheckResult
 from schemasync.app.compacting import CompactResult
 from schemasync.app.doctor import Report
+from schemasync.app.history import TableHistory
 from schemasync.app.planning import Plan
 from schemasync.app.replaying import Replay
 from schemasync.app.status import Status
@@ -54,7 +55,7 @@ def replay_exit(replay: Replay) -> Exit:
 
 def apply_exit(result: ApplyResult) -> Exit:
     """Say whether a table failed; else whether one is held."""
-    if any(table.error for table in result.tables):
+    if any(table.error or table.unrecorded for table in result.tables):
         return _unless(result.problems, Exit.FAILED)
     held = any(table.held for table in result.tables)
     return _unless(result.problems, Exit.HELD if held else Exit.DONE)
@@ -62,7 +63,7 @@ def apply_exit(result: ApplyResult) -> Exit:
 
 def compact_exit(result: CompactResult) -> Exit:
     """Say whether a table failed; else whether one is held: what it already has was compacted all the same."""
-    if any(table.failure for table in result.tables):
+    if any(table.failure or table.applied.unrecorded for table in result.tables):
         return _unless(result.problems, Exit.FAILED)
     held = any(table.applied.held for table in result.tables)
     return _unless(result.problems, Exit.HELD if held else Exit.DONE)
@@ -71,6 +72,11 @@ def compact_exit(result: CompactResult) -> Exit:
 def status_exit(status: Status) -> Exit:
     """Say whether anything drifted."""
     return _unless(status.problems, Exit.PENDING if status.drifted else Exit.DONE)
+
+
+def history_exit(history: TableHistory) -> Exit:
+    """Say whether the configuration is in the way of any table."""
+    return _unless(history.problems, Exit.DONE)
 
 
 def doctor_exit(report: Report) -> Exit:

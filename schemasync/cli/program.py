@@ -78,6 +78,7 @@ for _command in (
     commands.watch,
     commands.status,
     commands.release,
+    commands.history,
     commands.sql,
     project.doctor,
 ):

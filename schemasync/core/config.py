@@ -236,6 +236,7 @@ class Names(Settings):
     base: TableName = "{table}_base"
     incremental: HourName = "{table}_incremental_{hour}"
     compactor: TableName = "{table}_compactor"
+    history: TableName = "{table}_history"
 
 
 class View(Settings):

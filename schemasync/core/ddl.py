@@ -11,6 +11,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, Final
 
+from schemasync.core.history_table import COLUMNS as HISTORY_COLUMNS
 from schemasync.core.layout import (
     ADMITTED_MS,
     OP,
@@ -132,6 +133,31 @@ def _external(
         "comment": quote_string(comment_text(comment), dialect) if comment else "",
     }
     return Statement(template=template, values=values)
+
+
+def create_history(target: TableTarget, location: str, properties: Mapping[str, str], dialect: Dialect) -> Statement:
+    """Create the table that people query for the past of this one; see `schemasync.core.history_table`."""
+    return _external(
+        "history",
+        name=qualified(target.database, target.history, dialect),
+        columns=HISTORY_COLUMNS,
+        location=location,
+        properties=properties,
+        comment=f"which version of {target.subject} brought, changed and retired each column, and when",
+        dialect=dialect,
+    )
+
+
+def move_history(target: TableTarget, location: str, dialect: Dialect) -> Statement:
+    """Let the history table be read from another directory."""
+    name = qualified(target.database, target.history, dialect)
+    return Statement(template="set_location", values={"table": name, "location": quote_string(location, dialect)})
+
+
+def mark_history(target: TableTarget, properties: Mapping[str, str], dialect: Dialect) -> Statement:
+    """Say on the history table what it was made from."""
+    name = qualified(target.database, target.history, dialect)
+    return Statement(template="set_properties", values={"table": name, "properties": _properties(properties, dialect)})
 
 
 def add_columns(target: TableTarget, columns: Sequence[HiveColumn], dialect: Dialect) -> Statement:

@@ -35,10 +35,11 @@ _HOUR = re.compile(r"(?=([0-9]{10}))")
 class TableTarget:
     """One subject and the table that it feeds: the configuration of that table, complete.
 
-    ``table`` and ``view`` live in ``database``; so do ``base``, ``compactor`` and ``incremental_table(hour)`` during a
-    compaction. ``location`` is filled in; ``increments`` is a path below it with yyyy, MM, dd and HH in braces.
-    ``key_subject`` is None where the registry has none. Empty ``keys``: those of the key subject. Empty
-    ``sequence_by``: by envelope. ``renames`` are (new, old). ``metadata``: the view shows our columns, too.
+    ``table``, ``view`` and ``history`` live in ``database``; so do ``base``, ``compactor`` and
+    ``incremental_table(hour)`` during a compaction. ``location`` is filled in; ``increments`` is a path below it with
+    yyyy, MM, dd and HH in braces. ``key_subject`` is None where the registry has none. Empty ``keys``: those of the key
+    subject. Empty ``sequence_by``: by envelope. ``renames`` are (new, old). ``metadata``: the view shows our columns,
+    too.
     """
 
     subject: str
@@ -50,6 +51,7 @@ class TableTarget:
     base: str
     incremental: str
     compactor: str
+    history: str
     location: str
     increments: str
     keys: tuple[str, ...]
@@ -253,7 +255,7 @@ def _separate(targets: Sequence[TableTarget]) -> tuple[list[TableTarget], list[U
 
 
 def _claims(target: TableTarget) -> Iterator[tuple[str, str]]:
-    for role in ("table", "view", "base", "incremental", "compactor"):
+    for role in ("table", "view", "base", "incremental", "compactor", "history"):
         yield f"{target.database}.{getattr(target, role)}", role
     yield target.location, "location"
 

@@ -173,7 +173,7 @@ def allowed(scene: Scene) -> list[Rows | None]:
 
 
 def per_run_tables(lab: Lab) -> set[str]:
-    return set(lab.workspace.metastore.names(lab.database, "*")) - {TABLE, f"{TABLE}_view"}
+    return set(lab.workspace.metastore.names(lab.database, "*")) - {TABLE, f"{TABLE}_view", f"{TABLE}_history"}
 
 
 def dies_well(new_lab: Callable[[], Lab], scene: Scene, after: int) -> None:

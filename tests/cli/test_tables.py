@@ -45,7 +45,7 @@ def test_the_json_of_plan_has_the_promised_shape(project: Project) -> None:
             {"kind": "add_column", "column": "name", "from": None, "to": "string"},
         ],
         "diagnostics": [],
-        "steps": ["create_database", "create_table", "replace_view", "admit"],
+        "steps": ["create_database", "create_table", "replace_view", "admit", "record_history"],
         "cost": {"files": 1, "bytes": table["cost"]["bytes"]},
         "fingerprint": table["fingerprint"],
     }
@@ -94,6 +94,7 @@ def test_apply_says_what_it_did(project: Project) -> None:
         "  create database: tables need it; kept where it exists\n"
         "  create table: student-value version 1 has no table yet\n"
         "  replace view: the view does not exist yet\n"
+        "  record history: student_history will say what became of the columns up to version 1\n"
         "  admitted 1 event from 1 file\n"
         "1 table: 0 failed, 0 held\n"
     )

@@ -97,6 +97,7 @@ def target(**changes: Any) -> TableTarget:
     policies = changes.pop("policies", {})
     given = {"table": "student", "view": "student_view", "location": "file:/lake/student"}
     names = {"base": "student_base", "incremental": "student_incremental_{hour}", "compactor": "student_compactor"}
+    names |= {"history": "student_history"}
     return replace(found, policies=Policies(**policies), **(given | names | changes))
 
 

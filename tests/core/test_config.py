@@ -83,6 +83,7 @@ def test_the_defaults_are_those_of_the_documentation() -> None:
                 "base": "{table}_base",
                 "incremental": "{table}_incremental_{hour}",
                 "compactor": "{table}_compactor",
+                "history": "{table}_history",
             },
             "view": {"metadata": False},
         },

@@ -156,6 +156,9 @@ def fold(
 
 ADDED = (HiveColumn(name="first-seen", type="timestamp"), HiveColumn(name="n", type="int", comment="it's new"))
 
+HISTORY = "file:/lake/it's here/history/v=000002-1790000000000-0007"
+MARKS = {"schemasync.history_of": "student", "schemasync.history_hash": "0f"}
+
 STATEMENTS: dict[str, dict[Dialect, str]] = {
     "create_database": {d: text(ddl.create_database("lake", d), d) for d in Dialect},
     "table": {d: text(ddl.create_table(STUDENTS, shape(STUDENT, baseline=2), PROPERTIES, d), d) for d in Dialect},
@@ -172,6 +175,9 @@ STATEMENTS: dict[str, dict[Dialect, str]] = {
     "fold_beside_registered_deltas": {d: fold(shape(STUDENT), d, witnesses=("delta_000001",)) for d in Dialect},
     "fold_without_deltas": {d: fold(shape(STUDENT), d, ()) for d in Dialect},
     "fold_toasted": {d: fold(shape(DOCUMENT), d, toasted=TOASTED) for d in Dialect},
+    "history": {d: text(ddl.create_history(STUDENTS, HISTORY, MARKS, d), d) for d in Dialect},
+    "move_history": {d: text(ddl.move_history(STUDENTS, HISTORY, d), d) for d in (SPARK, HIVE)},
+    "mark_history": {d: text(ddl.mark_history(STUDENTS, MARKS, d), d) for d in (SPARK, HIVE)},
     "add_columns": {d: text(ddl.add_columns(STUDENTS, ADDED, d), d) for d in (SPARK, HIVE)},
     "drop_table": {d: text(ddl.drop_table("lake", "student", d), d) for d in Dialect},
 }

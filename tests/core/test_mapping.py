@@ -38,6 +38,7 @@ def test_a_target_has_every_default_filled_in() -> None:
                 base="shop_public_student_base",
                 incremental="shop_public_student_incremental_{hour}",
                 compactor="shop_public_student_compactor",
+                history="shop_public_student_history",
                 location="./lake/shop.public.student",
                 increments="incremental/increment_{yyyyMMddHH}",
                 keys=(),
@@ -76,7 +77,7 @@ def test_an_entry_overrides_the_defaults_key_by_key() -> None:
         "envelope": "flat",
         "policies": {"drop": "keep"},
         "compaction": {"every": "10m"},
-        "names": {"view": "students"},
+        "names": {"view": "students", "history": "{table}_past"},
         "view": {"metadata": True},
     }
     defaults = {
@@ -95,6 +96,7 @@ def test_an_entry_overrides_the_defaults_key_by_key() -> None:
             base="student_b",
             incremental="student_incremental_{hour}",
             compactor="student_compactor",
+            history="student_past",
             location="s3a://lake/uni/student",
             increments="in/{yyyyMMddHH}",
             keys=("id",),
@@ -320,5 +322,5 @@ def test_the_order_of_the_registrys_list_does_not_matter(shuffled: list[str]) ->
 @given(subjects=st.lists(st.sampled_from(SUBJECTS)))
 def test_no_name_and_no_location_belongs_to_two_targets(subjects: list[str]) -> None:
     targets = mapped(subjects).targets
-    names = [n for t in targets for n in (t.table, t.view, t.base, t.incremental, t.compactor, t.location)]
+    names = [n for t in targets for n in (t.table, t.view, t.base, t.incremental, t.compactor, t.history, t.location)]
     assert len(set(names)) == len(names)

@@ -1,0 +1,190 @@
+"""The steps that change a table's schema, carried out one after the other, the watermark last.
+
+Before every step the table must still be in the state that the plan saw. Where another writer came between, the rest
+is left to it, and the view is given back what that writer's state needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from schemasync.app.applied_records import keep_record
+from schemasync.app.history_table import RECORD_HISTORY
+from schemasync.app.inspecting import TableView, look
+from schemasync.app.planning import TablePlan, lay_out_steps, segment_versions, toasted_columns, view_sql
+from schemasync.app.rekeying import rebuild
+from schemasync.app.states import keep_schema
+from schemasync.app.workspace import Workspace
+from schemasync.core import ddl
+from schemasync.core.applied import record_of
+from schemasync.core.mapping import TableTarget
+from schemasync.core.plan import Step
+from schemasync.core.properties import STATE, TableProperties, is_ours, write_properties
+from schemasync.errors import ConflictError, EngineError
+
+
+def moved(target: TableTarget) -> ConflictError:
+    """Return the error of a plan that another writer, or the registry, has overtaken."""
+    return ConflictError(
+        "what the plan saw has moved",
+        where=f"{target.database}.{target.table}",
+        why="the table, its view or the registry is no longer as it was when the plan was made",
+        fix="Plan again, look at it, and apply that.",
+    )
+
+
+def carry_out(workspace: Workspace, plan: TablePlan, done: list[Step]) -> TableProperties | None:
+    """Carry out the schema steps; return the table's properties afterwards."""
+    view = plan.view
+    if view is None or plan.properties is None:  # pragma: no cover - a plan with schema steps has both
+        return None
+    _keep_schemas(workspace, view)
+    for step in plan.steps:
+        if step.kind in {"admit", RECORD_HISTORY}:
+            continue
+        workspace.progress(plan.target.table, f"{step.kind.replace('_', ' ')}: {step.why}")
+        try:
+            _require_unmoved(workspace, plan)
+            if step.kind in _WATERMARKS:
+                _record_version(workspace, plan)
+            plan = _STEPS[step.kind](workspace, step, plan) or plan
+        except ConflictError:
+            _leave_right(workspace, plan.target)
+            raise
+        done.append(step)
+    return plan.properties
+
+
+def _require_unmoved(workspace: Workspace, plan: TablePlan) -> None:
+    """Stop before another step where another writer came between."""
+    old = plan.view.decision.properties if plan.view else None
+    if old is None:
+        return
+    table = workspace.metastore.table(plan.target.database, plan.target.table)
+    if table is None or table.properties.get(STATE) != old.token:
+        raise moved(plan.target)
+
+
+def _leave_right(workspace: Workspace, target: TableTarget) -> None:
+    """Give the table the view of the state that another writer put in force: a step of ours may have replaced it."""
+    plan = lay_out_steps(workspace, look(workspace, target))
+    current, view = (plan.view.decision.current, plan.view.inspected.view) if plan.view else (None, None)
+    if plan.view is None or current is None:
+        return
+    text = view_sql(workspace, target, current, segment_versions(plan.view), toasted=toasted_columns(plan.view))
+    if view is None or view.view_text.strip() != text.body.strip():
+        workspace.sql.execute(text.statement)
+
+
+def _keep_schemas(workspace: Workspace, view: TableView) -> None:
+    shape = view.decision.effective
+    if shape is None:  # pragma: no cover - only shapes have schema steps
+        return
+    lake = workspace.storage(view.decision.target.location).lake
+    live = set(workspace.registry.versions(view.decision.target.subject))
+    # All of them, not only those since the baseline: a column's identity is the version in which its life began.
+    for version in shape.history.versions:
+        if version.version in live and version.version <= shape.version.version:
+            keep_schema(lake, workspace.registry.schema(version.subject, version.version))
+
+
+def _rebuild(workspace: Workspace, step: Step, plan: TablePlan) -> TablePlan:
+    """Rebuild the base under the old key; return the plan that goes on from the state which is in force then."""
+    del step
+    decision = plan.view.decision if plan.view else None
+    if plan.view is None or plan.properties is None or decision is None or decision.current is None:
+        raise moved(plan.target)  # pragma: no cover - the step was planned for a table of ours
+    if decision.properties is None:  # pragma: no cover - the same
+        raise moved(plan.target)
+    now, manifest = rebuild(workspace, plan.target, decision.current, decision.properties)
+    view = replace(plan.view, decision=replace(decision, properties=now), manifest=manifest)
+    return replace(plan, view=view, properties=replace(plan.properties, state=now.state))
+
+
+_WATERMARKS = frozenset({"create_table", "set_version"})
+"""The steps with which a version comes into force."""
+
+
+def _record_version(workspace: Workspace, plan: TablePlan) -> None:
+    shape = plan.view.decision.effective if plan.view else None
+    if shape is None or plan.properties is None:  # pragma: no cover - only shapes have schema steps
+        return
+    record = record_of(
+        plan.target,
+        shape,
+        plan.properties,
+        before=plan.current_version,
+        verdict=plan.verdict,
+        changes=plan.changes,
+        now_ms=workspace.now_ms(),
+    )
+    if record is not None:
+        keep_record(workspace.storage(plan.target.location).lake, record)
+
+
+def _run_sql(workspace: Workspace, step: Step, plan: TablePlan) -> None:
+    del plan
+    workspace.sql.execute(step.sql)
+
+
+def _add_columns(workspace: Workspace, step: Step, plan: TablePlan) -> None:
+    try:
+        workspace.sql.execute(step.sql)
+    except EngineError as error:
+        again = lay_out_steps(workspace, look(workspace, plan.target))
+        if all(planned.kind != step.kind for planned in again.steps):
+            raise moved(plan.target) from error  # another writer has just added them
+        raise
+
+
+def _create_table(workspace: Workspace, step: Step, plan: TablePlan) -> None:
+    target = plan.target
+    # The location must be there and writable before the metastore promises it to anyone.
+    workspace.storage(target.location).lake.make_directory("_schemasync")
+    try:
+        workspace.sql.execute(step.sql)
+    except EngineError as error:
+        table = workspace.metastore.table(target.database, target.table)
+        if table is not None and is_ours(table.properties):
+            raise moved(target) from error
+        raise
+
+
+def _repair_columns(workspace: Workspace, step: Step, plan: TablePlan) -> None:
+    del step
+    view, target = plan.view, plan.target
+    table = workspace.metastore.table(target.database, target.table)
+    shape = view.decision.effective if view else None
+    if table is None or shape is None:  # pragma: no cover - the step was planned for a table that was there
+        raise moved(target)
+    wanted = {c.name: ddl.hive_column(c) for c in ddl.expected_columns(shape)}
+    workspace.metastore.replace_columns(
+        target.database, target.table, [wanted.get(c.name.lower(), c) for c in table.columns]
+    )
+
+
+def _set_version(workspace: Workspace, step: Step, plan: TablePlan) -> None:
+    del step
+    target, properties = plan.target, plan.properties
+    old = plan.view.decision.properties if plan.view else None
+    if properties is None or old is None:  # pragma: no cover - the step was planned for a table that has properties
+        raise moved(target)
+    changes = write_properties(properties)
+    swapped = workspace.metastore.swap_properties(
+        target.database, target.table, key=STATE, expected=old.token, changes=changes
+    )
+    if not swapped:
+        raise moved(target)
+
+
+_STEPS: dict[str, Callable[[Workspace, Step, TablePlan], TablePlan | None]] = {
+    "create_database": _run_sql,
+    "drop_table": _run_sql,
+    "create_table": _create_table,
+    "rebuild": _rebuild,
+    "add_columns": _add_columns,
+    "repair_columns": _repair_columns,
+    "replace_view": _run_sql,
+    "set_version": _set_version,
+}

@@ -1,0 +1,130 @@
+"""What became of one table: versions with the time they were applied, columns with their lives, generations.
+
+Reads only: the registry and the schemas that were kept, the records of applied versions, the manifests. What was
+never recorded is unknown, not wrong: tables are older than the records of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from schemasync.app.applied_records import applied_versions
+from schemasync.app.inspecting import inspect, map_tables, select
+from schemasync.app.states import advanced, published_states, read_manifest
+from schemasync.app.workspace import Workspace
+from schemasync.core.describe import diagnostic_json
+from schemasync.core.diagnostics import Diagnostic, diagnose
+from schemasync.core.manifest import Manifest
+from schemasync.core.mapping import TableTarget
+from schemasync.core.plan import decide
+from schemasync.core.properties import TableProperties
+from schemasync.core.timeline import Timeline, iso, timeline
+from schemasync.errors import SchemasyncError, UsageError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableHistory:
+    """One table's past. ``version`` is the one that it has, None where there is no table of ours.
+
+    ``generations`` are the manifests of all bases that are still there, and the state in force, oldest first.
+    """
+
+    target: TableTarget
+    version: int | None
+    past: Timeline
+    generations: tuple[Manifest, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+    problems: tuple[UsageError, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what ``history --json`` prints.
+
+        ::
+
+        {"table", "subject", "version",                       version: None where there is no table
+         "versions": [{"version", "schema_id",
+                       "applied",                              whether the table has it, or one after it
+                       "applied_with", "applied_at",           its own version, or the later one that passed over it,
+                                                               and when (ISO 8601, UTC); None: not (or not recorded)
+                       "verdict", "policies",                  under which it was applied
+                       "changes": [{"kind", "column", "physical", "from", "to"}]}],
+         "columns": [{"column", "type", "names",               as it stood last, and under all its names
+                      "brought_in", "changed_in": [...], "retired_in",             versions
+                      "physical": [{"name", "since", "until"}]}],                  versions; until None: still
+         "generations": [{"state", "generation", "published_at", "schema_version", "segments", "rows", "bytes"}],
+                                                               rows: stored ones, deletes and older ones included
+         "diagnostics": [{"code", "severity", "message", "fix"}]}
+        """
+        return {
+            "table": self.target.table,
+            "subject": self.target.subject,
+            "version": self.version,
+            "versions": [entry.to_json() for entry in self.past.versions],
+            "columns": [column.to_json() for column in self.past.columns],
+            "generations": [_generation_json(manifest) for manifest in self.generations],
+            "diagnostics": [diagnostic_json(d) for d in self.diagnostics],
+        }
+
+
+def _generation_json(manifest: Manifest) -> dict[str, Any]:
+    return {
+        "state": str(manifest.state),
+        "generation": manifest.state.generation,
+        "published_at": iso(manifest.published_ms),
+        "schema_version": manifest.schema_version,
+        "segments": len(manifest.segments),
+        "rows": sum(s.rows for s in manifest.segments),
+        "bytes": sum(s.bytes for s in manifest.segments),
+    }
+
+
+def history(workspace: Workspace, name: str) -> TableHistory:
+    """Tell one table's past.
+
+    Raises:
+        UsageError: the name is no configured table, or that of several.
+        DataError: the record of an applied version cannot be read.
+        RegistryUnavailableError: the registry does not answer.
+    """
+    mapping = map_tables(workspace)
+    found = select(mapping, [name])
+    if len(found) > 1:
+        names = ", ".join(f"{t.database}.{t.table}" for t in found)
+        raise UsageError(f"there are several tables {name}", fix=f"Name one of them: {names}.")
+    return _history(workspace, found[0], mapping.problems)
+
+
+def _history(workspace: Workspace, target: TableTarget, problems: Sequence[UsageError]) -> TableHistory:
+    inspected = inspect(workspace, target)
+    decision = decide(inspected)
+    properties = decision.properties
+    lake = workspace.storage(target.location).lake
+    records = applied_versions(lake) if properties else ()
+    generations, unreadable = _generations(workspace, target, properties) if properties else ((), ())
+    return TableHistory(
+        target=target,
+        version=properties.version if properties else None,
+        past=timeline(inspected.history, properties, records) if inspected.history else Timeline(),
+        generations=generations,
+        diagnostics=tuple(dict.fromkeys((*inspected.trouble, *decision.diagnostics, *unreadable))),
+        problems=tuple(problems),
+    )
+
+
+def _generations(
+    workspace: Workspace, target: TableTarget, properties: TableProperties
+) -> tuple[tuple[Manifest, ...], tuple[Diagnostic, ...]]:
+    """Return the manifests of every generation's first state and of the state in force; admissions are many."""
+    lake = workspace.storage(target.location).lake
+    manifests: list[Manifest] = []
+    unreadable: list[Diagnostic] = []
+    for state in published_states(lake, properties):
+        if state.admission and state != properties.state:
+            continue
+        try:
+            manifests.append(read_manifest(lake, target, advanced(properties, state)))
+        except SchemasyncError as error:
+            unreadable.append(diagnose("SS306", str(error)))
+    return tuple(manifests), tuple(unreadable)
