@@ -19,6 +19,7 @@ from schemasync.core import ddl
 from schemasync.core.avro import read_key_schema, read_value_schema
 from schemasync.core.config import Config, TableEntry
 from schemasync.core.diagnostics import Diagnostic, Severity
+from schemasync.core.groups import line_of
 from schemasync.core.manifest import StateId
 from schemasync.core.mapping import TableTarget, map_subjects
 from schemasync.core.names import Dialect
@@ -94,7 +95,8 @@ def from_registry(registry: Registry, config: Config, subject: str, *, version: 
         known = ", ".join(map(str, live)) or "none"
         raise UsageError(f"{target.subject} has no version {wanted}", where="--version", fix=f"There are: {known}.")
     registered = [registry.schema(target.subject, number) for number in live if number <= wanted]
-    return Source(target=target, versions=tuple(_understood(target, registered)), key=_key(registry, target))
+    line = line_of(registered, wanted=target.compatibility_group, current=wanted)
+    return Source(target=target, versions=tuple(_understood(target, line.versions)), key=_key(registry, target))
 
 
 def _target_of(subjects: Sequence[str], config: Config, name: str) -> TableTarget:

@@ -20,13 +20,14 @@ from schemasync.core.admission import (
 )
 from schemasync.core.avro import fingerprint, read_key_schema, read_value_schema
 from schemasync.core.diagnostics import Diagnostic, diagnose
+from schemasync.core.groups import line_of
 from schemasync.core.history import History
 from schemasync.core.manifest import AdmittedFile, Manifest
 from schemasync.core.mapping import Mapping, TableTarget, map_subjects
 from schemasync.core.names import hour_directory_regex, parse_hour
 from schemasync.core.plan import Decision, Inspected, Shape, decide, history_of
 from schemasync.core.policy import Verdict
-from schemasync.core.ports import FileInfo, RegisteredSchema, Registry
+from schemasync.core.ports import FileInfo, HiveTable, RegisteredSchema, Registry
 from schemasync.core.projection import Unprojectable, project
 from schemasync.core.properties import is_ours, read_properties
 from schemasync.core.schema import SubjectVersion
@@ -66,11 +67,19 @@ def inspect(workspace: Workspace, target: TableTarget) -> Inspected:
     table = workspace.metastore.table(target.database, target.table)
     view = workspace.metastore.table(target.database, target.view)
     kept = kept_schemas(workspace.storage(target.location).lake) if table and is_ours(table.properties) else ()
-    history, trouble = _history(workspace, target, kept)
+    history, trouble = _history(workspace, target, kept, _version_of(table))
     key, key_trouble = read_key(workspace.registry, target)
     if table is None or not is_ours(table.properties):
         trouble = (*trouble, *_leftovers(workspace, target))
     return Inspected(target=target, history=history, key=key, table=table, view=view, trouble=(*trouble, *key_trouble))
+
+
+def _version_of(table: HiveTable | None) -> int | None:
+    """Return the version that a table of ours has, None where it cannot be read: then `decide` says so."""
+    try:
+        return read_properties(table.properties).version if table and is_ours(table.properties) else None
+    except ValueError:
+        return None
 
 
 def _leftovers(workspace: Workspace, target: TableTarget) -> tuple[Diagnostic, ...]:
@@ -82,7 +91,7 @@ def _leftovers(workspace: Workspace, target: TableTarget) -> tuple[Diagnostic, .
 
 
 def _history(
-    workspace: Workspace, target: TableTarget, kept: Sequence[RegisteredSchema]
+    workspace: Workspace, target: TableTarget, kept: Sequence[RegisteredSchema], current: int | None
 ) -> tuple[History | None, tuple[Diagnostic, ...]]:
     trouble: list[Diagnostic] = []
     found = {r.version: r for r in kept}
@@ -100,7 +109,9 @@ def _history(
     if live and max(found) > max(live):
         message = f"{target.subject} was at version {max(found)}, and the registry's newest is {max(live)}"
         trouble.append(diagnose("SS404", message))
-    versions, broken = _understood(target, [found[n] for n in sorted(found)])
+    line = line_of([found[n] for n in sorted(found)], wanted=target.compatibility_group, current=current)
+    trouble += line.findings
+    versions, broken = _understood(target, line.versions)
     return (history_of(target, versions) if versions else None), (*trouble, *broken)
 
 

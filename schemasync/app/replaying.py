@@ -19,9 +19,9 @@ from schemasync.core.changes import Change
 from schemasync.core.config import Config
 from schemasync.core.describe import change_json, diagnostic_json
 from schemasync.core.diagnostics import Diagnostic, diagnose
-from schemasync.core.history import read_history
+from schemasync.core.groups import line_of
 from schemasync.core.mapping import TableTarget, map_subjects
-from schemasync.core.plan import Decision, Inspected, decide
+from schemasync.core.plan import Decision, Inspected, decide, history_of
 from schemasync.core.policy import Verdict
 from schemasync.core.ports import HiveTable, Lake, RegisteredSchema, Registry
 from schemasync.core.properties import TableProperties, write_properties
@@ -116,15 +116,22 @@ def _table(registry: Registry, target: TableTarget, open_lake: Callable[[str], L
 
 def _versions(
     registry: Registry, target: TableTarget, kept: Sequence[RegisteredSchema]
-) -> Iterator[tuple[int, SubjectVersion | Diagnostic]]:
+) -> Iterator[tuple[int, _Understood | Diagnostic]]:
     """Yield every version, understood or with what is wrong with it; what was applied counts as it was then."""
     applied = {one.version: one for one in kept}
     for number in sorted({*applied, *registry.versions(target.subject)}):
         try:
             found = applied.get(number) or registry.schema(target.subject, number)
-            yield number, read_value_schema(found, envelope=target.envelope, sequence_by=target.sequence_by)
+            version = read_value_schema(found, envelope=target.envelope, sequence_by=target.sequence_by)
+            yield number, _Understood(registered=found, version=version)
         except (RegistryError, SchemaError) as error:
             yield number, diagnose("SS406", str(error))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Understood:
+    registered: RegisteredSchema
+    version: SubjectVersion
 
 
 class _Keys:
@@ -156,10 +163,10 @@ class _Run:
 
     target: TableTarget
     keys: _Keys
-    versions: list[SubjectVersion] = field(default_factory=list)
+    versions: list[_Understood] = field(default_factory=list)
     properties: TableProperties | None = None
 
-    def moment(self, number: int, found: SubjectVersion | Diagnostic) -> Moment:
+    def moment(self, number: int, found: _Understood | Diagnostic) -> Moment:
         """Decide what becomes of the table with this version the newest, and let it become that."""
         before = self.properties
         decision = self._decided(found)
@@ -173,22 +180,26 @@ class _Run:
             diagnostics=decision.diagnostics,
         )
 
-    def _decided(self, found: SubjectVersion | Diagnostic) -> Decision:
+    def _decided(self, found: _Understood | Diagnostic) -> Decision:
         if isinstance(found, Diagnostic):
             return decide(self._inspected(self.keys.newest, (found, *self.keys.trouble)))
         self.versions.append(found)
-        return decide(self._inspected(self.keys.of(found), self.keys.trouble))
+        return decide(self._inspected(self.keys.of(found.version), self.keys.trouble))
 
     def _inspected(self, key: tuple[str, ...] | None, trouble: tuple[Diagnostic, ...]) -> Inspected:
         target = self.target
-        history = read_history(self.versions, renames=dict(target.renames), aliases=target.policies.rename == "alias")
+        current = self.properties.version if self.properties else None
+        seen = [one.registered for one in self.versions]
+        line = line_of(seen, wanted=target.compatibility_group, current=current)
+        followed = {registered.version for registered in line.versions}
+        versions = [one.version for one in self.versions if one.version.version in followed]
         return Inspected(
             target=target,
-            history=history if self.versions else None,
+            history=history_of(target, versions) if versions else None,
             key=key,
             table=self._table(),
             view=None,
-            trouble=trouble,
+            trouble=(*trouble, *line.findings),
         )
 
     def _table(self) -> HiveTable | None:

@@ -235,6 +235,7 @@ def keep_schema(lake: Lake, registered: RegisteredSchema) -> None:
         "id": registered.schema_id,
         "schema": registered.text,
         "references": list(registered.references),
+        "group": registered.group,
     }
     lake.create(f"{SCHEMAS}/{registered.version:06}.json", json.dumps(content, indent=1).encode())
 
@@ -258,6 +259,7 @@ def _kept(content: bytes, where: str) -> RegisteredSchema:
             schema_id=raw["id"],
             text=raw["schema"],
             references=tuple(raw["references"]),
+            group=raw.get("group", ""),
         )
     except (ValueError, KeyError, TypeError) as error:
         raise DataError(

@@ -367,6 +367,14 @@ _ALL: Final = (
         fix=_HOLD + "undo that change. A rename can only be said before the version that brings it is applied.",
     ),
     Code(
+        code="SS409",
+        severity=Severity.ERROR,
+        meaning="The subject's versions fork into compatibility groups, and the newest is not of the table's group.",
+        example="shop.student-value: version 7 belongs to compatibility group '1', the table follows "
+        "compatibility group '2'",
+        fix=_HOLD + "set compatibility_group: to the one that the table should follow.",
+    ),
+    Code(
         code="SS501",
         severity=Severity.ERROR,
         meaning="A view of somebody else uses a column that goes away: its queries fail from then on.",

@@ -60,6 +60,7 @@ class TableTarget:
     renames: tuple[tuple[str, str], ...]
     toast: str
     toast_placeholder: str
+    compatibility_group: str | None
     adopt: bool
     envelope: EnvelopeKind | None
     metadata: bool
@@ -182,6 +183,7 @@ def _target(subject: str, entry: TableEntry, defaults: Defaults, present: Abstra
             renames=tuple(sorted(entry.renames.items())),
             toast=entry.toast,
             toast_placeholder=entry.toast_placeholder,
+            compatibility_group=entry.compatibility_group,
             adopt=entry.adopt,
             envelope=entry.envelope,
             metadata=_merged(defaults.view, entry.view).metadata,

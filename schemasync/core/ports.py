@@ -19,7 +19,8 @@ class RegisteredSchema:
     """What a registry holds under one (subject, version).
 
     ``text`` is the Avro JSON as the registry gave it; ``references`` are the texts of the named types that it
-    refers to, resolved transitively and in an order in which each only needs those before it.
+    refers to, resolved transitively and in an order in which each only needs those before it. ``group`` is the
+    compatibility group that the version belongs to, empty where the subject has none.
     """
 
     subject: str
@@ -27,6 +28,7 @@ class RegisteredSchema:
     schema_id: int
     text: str
     references: tuple[str, ...] = ()
+    group: str = ""
 
 
 class Registry(Protocol):

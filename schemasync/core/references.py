@@ -32,13 +32,15 @@ class Reference:
 class HeldSchema:
     """One version as a registry holds it, its references not yet followed.
 
-    ``place`` is where errors about its references point to (a file); empty where the trail says enough.
+    ``place`` is where errors about its references point to (a file); empty where the trail says enough. ``group`` is
+    its compatibility group.
     """
 
     schema_id: int
     text: str
     references: tuple[Reference, ...] = ()
     place: str = ""
+    group: str = ""
 
 
 Fetch = Callable[[Trail], HeldSchema]
@@ -57,7 +59,12 @@ def resolve(subject: str, version: int, fetch: Fetch) -> RegisteredSchema:
     walk = _Walk(fetch=fetch)
     walk.follow(root, trail)
     return RegisteredSchema(
-        subject=subject, version=version, schema_id=root.schema_id, text=root.text, references=walk.texts()
+        subject=subject,
+        version=version,
+        schema_id=root.schema_id,
+        text=root.text,
+        references=walk.texts(),
+        group=root.group,
     )
 
 

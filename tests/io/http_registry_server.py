@@ -61,6 +61,7 @@ class RegistryServer:
         self.largest_page: int | None = None
         self.pages = True
         self.max_id = True
+        self.config: Canned | None = None
         self.log: list[Asked] = []
         self.closing = threading.Event()
         self.base_path = base_path
@@ -121,6 +122,8 @@ class RegistryServer:
                 return Canned(body=json.dumps(self.subjects[subject][int(version)]))
             case ["subjects", _, "versions", version]:
                 return error(404, 40402, f"Version {version} not found.")
+            case ["config", _] if self.config:
+                return self.config
             case ["schemas", "ids", wanted]:
                 return self._by_id(int(wanted), query)
             case _:

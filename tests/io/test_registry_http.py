@@ -141,6 +141,32 @@ def test_unknown_fields_do_no_harm(server: RegistryServer, connect: Connect) -> 
     assert connect(server.url).schema("r", 1).text == '"int"'
 
 
+MAJOR = {"properties": {"application.major.version": "2", "owner": "shop", "odd": 7}}
+
+
+@pytest.mark.parametrize(
+    ("config", "group"),
+    [
+        (Canned(body='{"compatibilityGroup": "application.major.version"}'), "2"),
+        (Canned(body='{"compatibilityGroup": "odd"}'), ""),
+        (Canned(body='{"compatibilityLevel": "BACKWARD"}'), ""),
+        (None, ""),
+    ],
+)
+def test_a_version_belongs_to_the_group_that_its_metadata_name(
+    server: RegistryServer, connect: Connect, config: Canned | None, group: str
+) -> None:
+    server.config = config
+    server.add("r/s", 1, '"int"', metadata=MAJOR)
+    assert connect(server.url).schema("r/s", 1).group == group
+    assert server.targets[-1] == "/config/r%2Fs?defaultToGlobal=true"
+
+
+def test_a_version_without_metadata_costs_no_question_for_its_group(server: RegistryServer, connect: Connect) -> None:
+    server.add("r", 1, '"int"', metadata=None)
+    assert (connect(server.url).schema("r", 1).group, len(server.targets)) == ("", 1)
+
+
 def test_a_wrong_base_path_is_no_missing_subject(server: RegistryServer, connect: Connect) -> None:
     message = failure(lambda: connect(f"{server.url}/nowhere").versions("s/t"))
     assert "GET /nowhere/subjects/s%2Ft/versions: the registry refuses the request: status 404" in message

@@ -23,6 +23,7 @@ class _Held:
     text: str
     references: tuple[Reference, ...]
     kind: str
+    group: str
 
 
 class MemoryRegistry:
@@ -41,12 +42,13 @@ class MemoryRegistry:
         references: Sequence[Reference] = (),
         version: int | None = None,
         kind: str = "AVRO",
+        group: str = "",
     ) -> RegisteredSchema:
         """Add a version (the next one, unless it is given); return it with its references not yet resolved."""
         versions = self._held.setdefault(subject, {})
         number = version or max(versions, default=0) + 1
         schema_id = self._ids.setdefault((text, tuple(references)), len(self._ids) + 1)
-        versions[number] = _Held(schema_id=schema_id, text=text, references=tuple(references), kind=kind)
+        versions[number] = _Held(schema_id=schema_id, text=text, references=tuple(references), kind=kind, group=group)
         return RegisteredSchema(subject=subject, version=number, schema_id=schema_id, text=text)
 
     def delete(self, subject: str, version: int | None = None) -> None:
@@ -84,4 +86,4 @@ class MemoryRegistry:
         if held.kind != "AVRO":
             raise RegistryError(f"this is a schema of type {held.kind}, and only Avro is supported")
         references = tuple(walk.Reference(name=name, key=(to, number)) for name, to, number in held.references)
-        return walk.HeldSchema(schema_id=held.schema_id, text=held.text, references=references)
+        return walk.HeldSchema(schema_id=held.schema_id, text=held.text, references=references, group=held.group)

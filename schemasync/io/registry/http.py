@@ -13,6 +13,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Self
 from urllib.parse import quote
@@ -141,7 +142,8 @@ class HttpRegistry:
             if key in self._cache:
                 self._cache.move_to_end(key)
                 return self._cache[key]
-        found = wire.held_schema(self._listed_version(trail), key[1])
+        answer = self._listed_version(trail)
+        found = replace(wire.held_schema(answer, key[1]), group=self._group(key[0], wire.metadata(answer)))
         with self._lock:
             self._cache[key] = found
             if len(self._cache) > CACHED_VERSIONS:
@@ -149,6 +151,13 @@ class HttpRegistry:
             if not key[0].startswith(":."):
                 self._known_id = max(self._known_id, found.schema_id)
         return found
+
+    def _group(self, subject: str, properties: Mapping[str, str]) -> str:
+        """Return the compatibility group of a version with these metadata; most have none, and cost no question."""
+        if not properties:
+            return ""
+        answer = self._transport.get(f"/config/{quote(subject, safe='')}", defaultToGlobal="true")
+        return properties.get(wire.group_property(answer), "")
 
     def _listed_version(self, trail: Trail) -> Answer:
         """Ask for a version that was listed, or that a schema refers to; a follower may not have it yet."""

@@ -7,7 +7,7 @@ it does not know are ignored, for every server has some of its own.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from schemasync.core.references import HeldSchema, Reference
 from schemasync.errors import RegistryError
@@ -50,6 +50,26 @@ def held_schema(answer: Answer, version: int) -> HeldSchema:
             return HeldSchema(schema_id=schema_id, text=text, references=references)
         case _:
             raise _strange(answer, f"version {version} of a subject with an id and a schema")
+
+
+def metadata(answer: Answer) -> Mapping[str, str]:
+    """Return the metadata properties of an answer of ``/subjects/S/versions/N``, empty where it has none."""
+    match _content(answer):
+        case {"metadata": {"properties": dict() as properties}}:
+            return {name: value for name, value in properties.items() if isinstance(value, str)}
+        case _:
+            return {}
+
+
+def group_property(answer: Answer) -> str:
+    """Return which metadata property ``/config/S`` tells groups by, empty where the registry has no such setting."""
+    if answer.status != 200:  # Karapace and old servers know less of configurations; then nobody groups by them either
+        return ""
+    match _content(answer):
+        case {"compatibilityGroup": str(name)}:
+            return name
+        case _:
+            return ""
 
 
 def newest_id(answer: Answer) -> int | None:

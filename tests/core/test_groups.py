@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import pytest
+
+from schemasync.core.groups import line_of
+from schemasync.core.ports import RegisteredSchema
+
+
+def forked(*groups: str) -> list[RegisteredSchema]:
+    """Return versions 1, 2, ... of these groups."""
+    return [
+        RegisteredSchema(subject="s-value", version=n, schema_id=n, text="", group=group)
+        for n, group in enumerate(groups, start=1)
+    ]
+
+
+def followed(*groups: str, wanted: str | None = None, current: int | None = None) -> tuple[list[int], list[str]]:
+    line = line_of(forked(*groups), wanted=wanted, current=current)
+    return [v.version for v in line.versions], [d.message for d in line.findings]
+
+
+@pytest.mark.parametrize("current", [None, 2])
+def test_a_subject_without_groups_is_one_line(current: int | None) -> None:
+    assert followed("", "", "", current=current) == ([1, 2, 3], [])
+    assert followed() == ([], [])
+
+
+def test_a_new_table_follows_the_group_that_came_up_last_with_its_past_before_the_fork() -> None:
+    assert followed("1", "1", "2", "2") == ([1, 2, 3, 4], [])
+
+
+def test_a_table_goes_on_in_its_own_group_and_the_fork_is_told() -> None:
+    told = "s-value: version 3 belongs to compatibility group '2', the table follows compatibility group '1'"
+    assert followed("1", "1", "2", current=2) == ([1, 2], [told])
+    told = "s-value: version 4 belongs to compatibility group '1', the table follows compatibility group '2'"
+    assert followed("1", "1", "2", "1", current=3) == ([1, 2, 3], [told])
+
+
+def test_where_the_configuration_says_which_group_nothing_has_to_be_told() -> None:
+    assert followed("1", "1", "2", "1", "2", wanted="2", current=3) == ([1, 2, 3, 5], [])
+    assert followed("1", "1", "2", "1", "2", wanted="1", current=2) == ([1, 2, 4], [])
+
+
+def test_a_table_of_an_older_group_moves_to_the_one_that_is_wanted() -> None:
+    assert followed("1", "2", "1", "2", wanted="2", current=3) == ([1, 2, 4], [])
+
+
+def test_a_group_that_no_version_has_is_told_with_those_there_are() -> None:
+    told = "no version belongs to the compatibility group '3' (there are: none, 1)"
+    assert followed("", "1", wanted="3") == ([1, 2], [told])
+
+
+def test_versions_of_no_group_are_a_group_of_their_own() -> None:
+    told = "s-value: version 2 belongs to no compatibility group, the table follows compatibility group '1'"
+    assert followed("1", "", current=1) == ([1], [told])
