@@ -43,13 +43,17 @@ def event(key: int, ts_ms: int, op: str = "u", **row: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True, kw_only=True)
 class Scene:
-    """What goes before, the run that is killed, and the rows before and after it (None: there is no view yet)."""
+    """What goes before, the run that is killed, and the rows before and after it (None: there is no view yet).
+
+    ``between`` are rows that a reader may see of a half-done run besides those.
+    """
 
     prepare: Callable[[Lab], None]
     run: Callable[[Workspace], object]
     old: Rows | None
     new: Rows
     settings: dict[str, Any] = field(default_factory=dict)
+    between: tuple[Rows, ...] = ()
 
 
 def created(lab: Lab) -> None:
@@ -100,24 +104,61 @@ def unsent_base(lab: Lab) -> None:
     lab.now_ms += MINUTE
 
 
+def retyped(lab: Lab) -> None:
+    """Version 2 makes a text of ``a``; a base, and files of both versions that wait."""
+    created(lab)
+    lab.compact()
+    lab.now_ms += MINUTE
+    lab.land(TOPIC, [event(2, 2, "u", a=20, b="y")], hour="2026112001")
+    lab.register(TOPIC, lab.flat("S", ("a", ["null", "string"]), ("b", ["null", "string"])))
+    lab.land(TOPIC, [event(4, 3, "c", a="four", b="w")], hour="2026112001")
+
+
+def rekeyed(lab: Lab) -> None:
+    """``line`` joins the key; a base, a folded delta beside it, a new delta, and a file that waits."""
+    lab.register(TOPIC, lab.flat("S", ("a", "int"), ("line", "long")))
+    lab.land(TOPIC, [event(1, 1, "c", a=1, line=7), event(2, 1, "c", a=2, line=0)])
+    lab.compact()
+    lab.land(TOPIC, [event(1, 2, "u", a=10, line=0)], hour="2026112001")
+    lab.now_ms += MINUTE
+    lab.compact()
+    lab.land(TOPIC, [event(2, 2, "u", a=20, line=0)], hour="2026112002")
+    lab.now_ms += MINUTE
+    lab.apply()
+    fields = [{"name": name, "type": "long"} for name in ("id", "line")]
+    lab.registry.register(f"{TOPIC}-key", json.dumps({"type": "record", "name": "Key", "fields": fields}))
+    lab.land(TOPIC, [event(3, 3, "c", a=3, line=1)], hour="2026112003")
+    lab.now_ms += MINUTE
+
+
 def row(key: int, **rest: Any) -> dict[str, Any]:
     return {"id": key} | rest
 
 
 FIRST = [row(1, a=1, b="x"), row(2, a=2, b="y"), row(3, a=3, b="z")]
 EVOLVED = [row(2, a=20, e=42), row(3, a=3, e=42), row(4, a=2**40, e=7)]
+HALF = [row(r["id"], a=r["a"], e=42) for r in FIRST]
+"""The old rows under the new schema."""
 SECOND = [row(2, a=5, e=1), row(3, a=3, e=42), row(4, a=2**40, e=7)]
 
 CARRIED = [row(1, a=10, b="x"), *FIRST[1:]]
 
+RETYPED = [row(1, a="1", b="x"), row(2, a="20", b="y"), row(3, a="3", b="z"), row(4, a="four", b="w")]
+ADMITTED_FIRST = [FIRST[0], row(2, a=20, b="y"), FIRST[2]]
+REKEYED = [row(1, a=10, line=0), row(2, a=20, line=0), row(3, a=3, line=1)]
+
 SCENES = {
     "create and admit": Scene(prepare=created, run=apply, old=None, new=FIRST),
-    "evolve and admit": Scene(prepare=evolved, run=apply, old=FIRST, new=EVOLVED),
+    "evolve and admit": Scene(prepare=evolved, run=apply, old=FIRST, new=EVOLVED, between=(HALF,)),
     "first base": Scene(prepare=first_base, run=compact, old=FIRST, new=[row(1, a=10, b="x"), row(2, a=2, b="y")]),
-    "evolve and compact": Scene(prepare=evolved, run=compact, old=FIRST, new=EVOLVED),
+    "evolve and compact": Scene(prepare=evolved, run=compact, old=FIRST, new=EVOLVED, between=(HALF,)),
     "second base": Scene(prepare=second_base, run=compact, old=EVOLVED, new=SECOND),
     "carry": Scene(prepare=unsent, run=apply, old=FIRST, new=CARRIED),
     "fold what is carried": Scene(prepare=unsent_base, run=compact, old=CARRIED, new=CARRIED),
+    "migrate": Scene(prepare=retyped, run=apply, old=FIRST, new=RETYPED, between=(ADMITTED_FIRST, RETYPED[:3])),
+    "rebuild": Scene(
+        prepare=rekeyed, run=apply, old=REKEYED[:2], new=REKEYED, settings={"policies": {"key": "rebuild"}}
+    ),
     "retire": Scene(
         prepare=superfluous,
         run=compact,
@@ -163,13 +204,9 @@ def visible(lab: Lab) -> Rows | None:
 
 
 def allowed(scene: Scene) -> list[Rows | None]:
-    """What a reader may see of a half-done run: the old rows, the new ones, or the old ones under the new schema."""
-    states: list[Rows | None] = [scene.old, scene.new]
-    if scene.old is None:
-        return [*states, []]
-    if scene.old is FIRST and scene.new is EVOLVED:
-        return [*states, [row(r["id"], a=r["a"], e=42) for r in FIRST]]
-    return states
+    """What a reader may see of a half-done run."""
+    empty: list[Rows | None] = [[]] if scene.old is None else []
+    return [scene.old, scene.new, *scene.between, *empty]
 
 
 def per_run_tables(lab: Lab) -> set[str]:
@@ -199,7 +236,9 @@ def publishing_points(calls: Sequence[str]) -> list[int]:
     return sorted({after for n in places for after in (n, n + 1) if after < len(calls)})
 
 
-@pytest.mark.parametrize("name", ["create and admit", "evolve and admit", "carry", "second base", "retire"])
+@pytest.mark.parametrize(
+    "name", ["create and admit", "evolve and admit", "migrate", "rebuild", "carry", "second base", "retire"]
+)
 def test_killed_before_and_after_every_publishing_step_the_view_is_right(new_lab: Callable[[], Lab], name: str) -> None:
     scene = SCENES[name]
     calls = calls_of(set_up(new_lab, scene), scene)

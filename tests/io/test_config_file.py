@@ -172,8 +172,8 @@ def test_one_directory_has_one_uri(tmp_path: Path, url: str) -> None:
 def test_an_unknown_key_is_named_with_its_path_and_the_nearest_one(tmp_path: Path) -> None:
     assert refused(tmp_path, MINIMAL + "tables:\n- subject: a-value\n- {subject: b-value, keyz: [id]}\n") == (
         "FILE: tables[1].keyz: is not a known key. Did you mean tables[1].keys? Known here: subject, table, exclude, "
-        "keys, sequence_by, partition_by, insert_only, renames, toast, compatibility_group, toast_placeholder, adopt, envelope, "
-        "database, location, increments, policies, compaction, names, view."
+        "keys, sequence_by, partition_by, insert_only, renames, toast, compatibility_group, toast_placeholder, "
+        "adopt, envelope, database, location, increments, policies, compaction, names, view."
     )
 
 
