@@ -32,7 +32,9 @@ from schemasync.io.java import find_java
 from schemasync.io.lake import ArrowLake
 
 PYSPARK: Final = "4.1"
-"""The Spark that this version is made for."""
+"""The Spark that is installed by default."""
+SPARKS: Final = {"3.5": 9, "4.1": 0}
+"""The series of Spark that this version is made for, each with its first such release; pyproject.toml says the same."""
 
 GIB: Final = 1024**3
 LITTLE: Final = 1 * GIB
@@ -43,13 +45,14 @@ INCOMPATIBLE: Final = "hive.metastore.disallow.incompatible.col.type.changes"
 
 TRAPS: Final = (
     ("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS", "INT96 timestamps have no statistics"),
+    ("spark.sql.parquet.datetimeRebaseModeInRead", "CORRECTED", "Spark 3.5 cannot read dates before 1582"),
     ("spark.sql.hive.convertMetastoreParquet", "true", "Hive's reader finds Parquet columns by position"),
     ("spark.sql.parquet.binaryAsString", "false", "bytes would read as text"),
     ("spark.sql.caseSensitive", "false", "the metastore does not tell State from state"),
     ("spark.sql.files.ignoreCorruptFiles", "false", "a corrupt file would be missing rows, silently"),
     ("spark.sql.files.ignoreMissingFiles", "false", "a missing file would be missing rows, silently"),
 )
-"""(setting, the value that Parquet tables need, what goes wrong with another): Spark 4.1's known traps."""
+"""(setting, the value that Parquet tables need, what goes wrong with another): the known traps of Spark 3.5 and 4.1."""
 
 _SAMPLE: Final = """{"type": "record", "name": "Sample", "fields": [
   {"name": "id", "type": "long"}, {"name": "name", "type": ["null", "string"]},
@@ -167,10 +170,12 @@ def _pyspark() -> Check:
         found = version("pyspark")
     except PackageNotFoundError:  # pragma: no cover - a dependency of this package
         return Check(name="pyspark", health=Health.FAIL, detail="not installed", fix="pip install schemasync")
-    if found.startswith(f"{PYSPARK}."):
+    series, _, release = found.rpartition(".")
+    if series in SPARKS and release.isdecimal() and int(release) >= SPARKS[series]:
         return _ok("pyspark", found)
     fix = f"Install pyspark {PYSPARK}: pip install 'pyspark=={PYSPARK}.*'"
-    return Check(name="pyspark", health=Health.WARN, detail=f"{found}, made for {PYSPARK}", fix=fix)
+    detail = f"{found}, made for {' and '.join(f'{known}.{first}+' for known, first in SPARKS.items())}"
+    return Check(name="pyspark", health=Health.WARN, detail=detail, fix=fix)
 
 
 def _templates(config: Config) -> Check:

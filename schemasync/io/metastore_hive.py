@@ -1,12 +1,14 @@
 """The Hive metastore through the client that Spark's session already has: embedded or by Thrift, the same calls.
 
 SQL can do neither a compare-and-set of table properties nor move many partitions in one call; the metastore's own
-client can. Works with Spark's built-in Hive 2.3 client against metastores 2.3 and 3.1.
+client can. Works with Spark's built-in Hive 2.3 clients (2.3.9 in Spark 3.5, 2.3.10 in 4.1) against metastores 2.3
+and 3.1.
 """
 
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
@@ -23,6 +25,13 @@ if TYPE_CHECKING:
 
 _MODIFIED: Final = "The table has been modified"
 """How the metastore refuses a compare-and-set (HIVE-26882)."""
+_COMPARING: Final = threading.Lock()
+"""Held from the look at a property to the guarded write.
+
+Spark 3.5 embeds Hive 2.3.9, which does not know the guard yet (2.3.10 does) and writes without comparing. An embedded
+metastore serves one process, so there this lock alone is enough. A metastore that serves Thrift compares by itself, and
+must be one that does.
+"""
 _SPARK_SCHEMA: Final = "spark.sql.sources.schema"
 _BATCH: Final = 500
 """Partitions (or views) per call: long calls run into the client's socket timeout."""
@@ -72,7 +81,7 @@ class HiveMetastore:
 
     def swap_properties(self, database: str, name: str, *, key: str, expected: str, changes: Mapping[str, str]) -> bool:
         """Set properties if ``key`` still has the ``expected`` value; return False where it has another."""
-        with self._translated(database, name):
+        with self._translated(database, name), _COMPARING:
             table = self._client.getTable(database, name)
             if table.getParameters().get(key) != expected:
                 return False
@@ -147,7 +156,7 @@ class HiveMetastore:
 
         Spark's own copy of the schema is removed with them: without it Spark reads the columns that Hive has.
         """
-        with self._translated(database, name):
+        with self._translated(database, name), _COMPARING:
             table = self._client.getTable(database, name)
             fields = self._list(
                 self._jvm.org.apache.hadoop.hive.metastore.api.FieldSchema(c.name, c.type, c.comment) for c in columns

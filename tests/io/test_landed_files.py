@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from datetime import datetime
+from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +13,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyarrow import fs
 
-from schemasync.core.encoding import Encoding, Leaf
+from schemasync.core.encoding import Encoding, Leaf, Meaning
 from schemasync.core.ports import LandedFiles
 from schemasync.core.types import Primitive
-from schemasync.errors import DataError
+from schemasync.errors import DataError, EngineError
 from schemasync.io.lake import ArrowLake
 from schemasync.io.landed.arrow import ArrowFiles
 from tests.io.landing import Rows, admitted, land, request
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 TEXT = Leaf(type=Primitive.STRING)
+DATE = Leaf(type=Primitive.DATE, meaning=Meaning.DAYS)
 
 
 def open_arrow(root: Path) -> LandedFiles:
@@ -125,6 +126,19 @@ def test_spark_shows_every_written_value_as_arrow_does(tmp_path: Path, spark: Sp
         for n, files in enumerate((open_arrow(tmp_path), open_spark(spark, tmp_path)))
     ]
     assert plain(found[0]) == plain(found[1])
+
+
+@pytest.mark.spark
+def test_a_job_that_fails_says_why_and_not_only_that_a_call_did(tmp_path: Path, spark: SparkSession) -> None:
+    """The job is made to fail by the one setting that lets Spark refuse a value of ours."""
+    mode = "spark.sql.parquet.datetimeRebaseModeInRead"
+    land(tmp_path, "x.parquet", own(1) | {"v": pa.array([date(1000, 1, 1)])})
+    spark.conf.set(mode, "EXCEPTION")
+    try:
+        with pytest.raises(EngineError, match=r"admit landed files: .*Job aborted.*READ_ANCIENT_DATETIME"):
+            open_spark(spark, tmp_path).admit(request(tmp_path, ["x.parquet"], ID | {"v": DATE}, directory="delta/1"))
+    finally:
+        spark.conf.set(mode, "CORRECTED")
 
 
 def padded(values: pa.Array, length: int) -> pa.Array:

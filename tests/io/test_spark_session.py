@@ -1,4 +1,4 @@
-"""The lock of the embedded metastore: one process at a time, and the holder has a name."""
+"""The lock of the embedded metastore: one process at a time, and the holder has a name. What a session is set to."""
 
 from __future__ import annotations
 
@@ -8,11 +8,15 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from schemasync.errors import MetastoreBusyError, StorageError
+from schemasync.errors import EngineError, MetastoreBusyError, StorageError
 from schemasync.io.spark_session import SessionSettings, held
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 HOLDER = """
 import sys, time
@@ -113,3 +117,14 @@ def test_a_thrift_metastore_needs_no_derby(tmp_path: Path) -> None:
         "thrift://hive:9083",
         [],
     )
+
+
+@pytest.mark.spark
+def test_a_view_means_the_same_to_a_reader_whose_casts_yield_null(spark: SparkSession) -> None:
+    from schemasync.io.spark_sql import SparkSql
+
+    spark.sql("CREATE VIEW strict AS SELECT CAST(a AS INT) AS b FROM VALUES ('no number') t(a)")
+    reader = spark.newSession()
+    reader.conf.set("spark.sql.ansi.enabled", "false")
+    with pytest.raises(EngineError, match="CAST_INVALID_INPUT"):
+        SparkSql(reader).query("SELECT b FROM strict")

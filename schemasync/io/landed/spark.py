@@ -43,6 +43,7 @@ _FILE: Final = 1 << 40
 """Arrival counts the rows of a file; this is how far the counts of two files lie apart."""
 _DATA_ERROR: Final = f"{DataError.__module__}.{DataError.__qualname__}: "
 """How a DataError of a task appears in the text of Spark's error."""
+_CALL_FAILED: Final = "An error occurred while calling"
 
 
 class SparkFiles:
@@ -80,7 +81,7 @@ class SparkFiles:
 
     def _decode(self, request: AdmissionRequest, staging: str) -> list[_Part]:
         """Write every landed file as rows of the table, one task per file."""
-        # An RDD, because DataFrame.mapInArrow needs pandas (pyspark 4.1), and nothing else here does.
+        # An RDD, because DataFrame.mapInArrow needs pandas (pyspark 3.5, 4.1), and nothing else here does.
         numbers = self._session.sparkContext.parallelize(range(len(request.files)), len(request.files))
         return numbers.map(_decoder(self._arrow, request, staging)).collect()
 
@@ -201,6 +202,6 @@ def _translated(error: Exception, request: AdmissionRequest) -> SchemasyncError:
     if _DATA_ERROR in text:
         # The last one is the one that names the file; the others are its causes.
         return DataError(text.rpartition(_DATA_ERROR)[2].splitlines()[0])
-    return EngineError(
-        "Spark failed to admit landed files", where=request.directory, why=text.strip().splitlines()[0][:500]
-    )
+    # Spark 3.5 raises a failed job as Py4J's own error, whose first line only says that a call failed.
+    lines = [line.lstrip(": ") for line in text.strip().splitlines() if not line.startswith(_CALL_FAILED)]
+    return EngineError("Spark failed to admit landed files", where=request.directory, why=lines[0][:500])
