@@ -23,6 +23,7 @@ DOCUMENTS = (
     "CHANGELOG.md",
     "docs/configuration.md",
     "docs/diagnostics.md",
+    "docs/identifiers.md",
     "docs/types.md",
 )
 

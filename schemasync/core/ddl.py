@@ -15,17 +15,17 @@ from schemasync.core.layout import (
     OP,
     SCHEMA_VERSION,
     SEGMENT,
-    TS_MS,
     MetaColumn,
     PhysicalColumn,
     meta_columns,
+    shown_metadata,
 )
 from schemasync.core.mapping import TableTarget
-from schemasync.core.names import Dialect, comment_text, quote_identifier, quote_string
+from schemasync.core.names import Dialect, comment_text, free_name, quote_identifier, quote_string
 from schemasync.core.plan import Shape
 from schemasync.core.ports import HiveColumn
 from schemasync.core.properties import SUBJECT, TableProperties, write_properties
-from schemasync.core.type_strings import print_type
+from schemasync.core.type_strings import parse_type, print_type
 from schemasync.core.types import Primitive, Type
 from schemasync.core.view import RowSource, column_sql, key_expressions, order_by, view_columns
 from schemasync.core.written import written_type
@@ -132,11 +132,11 @@ def _external(
 
 
 def add_columns(target: TableTarget, columns: Sequence[HiveColumn], dialect: Dialect) -> Statement:
-    """Append columns to the long-lived table."""
+    """Append columns, typed as the metastore writes types, to the long-lived table."""
     listed = [
         {
             "name": quote_identifier(c.name, dialect),
-            "type": c.type,
+            "type": print_type(parse_type(c.type, Dialect.HIVE), dialect),
             "comment": quote_string(c.comment, dialect) if c.comment else "",
         }
         for c in columns
@@ -166,17 +166,20 @@ def row_source(shape: Shape, segment_versions: frozenset[int]) -> RowSource:
 def view_body(target: TableTarget, shape: Shape, segment_versions: frozenset[int], dialect: Dialect) -> Statement:
     """Return the SELECT of the dedup view, exact form: the newest row per key over all segments, deletes left out."""
     source = row_source(shape, segment_versions)
+    metadata = shown_metadata(shape.columns) if target.metadata else ()
     shown = [
         {"name": quote_identifier(c.name, dialect), "expression": c.expression} for c in view_columns(source, dialect)
     ]
-    if target.metadata:
-        shown += [
-            {"name": quote_identifier(name, dialect), "expression": f"t.{quote_identifier(column, dialect)}"}
-            for name, column in _METADATA
-        ]
+    shown += [
+        {"name": quote_identifier(name, dialect), "expression": f"t.{quote_identifier(column, dialect)}"}
+        for name, column in metadata
+    ]
+    taken = {c.name for c in shape.columns} | {name for name, _ in metadata}
     values = {
         "table": qualified(target.database, target.table, dialect),
         "columns": shown,
+        "op_alias": free_name("schemasync_op", taken),
+        "rank_alias": free_name("schemasync_rank", taken),
         "keys": list(key_expressions(source, dialect)),
         "order_by": list(order_by(shape.envelope, dialect)),
         "op": f"t.{quote_identifier(OP, dialect)}",
@@ -184,14 +187,10 @@ def view_body(target: TableTarget, shape: Shape, segment_versions: frozenset[int
     return Statement(template="view_body", values=values)
 
 
-_METADATA = (("__op", OP), ("__ts_ms", TS_MS), ("__segment", SEGMENT))
-"""What ``view: {metadata: true}`` adds, and the physical columns that it comes from."""
-
-
 def create_view(target: TableTarget, shape: Shape, body: str, dialect: Dialect) -> Statement:
     """Create or replace the dedup view around a rendered body."""
     columns = [(c.name, comment_text(c.doc)) for c in shape.columns]
-    columns += [(name, "") for name, _ in _METADATA] if target.metadata else []
+    columns += [(name, "") for name, _ in shown_metadata(shape.columns)] if target.metadata else []
     values = {
         "view": qualified(target.database, target.view, dialect),
         "columns": [

@@ -237,6 +237,44 @@ _ALL: Final = (
         meaning="renames:, policies.rename or an old version changed after it was applied: columns swap identity.",
         fix=_HOLD + "undo that change. A rename can only be said before the version that brings it is applied.",
     ),
+    Code(
+        code="SS410",
+        severity=Severity.ERROR,
+        meaning="Two columns, or two fields of one struct, differ only in case: to the engines they are one name.",
+        fix="Rename one of them at the source; earlier versions go on being served.",
+    ),
+    Code(
+        code="SS411",
+        severity=Severity.ERROR,
+        meaning="A column or field has a name that Avro does not take, or that no metastore can keep.",
+        fix="Rename it at the source; earlier versions go on being served.",
+    ),
+    Code(
+        code="SS412",
+        severity=Severity.WARNING,
+        meaning="The row has a column called like one that view.metadata shows: the row's keeps its name, ours gets a "
+        "suffix.",
+        fix="Read ours under the name in the message.",
+    ),
+    Code(
+        code="SS413",
+        severity=Severity.WARNING,
+        meaning="A column's name is longer than 128 characters: metastores made before Hive 2 do not store it.",
+        fix="Shorten it at the source if yours is one of them; others store 767 characters.",
+    ),
+    Code(
+        code="SS414",
+        severity=Severity.WARNING,
+        meaning="A column's type is written in more than 4,000 characters: some metastores store no more.",
+        fix="If yours refuses the table, make TYPE_NAME of its COLUMNS_V2 longer, or flatten the struct at the source.",
+    ),
+    Code(
+        code="SS415",
+        severity=Severity.WARNING,
+        meaning="A field inside a struct has a name with letters beyond ASCII: Spark stores such a view so that only "
+        "Spark can read it.",
+        fix="Rename the field at the source if Hive or Trino should read the view; the table is readable by all.",
+    ),
 )
 
 CODES: Final[dict[str, Code]] = {code.code: code for code in _ALL}

@@ -6,7 +6,7 @@ position. Inputs are never mutated.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Literal, assert_never
 
@@ -32,6 +32,7 @@ from schemasync.core.changes import (
     WidenColumn,
 )
 from schemasync.core.encoding import Encoding, Leaf, ListOf, MapOf, Record
+from schemasync.core.names import folded
 from schemasync.core.promotion import widens
 from schemasync.core.schema import Column, Life, TableSchema
 from schemasync.core.types import Primitive
@@ -52,11 +53,18 @@ def diff(current: TableSchema, desired: TableSchema) -> tuple[Change, ...]:
         else:
             changes.extend(_column_changes(before[column.life], column))
     changes.extend(_order_changes(current, desired))
-    if current.keys != desired.keys:
+    if _respelled(current, after) != desired.keys:
         changes.append(ChangeKey(current=current.keys, desired=desired.keys))
     if current.envelope != desired.envelope:
         changes.append(ChangeEnvelope(current=current.envelope, desired=desired.envelope))
     return tuple(changes)
+
+
+def _respelled(current: TableSchema, after: Mapping[Life, Column]) -> tuple[str, ...]:
+    """Return the current keys in the spelling that their columns have now: another case is no other key."""
+    pairs = ((c.name, after[c.life].name) for c in current.columns if c.life in after)
+    now = {name: desired for name, desired in pairs if folded(name) == folded(desired)}
+    return tuple(now.get(key, key) for key in current.keys)
 
 
 def _column_changes(current: Column, desired: Column) -> Iterator[ColumnChange]:
@@ -117,14 +125,14 @@ def _facts(path: str, current: Encoding, desired: Encoding) -> Iterator[tuple[_F
 
 
 def _member_facts(path: str, current: Record, desired: Record) -> Iterator[tuple[_Fact, str]]:
-    before = {m.name: m for m in current.members}
-    after = {m.name: m for m in desired.members}
-    yield from (("drop", f"{path}.{name}") for name in before if name not in after)
+    before = {folded(m.name): m for m in current.members}
+    after = {folded(m.name): m for m in desired.members}
+    yield from (("drop", f"{path}.{member.name}") for name, member in before.items() if name not in after)
     for name, member in after.items():
         if name in before:
-            yield from _facts(f"{path}.{name}", before[name].encoding, member.encoding)
+            yield from _facts(f"{path}.{member.name}", before[name].encoding, member.encoding)
         else:
-            yield "add", f"{path}.{name}"
+            yield "add", f"{path}.{member.name}"
 
 
 def _leaf_facts(path: str, current: Leaf, desired: Leaf) -> Iterator[tuple[_Fact, str]]:
@@ -184,7 +192,13 @@ def _apply_one(change: Change, schema: TableSchema) -> TableSchema:
             return replace(schema, envelope=change.desired)
         case _:
             columns = [_changed(c, change) if c.life == change.life else c for c in schema.columns]
-            return replace(schema, columns=tuple(columns))
+            return replace(schema, columns=tuple(columns), keys=_keys_after(change, schema.keys))
+
+
+def _keys_after(change: ColumnChange, keys: tuple[str, ...]) -> tuple[str, ...]:
+    if isinstance(change, RenameColumn) and folded(change.current) == folded(change.desired):
+        return tuple(change.desired if key == change.current else key for key in keys)
+    return keys
 
 
 def _reordered(columns: tuple[Column, ...], names: tuple[str, ...]) -> tuple[Column, ...]:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from schemasync.core.encoding import Encoding, ListOf, MapOf, Member, Record
+from schemasync.core.names import folded
 from schemasync.core.schema import Column, Life, SubjectVersion
 
 
@@ -52,11 +53,11 @@ def read_history(
     ``renames`` (new: old, case aside) names; of the one that an Avro alias names, unless ``aliases`` is off. The old
     name must be gone in the version that brings the new one.
     """
-    said = {new.lower(): (old,) for new, old in (renames or {}).items()}
+    said = {folded(new): (old,) for new, old in (renames or {}).items()}
     walked: list[SubjectVersion] = []
     previous: Sequence[Column] = ()
     for version in sorted(versions, key=lambda v: v.version):
-        old_names = {c.name: (*said.get(c.name.lower(), ()), *(c.aliases if aliases else ())) for c in version.columns}
+        old_names = {c.name: (*said.get(folded(c.name), ()), *(c.aliases if aliases else ())) for c in version.columns}
         previous = _live(version, previous, old_names)
         walked.append(replace(version, columns=previous))
     return History(versions=tuple(walked))
@@ -66,12 +67,12 @@ def _live(
     version: SubjectVersion, previous: Sequence[Column], old_names: Mapping[str, Sequence[str]]
 ) -> tuple[Column, ...]:
     """Return the version's columns with their lives; of two that claim one ancestor the first has it."""
-    here = {c.name.lower() for c in version.columns}
-    before = {c.name.lower(): c for c in previous}
+    here = {folded(c.name) for c in version.columns}
+    before = {folded(c.name): c for c in previous}
     columns: list[Column] = []
     for column in version.columns:
-        gone = (name.lower() for name in old_names[column.name] if name.lower() not in here)
-        found = next((name for name in (column.name.lower(), *gone) if name in before), None)
+        gone = (folded(name) for name in old_names[column.name] if folded(name) not in here)
+        found = next((name for name in (folded(column.name), *gone) if name in before), None)
         if found is None:
             columns.append(replace(column, since=version.version, origin=column.name))
         else:
@@ -94,11 +95,11 @@ def surviving(first: Encoding, later: Iterable[Encoding]) -> Encoding:
 def _common(kept: Encoding, other: Encoding) -> Encoding:
     match kept, other:
         case Record(), Record():
-            there = {m.name: m.encoding for m in other.members}
+            there = {folded(m.name): m.encoding for m in other.members}
             members = tuple(
-                Member(name=m.name, encoding=_common(m.encoding, there[m.name]), nullable=m.nullable)
+                Member(name=m.name, encoding=_common(m.encoding, there[folded(m.name)]), nullable=m.nullable)
                 for m in kept.members
-                if m.name in there
+                if folded(m.name) in there
             )
             return replace(kept, members=members)
         case ListOf(), ListOf():

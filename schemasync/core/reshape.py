@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from schemasync.core.defaults import beyond_hive, cast_sql, null_sql, struct_sql
-from schemasync.core.names import Dialect, quote_identifier
+from schemasync.core.names import Dialect, folded, quote_identifier
 from schemasync.core.types import Array, Map, Struct, Type
 
 
@@ -25,6 +25,13 @@ class Reshape:
     def is_identity(self) -> bool:
         """Tell whether nothing needs doing."""
         return self.stored == self.kept == self.target
+
+
+def members(stored: Struct, kept: Struct) -> dict[str, tuple[str, Type, Type]]:
+    """Return folded name -> (name as it is stored, stored type, kept type) of the members that still count."""
+    written = {folded(f.name): f for f in stored.fields}
+    usable = ((written[folded(f.name)], f.type) for f in kept.fields)
+    return {folded(there.name): (there.name, there.type, type_) for there, type_ in usable}
 
 
 def reshape_sql(expression: str, shape: Reshape, dialect: Dialect) -> str:
@@ -66,13 +73,13 @@ def _values_sql(expression: str, values: Reshape, dialect: Dialect) -> str:
 
 
 def _struct_sql(expression: str, stored: Struct, kept: Struct, target: Struct, dialect: Dialect) -> str:
-    written = {f.name: f.type for f in stored.fields}
-    usable = {f.name: f.type for f in kept.fields}
+    found = members(stored, kept)
     parts: list[str] = []
     for field in target.fields:
-        if field.name in usable:
-            shape = Reshape(stored=written[field.name], kept=usable[field.name], target=field.type)
-            parts.append(reshape_sql(f"{expression}.{quote_identifier(field.name, dialect)}", shape, dialect))
-        else:
+        if (part := found.get(folded(field.name))) is None:
             parts.append(null_sql(field.type, dialect))
+        else:
+            name, written, usable = part
+            shape = Reshape(stored=written, kept=usable, target=field.type)
+            parts.append(reshape_sql(f"{expression}.{quote_identifier(name, dialect)}", shape, dialect))
     return f"CASE WHEN {expression} IS NULL THEN NULL ELSE {struct_sql(target, parts, dialect)} END"

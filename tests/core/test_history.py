@@ -121,3 +121,9 @@ def test_a_type_of_another_kind_takes_nothing_away() -> None:
 def test_what_stays_the_same_survives_whole(encoding: Encoding) -> None:
     repeated: Iterable[Encoding] = [encoding, encoding]
     assert surviving(encoding, repeated) == encoding
+
+
+def test_a_name_in_another_case_goes_on_and_so_does_a_member() -> None:
+    found = history((col("ς"), col("State")), (col("\N{GREEK SMALL LETTER SIGMA}"), col("state")))
+    assert [c.since for c in found.newest.columns] == [1, 1]
+    assert surviving(rec(State=INT, b=INT), [rec(state=INT)]) == rec(State=INT)

@@ -105,3 +105,9 @@ def test_hive_builds_structs() -> None:
 def test_hive_cannot_change_elements_and_says_so(stored: Type, target: Type) -> None:
     with pytest.raises(SchemaError, match="Compact the table first"):
         reshape_sql("a", Reshape(stored=stored, kept=stored, target=target), HIVE)
+
+
+def test_a_member_in_another_case_is_read_where_it_is_stored() -> None:
+    assert sql(rec(State=INT), rec(State=INT), rec(state=BIGINT)) == (
+        "CASE WHEN t.`a` IS NULL THEN NULL ELSE named_struct('state', CAST(t.`a`.`State` AS bigint)) END"
+    )

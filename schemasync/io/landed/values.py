@@ -17,7 +17,8 @@ import pyarrow.compute as pc
 
 from schemasync.core.defaults import clock_text, decimal_text
 from schemasync.core.encoding import Encoding, Leaf, ListOf, MapOf, Meaning, Record
-from schemasync.core.reshape import Reshape
+from schemasync.core.names import folded
+from schemasync.core.reshape import Reshape, members
 from schemasync.core.types import Array, Decimal, Map, Primitive, Struct, Type
 from schemasync.errors import DataError
 
@@ -113,15 +114,15 @@ def reshape(values: pa.Array, shape: Reshape) -> pa.Array:
 
 
 def _reshape_struct(values: pa.Array, stored: Struct, kept: Struct, target: Struct) -> pa.Array:
-    written = {f.name: f.type for f in stored.fields}
-    usable = {f.name: f.type for f in kept.fields}
+    found = members(stored, kept)
     parts: dict[str, pa.Array] = {}
     for field in target.fields:
-        if field.name in usable:
-            shape = Reshape(stored=written[field.name], kept=usable[field.name], target=field.type)
-            parts[field.name] = reshape(_member(values, field.name), shape)
-        else:
+        if (part := found.get(folded(field.name))) is None:
             parts[field.name] = pa.nulls(len(values), arrow_type(field.type))
+        else:
+            name, written, usable = part
+            shape = Reshape(stored=written, kept=usable, target=field.type)
+            parts[field.name] = reshape(_member(values, name), shape)
     return _struct(values, parts)
 
 
