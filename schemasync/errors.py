@@ -84,7 +84,11 @@ class UsageError(PermanentError):
 
 
 class SchemaError(PermanentError):
-    """An Avro schema that cannot become a table."""
+    """An Avro schema that cannot become a table; ``code`` is its diagnostic's."""
+
+    def __init__(self, what: str, *, where: str = "", why: str = "", fix: str = "", code: str = "SS406") -> None:
+        self.code = code
+        super().__init__(what, where=where, why=why, fix=fix)
 
 
 class RegistryError(PermanentError):

@@ -25,6 +25,7 @@ DOCUMENTS = (
     "docs/conversions.md",
     "docs/diagnostics.md",
     "docs/evolution.md",
+    "docs/identifiers.md",
     "docs/types.md",
 )
 

@@ -132,7 +132,7 @@ def _understood(
         try:
             versions.append(read_value_schema(one, envelope=target.envelope, sequence_by=target.sequence_by))
         except SchemaError as error:
-            broken.append(diagnose("SS406", str(error)))
+            broken.append(diagnose(error.code, str(error)))
     # A broken version in the past is history; only the newest decides whether the table can follow.
     newest_broken = bool(broken) and (not versions or versions[-1].version < registered[-1].version)
     return versions, broken if newest_broken else []
@@ -148,7 +148,7 @@ def read_key(registry: Registry, target: TableTarget) -> tuple[tuple[str, ...] |
             return None, ()
         return read_key_schema(registry.schema(target.key_subject, versions[-1])), ()
     except (SchemaError, RegistryError) as error:
-        return None, (diagnose("SS406", str(error)),)
+        return None, (diagnose(error.code if isinstance(error, SchemaError) else "SS406", str(error)),)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,13 +18,13 @@ from schemasync.core.avro_text import (
     canonical,
     default_fits,
     fingerprint,
-    is_name,
     is_null,
     resolve,
     schema_error,
 )
 from schemasync.core.encoding import Encoding, Leaf, ListOf, MapOf, Member, Record
 from schemasync.core.envelope import envelope_of, row_columns
+from schemasync.core.names import MAX_COLUMN, folded, is_field_name
 from schemasync.core.ports import RegisteredSchema
 from schemasync.core.schema import Column, Envelope, EnvelopeKind, SubjectVersion
 from schemasync.core.semantics import LEAF_TYPES, leaf_of, record_leaf, semantic_name, text_of
@@ -143,8 +143,8 @@ class _Walk:
         """Follow a name; what is no name of a defined type is a primitive's."""
         return self.schema.names.get(node, {"type": node}) if isinstance(node, str) else node
 
-    def error(self, at: _At, what: str, why: str = "", fix: str = "") -> SchemaError:
-        return schema_error(self.registered, what, path=at.path, why=why, fix=fix)
+    def error(self, at: _At, what: str, why: str = "", fix: str = "", code: str = "SS406") -> SchemaError:
+        return schema_error(self.registered, what, path=at.path, why=why, fix=fix, code=code)
 
     def columns(self, record: Mapping[str, Any], at: _At) -> tuple[Column, ...]:
         """Return a record's fields; those that can only be null are left out, as parquet-avro does."""
@@ -156,15 +156,27 @@ class _Walk:
         raise self.error(at, f"record {record['name']} has no fields", why)
 
     def check_names(self, names: list[Any], at: _At) -> None:
-        """Refuse what is no Avro name, and names that a metastore, which ignores case, cannot tell apart."""
+        """Refuse names that Avro or a metastore do not take, and those that engines, which ignore case, mix up."""
         seen: dict[str, str] = {}
         for name in names:
-            if not is_name(name):
-                raise self.error(at, f"{name!r} is no field name", "Avro takes letters, digits and _, no digit first")
-            if (other := seen.setdefault(name.lower(), name)) != name:
-                raise self.error(at, f"fields {other} and {name} differ only in case", "Hive and Spark ignore case")
-            if names.count(name) > 1:
-                raise self.error(at, f"there are two fields {name}")
+            self.check_name(name, at)
+            if (other := seen.setdefault(folded(name), name)) != name:
+                what, why = f"fields {other} and {name} differ only in case", "Hive, Spark and Trino ignore case"
+                raise self.error(at, what, why, "Rename one of them at the source.", "SS410")
+        if twice := next((name for name in seen.values() if names.count(name) > 1), None):
+            raise self.error(at, f"there are two fields {twice}")
+
+    def check_name(self, name: Any, at: _At) -> None:
+        if not (isinstance(name, str) and is_field_name(name)):
+            why = "Avro takes letters, digits and _, no digit first"
+            raise self.error(at, f"{name!r} is no field name", why, code="SS411")
+        if len(name.lower()) != len(name):
+            why = "its lower case has more letters, and a metastore keeps names in lower case"
+            raise self.error(at, f"the field name {name} cannot be kept", why, "Rename it at the source.", "SS411")
+        if len(name) > MAX_COLUMN:
+            what = f"the field name {name[:40]}... has {len(name)} characters"
+            why = f"metastores store {MAX_COLUMN}"
+            raise self.error(at, what, why, "Shorten it at the source.", "SS411")
 
     def column(self, node: Mapping[str, Any], parent: _At) -> Column | None:
         at = parent.down(node["name"])

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -33,8 +32,6 @@ _OPAQUE: Final = frozenset({"default", "schemasync.default"})
 _FASTAVRO_MARKS: Final = frozenset({"__fastavro_parsed", "__named_schemas"})
 _NOT_NUMBERS: Final = frozenset({"NaN", "Infinity", "-Infinity"})
 _RANGES: Final = {"int": 1 << 31, "long": 1 << 63}
-_NAME: Final = re.compile(r"[^\W\d]\w*")
-"""Avro's names; letters of all scripts, because Java's parser takes them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +71,13 @@ def canonical(value: Any) -> str:
 
 
 def schema_error(
-    registered: RegisteredSchema, what: str, *, path: tuple[str, ...] = (), why: str = "", fix: str = ""
+    registered: RegisteredSchema,
+    what: str,
+    *,
+    path: tuple[str, ...] = (),
+    why: str = "",
+    fix: str = "",
+    code: str = "SS406",
 ) -> SchemaError:
     """Return the error for one place in one subject version."""
     field = f", field {'.'.join(path)}" if path else ""
@@ -83,12 +86,8 @@ def schema_error(
         where=f"{registered.subject} version {registered.version}{field}",
         why=why,
         fix=fix or "Register a corrected schema as the next version.",
+        code=code,
     )
-
-
-def is_name(value: Any) -> bool:
-    """Tell whether a value is a field name that Avro takes."""
-    return isinstance(value, str) and _NAME.fullmatch(value) is not None
 
 
 def branches_of(node: Any) -> list[Any]:

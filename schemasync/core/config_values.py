@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 from pydantic_core import PydanticCustomError
 
-from schemasync.core.names import expand_pattern, hour_directory_regex
+from schemasync.core.names import MAX_NAME, expand_pattern, folded, hour_directory_regex
 from schemasync.errors import UsageError
 
 REFUSED = "schemasync"
@@ -92,6 +92,8 @@ def _identifier(value: str) -> str:
         raise refusal(
             "must be lower-case letters, digits and _, not beginning with a digit", "Metastores keep no case."
         )
+    if len(value) > MAX_NAME:
+        raise refusal(f"must be at most {MAX_NAME} characters long", "Metastores store no longer names.")
     return value
 
 
@@ -119,7 +121,7 @@ def _increments(value: str) -> str:
 
 
 def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
-    if len(set(names)) != len(names):
+    if len({folded(name) for name in names}) != len(names):
         raise refusal("names one column twice")
     return names
 

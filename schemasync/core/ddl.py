@@ -17,19 +17,19 @@ from schemasync.core.layout import (
     OP,
     SCHEMA_VERSION,
     SEGMENT,
-    TS_MS,
     MetaColumn,
     PhysicalColumn,
     meta_columns,
+    shown_metadata,
 )
 from schemasync.core.mapping import TableTarget
 from schemasync.core.migration import Question
-from schemasync.core.names import Dialect, comment_text, quote_identifier, quote_string
+from schemasync.core.names import Dialect, comment_text, free_name, quote_identifier, quote_string
 from schemasync.core.plan import Shape
 from schemasync.core.ports import HiveColumn
 from schemasync.core.properties import SUBJECT, TableProperties, write_properties
 from schemasync.core.toast import carried_columns
-from schemasync.core.type_strings import print_type
+from schemasync.core.type_strings import parse_type, print_type
 from schemasync.core.types import Primitive, Type
 from schemasync.core.view import RowSource, ViewColumn, key_expressions, order_by
 from schemasync.core.written import written_type
@@ -161,11 +161,11 @@ def mark_history(target: TableTarget, properties: Mapping[str, str], dialect: Di
 
 
 def add_columns(target: TableTarget, columns: Sequence[HiveColumn], dialect: Dialect) -> Statement:
-    """Append columns to the long-lived table."""
+    """Append columns, typed as the metastore writes types, to the long-lived table."""
     listed = [
         {
             "name": quote_identifier(c.name, dialect),
-            "type": c.type,
+            "type": print_type(parse_type(c.type, Dialect.HIVE), dialect),
             "comment": quote_string(c.comment, dialect) if c.comment else "",
         }
         for c in columns
@@ -206,15 +206,18 @@ def view_body(
     """
     source = row_source(shape, segment_versions)
     columns = carried_columns(source, toasted, target.toast_placeholder, dialect)
+    metadata = shown_metadata(shape.columns) if target.metadata else ()
     shown = [{"name": quote_identifier(c.name, dialect), "expression": c.expression} for c in columns]
-    if target.metadata:
-        shown += [
-            {"name": quote_identifier(name, dialect), "expression": f"t.{quote_identifier(column, dialect)}"}
-            for name, column in _METADATA
-        ]
+    shown += [
+        {"name": quote_identifier(name, dialect), "expression": f"t.{quote_identifier(column, dialect)}"}
+        for name, column in metadata
+    ]
+    taken = {c.name for c in shape.columns} | {name for name, _ in metadata}
     values = {
         "table": qualified(target.database, target.table, dialect),
         "columns": shown,
+        "op_alias": free_name("schemasync_op", taken),
+        "rank_alias": free_name("schemasync_rank", taken),
         "keys": list(key_expressions(source, dialect)),
         "order_by": list(order_by(shape.envelope, dialect)),
         "op": f"t.{quote_identifier(OP, dialect)}",
@@ -260,14 +263,10 @@ def _of_versions(question: Question) -> str:
     return f"t.{version} IN ({', '.join(map(str, question.versions))}) AND {question.predicate}"
 
 
-_METADATA = (("__op", OP), ("__ts_ms", TS_MS), ("__segment", SEGMENT))
-"""What ``view: {metadata: true}`` adds, and the physical columns that it comes from."""
-
-
 def create_view(target: TableTarget, shape: Shape, body: str, dialect: Dialect) -> Statement:
     """Create or replace the dedup view around a rendered body."""
     columns = [(c.name, comment_text(c.doc)) for c in shape.columns]
-    columns += [(name, "") for name, _ in _METADATA] if target.metadata else []
+    columns += [(name, "") for name, _ in shown_metadata(shape.columns)] if target.metadata else []
     values = {
         "view": qualified(target.database, target.view, dialect),
         "columns": [

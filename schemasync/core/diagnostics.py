@@ -375,6 +375,50 @@ _ALL: Final = (
         fix=_HOLD + "set compatibility_group: to the one that the table should follow.",
     ),
     Code(
+        code="SS410",
+        severity=Severity.ERROR,
+        meaning="Two columns, or two fields of one struct, differ only in case: to the engines they are one name.",
+        example="fields State and state differ only in case",
+        fix="Rename one of them at the source; earlier versions go on being served.",
+    ),
+    Code(
+        code="SS411",
+        severity=Severity.ERROR,
+        meaning="A column or field has a name that Avro does not take, or that no metastore can keep.",
+        example="'a-b' is no field name",
+        fix="Rename it at the source; earlier versions go on being served.",
+    ),
+    Code(
+        code="SS412",
+        severity=Severity.WARNING,
+        meaning="The row has a column called like one that view.metadata shows: the row's keeps its name, ours gets a "
+        "suffix.",
+        example="lake.student_view shows our __op as __op__2",
+        fix="Read ours under the name in the message.",
+    ),
+    Code(
+        code="SS413",
+        severity=Severity.WARNING,
+        meaning="A column's name is longer than 128 characters: metastores made before Hive 2 do not store it.",
+        example="lake.student: the name a_very_long_name... has 131 characters",
+        fix="Shorten it at the source if yours is one of them; others store 767 characters.",
+    ),
+    Code(
+        code="SS414",
+        severity=Severity.WARNING,
+        meaning="A column's type is written in more than 4,000 characters: some metastores store no more.",
+        example="lake.student: the type of address is a text of 5210 characters",
+        fix="If yours refuses the table, make TYPE_NAME of its COLUMNS_V2 longer, or flatten the struct at the source.",
+    ),
+    Code(
+        code="SS415",
+        severity=Severity.WARNING,
+        meaning="A field inside a struct has a name with letters beyond ASCII: Spark stores such a view so that only "
+        "Spark can read it.",
+        example="lake.student: a field inside column address has letters beyond ASCII in its name",
+        fix="Rename the field at the source if Hive or Trino should read the view; the table is readable by all.",
+    ),
+    Code(
         code="SS501",
         severity=Severity.ERROR,
         meaning="A view of somebody else uses a column that goes away: its queries fail from then on.",

@@ -6,7 +6,7 @@ position. Inputs are never mutated.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Literal, NamedTuple, assert_never
 
@@ -33,6 +33,7 @@ from schemasync.core.changes import (
     WidenColumn,
 )
 from schemasync.core.encoding import Encoding, Leaf, ListOf, MapOf, Record
+from schemasync.core.names import folded
 from schemasync.core.promotion import widens
 from schemasync.core.schema import Column, Life, TableSchema
 from schemasync.core.types import Primitive
@@ -61,11 +62,17 @@ def diff(current: TableSchema, desired: TableSchema) -> tuple[Change, ...]:
         else:
             changes.extend(_column_changes(before[column.life], column))
     changes.extend(_order_changes(current, desired))
-    if current.keys != desired.keys:
+    if _respelled(current, after) != desired.keys:
         changes.append(ChangeKey(current=current.keys, desired=desired.keys))
     if current.envelope != desired.envelope:
         changes.append(ChangeEnvelope(current=current.envelope, desired=desired.envelope))
     return tuple(changes)
+
+
+def _respelled(current: TableSchema, after: Mapping[Life, Column]) -> tuple[str, ...]:
+    """Return the current keys under the names that their columns have now: a renamed column is no other key."""
+    now = {c.name: after[c.life].name for c in current.columns if c.life in after}
+    return tuple(now.get(key, key) for key in current.keys)
 
 
 def _column_changes(current: Column, desired: Column) -> Iterator[ColumnChange]:
@@ -136,7 +143,7 @@ def _member_facts(path: str, current: Record, desired: Record) -> Iterator[_Foun
         if old is None:
             yield _Found("add", place)
             continue
-        if old.name != member.name and not desired.union:
+        if folded(old.name) != folded(member.name) and not desired.union:
             yield _Found("rename", place, old.name)
         yield from _facts(place, old.encoding, member.encoding)
 
@@ -198,7 +205,13 @@ def _apply_one(change: Change, schema: TableSchema) -> TableSchema:
             return replace(schema, envelope=change.desired)
         case _:
             columns = [_changed(c, change) if c.life == change.life else c for c in schema.columns]
-            return replace(schema, columns=tuple(columns))
+            return replace(schema, columns=tuple(columns), keys=_keys_after(change, schema.keys))
+
+
+def _keys_after(change: ColumnChange, keys: tuple[str, ...]) -> tuple[str, ...]:
+    if isinstance(change, RenameColumn):
+        return tuple(change.desired if key == change.current else key for key in keys)
+    return keys
 
 
 def _reordered(columns: tuple[Column, ...], names: tuple[str, ...]) -> tuple[Column, ...]:

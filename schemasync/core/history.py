@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
 from schemasync.core.encoding import Encoding, Leaf, ListOf, MapOf, Member, Record
+from schemasync.core.names import folded
 from schemasync.core.schema import Column, Life, SubjectVersion
 
 
@@ -49,8 +50,8 @@ class History:
         None where the name was free in the version before: then it is a column that was added, maybe again.
         """
         before = [v for v in self.versions if v.version < column.since]
-        name = (column.origin or column.name).lower()
-        return next((c for c in before[-1].columns if c.name.lower() == name), None) if before else None
+        name = folded(column.origin or column.name)
+        return next((c for c in before[-1].columns if folded(c.name) == name), None) if before else None
 
 
 Splits = Callable[[Encoding, Encoding], bool]
@@ -71,7 +72,7 @@ def read_history(
     Avro alias names, unless ``aliases`` is off. The old name must be gone in the version that brings the new one.
     Members are named by path: ``address.zip``, in lists and maps ``lines.element.price``, ``tags.value.text``.
     """
-    family = _Family(said={new.lower(): old.lower() for new, old in (renames or {}).items()}, aliases=aliases)
+    family = _Family(said={folded(new): folded(old) for new, old in (renames or {}).items()}, aliases=aliases)
     walked: list[SubjectVersion] = []
     previous: Sequence[Column] = ()
     for version in sorted(versions, key=lambda v: v.version):
@@ -99,18 +100,18 @@ class _Family:
 
     def ancestors(self, before: Iterable[_N], after: Sequence[_N], path: str) -> list[_N | None]:
         """Return for each of ``after`` the one of ``before`` whose life it continues; the first claim counts."""
-        free = {one.name.lower(): one for one in before}
-        here = {one.name.lower() for one in after}
+        free = {folded(one.name): one for one in before}
+        here = {folded(one.name) for one in after}
         found: list[_N | None] = []
         for one in after:
             gone = [name for name in self._old_names(one, path) if name not in here]
-            found.append(next((free.pop(name) for name in (one.name.lower(), *gone) if name in free), None))
+            found.append(next((free.pop(name) for name in (folded(one.name), *gone) if name in free), None))
         return found
 
     def _old_names(self, one: _Named, path: str) -> list[str]:
-        said = self.said.get(f"{path}{one.name}".lower())
+        said = self.said.get(folded(f"{path}{one.name}"))
         names = [said.rpartition(".")[2]] if said else []
-        return names + [alias.lower() for alias in one.aliases if self.aliases]
+        return names + [folded(alias) for alias in one.aliases if self.aliases]
 
     def inherit(self, before: Encoding | None, after: Encoding, version: int, path: str) -> Encoding:
         """Return ``after`` with the lives of its members; ``before`` is None where its own life begins."""

@@ -8,12 +8,12 @@ the table was created with (its baseline), so every process computes the same na
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
 from schemasync.core.history import History
-from schemasync.core.names import RESERVED_COLUMNS
+from schemasync.core.names import RESERVED_COLUMNS, free_name
 from schemasync.core.reshape import Keep, reshape
 from schemasync.core.schema import Column, Envelope, Life
 from schemasync.core.types import Primitive, Type
@@ -25,6 +25,9 @@ TS_MS: Final = "__ts_ms"
 OFFSET: Final = "__offset"
 SCHEMA_VERSION: Final = "__schema_version"
 ADMITTED_MS: Final = "__admitted_ms"
+
+METADATA: Final = (("__op", OP), ("__ts_ms", TS_MS), ("__segment", SEGMENT))
+"""What ``view: {metadata: true}`` adds to a view, and the physical columns that it comes from."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +77,7 @@ def lay_out(history: History, *, baseline: int, version: int) -> Layout:
         for column in step.columns:
             last = next((c for c in reversed(columns) if c.life == column.life), None)
             if last is None or not _goes_on(history, last, column):
-                name = _free_name(column.name.lower(), columns)
+                name = free_name(column.name.lower(), {c.name for c in columns} | RESERVED_COLUMNS)
                 columns.append(PhysicalColumn(name=name, type=column.type, life=column.life, since=step.version))
     return Layout(baseline=baseline, version=version, columns=tuple(columns))
 
@@ -85,22 +88,15 @@ def _goes_on(history: History, phase: PhysicalColumn, column: Column) -> bool:
     return before is not None and isinstance(reshape(before.encoding, column.encoding), Keep)
 
 
-def _free_name(name: str, columns: list[PhysicalColumn]) -> str:
-    taken = {c.name for c in columns} | RESERVED_COLUMNS
-    return next(candidate for candidate in _candidates(name) if candidate not in taken)
-
-
-def _candidates(name: str) -> Iterator[str]:
-    yield name
-    number = 2
-    while True:
-        yield f"{name}__{number}"
-        number += 1
-
-
-def variant_names(name: str, last: int) -> Iterator[str]:
-    """Yield the names, best first, of a column that another took the place of after version ``last``."""
-    return _candidates(f"{name}__v{last}")
+def shown_metadata(columns: Iterable[Column]) -> tuple[tuple[str, str], ...]:
+    """Return `METADATA` with the names that a view shows beside these columns: the row's own come first."""
+    taken = {c.name for c in columns}
+    shown: list[tuple[str, str]] = []
+    for wanted, physical in METADATA:
+        name = free_name(wanted, taken)
+        taken.add(name)
+        shown.append((name, physical))
+    return tuple(shown)
 
 
 def meta_columns(envelope: Envelope) -> tuple[MetaColumn, ...]:

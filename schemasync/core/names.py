@@ -7,7 +7,8 @@ input text, or they raise; they never return a name that an engine would read as
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+import unicodedata
+from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
 from enum import Enum
 from functools import cache
@@ -16,23 +17,50 @@ from typing import assert_never
 from schemasync.errors import SchemaError, UsageError
 
 MAX_NAME = 128
-"""Longest table or column name that every metastore schema stores (its TBL_NAME and SERDES.NAME columns)."""
+"""Longest table name that every metastore schema stores (its TBL_NAME and SERDES.NAME columns), and the longest column
+name that one made before Hive 2 stores."""
+
+MAX_COLUMN = 767
+"""Longest column name, in UTF-16 units, that a metastore since Hive 2 stores (COLUMN_NAME; measured: 768 fails)."""
 
 MAX_COMMENT = 255
-"""Longest column comment: the Hive metastore stores 256 characters, AWS Glue 255."""
+"""Longest column comment, in UTF-16 units: the Hive metastore stores 256, AWS Glue 255."""
 
-RESERVED_COLUMNS = frozenset(
+MAX_TYPE = 4000
+"""Longest type that a metastore stores whose schema has TYPE_NAME VARCHAR(4000); newer ones store any length."""
+
+HIVE_VIRTUAL_COLUMNS = frozenset(
     {
-        "segment",
-        "__op",
-        "__ts_ms",
-        "__offset",
-        "__schema_version",
-        "__admitted_ms",
-        *(f"__seq{n}" for n in range(1, 10)),
+        "input__file__name",
+        "block__offset__inside__file",
+        "row__offset__inside__block",
+        "raw__data__size",
+        "row__id",
+        "row__is__deleted",
+        "grouping__id",
     }
 )
-"""Physical column names that the long-lived table keeps for itself; compare lower-cased names with them."""
+"""What Hive puts beside every table's columns (VirtualColumn.java): of a column of that name it reads its own."""
+
+WORKING_COLUMNS = frozenset(f"schemasync_{name}" for name in ("was", "changed", "last", "purge", "rank", "arrival"))
+"""What admission and compaction add to physical columns while they work."""
+
+RESERVED_COLUMNS = (
+    HIVE_VIRTUAL_COLUMNS
+    | WORKING_COLUMNS
+    | frozenset(
+        {
+            "segment",
+            "__op",
+            "__ts_ms",
+            "__offset",
+            "__schema_version",
+            "__admitted_ms",
+            *(f"__seq{n}" for n in range(1, 10)),
+        }
+    )
+)
+"""Physical column names that a row's column never gets; compare lower-cased names with them."""
 
 
 class Dialect(Enum):
@@ -94,9 +122,69 @@ def table_name(topic: str) -> str:
 
 
 def comment_text(doc: str) -> str:
-    """Return a doc text as a column comment: one line, printable, at most 255 characters (cut with ``...``)."""
+    """Return a doc text as a column comment: one line, printable, at most 255 UTF-16 units (cut with ``...``)."""
     line = "".join(c for c in " ".join(doc.split()) if c.isprintable())
-    return line if len(line) <= MAX_COMMENT else line[: MAX_COMMENT - 3] + "..."
+    return line if utf16_length(line) <= MAX_COMMENT else _cut(line, MAX_COMMENT - 3) + "..."
+
+
+def utf16_length(text: str) -> int:
+    """Return the length that Java, and so a metastore, counts: characters beyond U+FFFF count twice."""
+    return len(text) + sum(c > "\uffff" for c in text)
+
+
+def _cut(text: str, units: int) -> str:
+    """Return the longest beginning of at most that many UTF-16 units."""
+    while utf16_length(text) > units:
+        text = text[: units if len(text) > units else -1]
+    return text
+
+
+def is_field_name(text: str) -> bool:
+    """Tell whether Avro's Java parser, and Hive's grammar for struct fields, take a text as a field's name.
+
+    Both ask Java char by char: letters of any script, digits and _, no digit first, nothing beyond U+FFFF.
+    """
+    return text != "" and not _is_digit(text[0]) and all(_is_letter(c) or _is_digit(c) or c == "_" for c in text)
+
+
+def _is_letter(character: str) -> bool:
+    return character <= "\uffff" and unicodedata.category(character) in {"Lu", "Ll", "Lt", "Lm", "Lo"}
+
+
+def _is_digit(character: str) -> bool:
+    return character <= "\uffff" and unicodedata.category(character) == "Nd"
+
+
+def folded(name: str) -> str:
+    """Return what engines compare names by: equal texts are one name to Spark and Hive.
+
+    As Java's ``equalsIgnoreCase``: character by character, upper case first; so the Greek final sigma is a sigma
+    and the Turkish dotless i is an i, which lower case alone does not tell.
+    """
+    return "".join(_folded(c) for c in name)
+
+
+def _folded(character: str) -> str:
+    upper = character.upper()
+    return (upper if len(upper) == 1 else character).lower()[0]
+
+
+def free_name(wanted: str, taken: Collection[str]) -> str:
+    """Return the name, or with the first numbered suffix (``name__2``) that makes it differ from all that are taken.
+
+    Whatever `folded` makes equal counts as the same name. The result is no longer than a metastore stores.
+    """
+    names = {folded(name) for name in taken}
+    return next(name for name in _candidates(wanted) if folded(name) not in names)
+
+
+def _candidates(name: str) -> Iterator[str]:
+    yield name
+    number = 2
+    while True:
+        suffix = f"__{number}"
+        yield _cut(name, MAX_COLUMN - len(suffix)) + suffix
+        number += 1
 
 
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")

@@ -17,9 +17,9 @@ from schemasync.core.diagnostics import Diagnostic, diagnose
 from schemasync.core.diff import diff, retypes
 from schemasync.core.encoding import Encoding, Leaf, Record
 from schemasync.core.history import History, read_history
-from schemasync.core.layout import Layout, lay_out, variant_names
+from schemasync.core.layout import METADATA, Layout, lay_out, shown_metadata
 from schemasync.core.mapping import TableTarget
-from schemasync.core.names import Dialect
+from schemasync.core.names import MAX_NAME, MAX_TYPE, Dialect, folded, free_name, utf16_length
 from schemasync.core.policy import Judgement, Verdict, judge
 from schemasync.core.ports import HiveTable
 from schemasync.core.properties import TableProperties, is_ours, read_properties, with_ordering
@@ -27,6 +27,7 @@ from schemasync.core.reshape import Beyond, Convert, Reshape, reshape
 from schemasync.core.schema import Column, Envelope, EnvelopeKind, Life, OrderingField, SubjectVersion, TableSchema
 from schemasync.core.type_strings import print_type
 from schemasync.core.types import Array, Map, Primitive, Struct
+from schemasync.core.written import written_type
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -271,7 +272,34 @@ def shape_of(
         envelope=version.envelope,
         fill_defaults=target.policies.add != "null",
     )
-    return shape, problems
+    return shape, (*problems, *_remarks(target, shape))
+
+
+def _remarks(target: TableTarget, shape: Shape) -> Iterator[Diagnostic]:
+    """Say what a table's names and types come to in the metastore, where that is not simply what they are."""
+    table = f"{target.database}.{target.table}"
+    if target.metadata:
+        for (wanted, _), (name, _) in zip(METADATA, shown_metadata(shape.columns), strict=True):
+            if name != wanted:
+                yield diagnose("SS412", f"{target.database}.{target.view} shows our {wanted} as {name}")
+    for column in shape.columns:
+        if (length := utf16_length(column.name)) > MAX_NAME:
+            yield diagnose("SS413", f"{table}: the name {column.name[:40]}... has {length} characters")
+        if not print_type(column.type, Dialect.SPARK).isascii():
+            yield diagnose(
+                "SS415", f"{table}: a field inside column {column.name} has letters beyond ASCII in its name"
+            )
+    for name, length in _long_types(shape):
+        yield diagnose("SS414", f"{table}: the type of {name} is a text of {length} characters")
+
+
+def _long_types(shape: Shape) -> Iterator[tuple[str, int]]:
+    """Yield (column, length) of types longer than `MAX_TYPE`, also of those in the compaction's incremental table."""
+    event = shape.version.event
+    landed = {m.name: written_type(m.encoding) for m in event.members} if event else {}
+    for name, type_ in (landed | {c.name: c.type for c in shape.columns}).items():
+        if (length := utf16_length(print_type(type_, Dialect.SPARK))) > MAX_TYPE:
+            yield name, length
 
 
 def history_of(target: TableTarget, versions: Iterable[SubjectVersion]) -> History:
@@ -287,13 +315,13 @@ def history_of(target: TableTarget, versions: Iterable[SubjectVersion]) -> Histo
 
 def _with_variants(target: TableTarget, history: History, layout: Layout, version: SubjectVersion) -> Iterator[Column]:
     """Yield each column, and behind it those whose place it took, as they last stood (``policies.retype: variant``)."""
-    taken = {c.name.lower() for c in version.columns}
+    taken = {c.name for c in version.columns}
     for column in version.columns:
         yield column
         replaced = _replaced(history, layout, column) if target.policies.retype == "variant" else ()
         for old, last in replaced:
-            name = next(n for n in variant_names(old.name, last) if n.lower() not in taken)
-            taken.add(name.lower())
+            name = free_name(f"{old.name}__v{last}", taken)
+            taken.add(name)
             yield replace(old, name=name, nullable=True)
 
 
@@ -308,12 +336,12 @@ def _replaced(history: History, layout: Layout, column: Column) -> Iterator[tupl
 def _kept(history: History, layout: Layout, shown: Sequence[Column]) -> tuple[Column, ...]:
     """Return the dropped columns that ``policies.drop: keep`` goes on showing, as they last stood."""
     live = {c.life for c in shown}
-    names = {c.name.lower() for c in shown}
+    names = {folded(c.name) for c in shown}
     kept: dict[Life, Column] = {}
     for version in history.between(layout.baseline, layout.version):
         kept |= {c.life: replace(c, nullable=True) for c in version.columns if c.life not in live}
     # Of several lives of one name the last is the one that people saw.
-    last = {c.name.lower(): c for c in sorted(kept.values(), key=lambda c: c.since)}
+    last = {folded(c.name): c for c in sorted(kept.values(), key=lambda c: c.since)}
     return tuple(c for name, c in last.items() if name not in names)
 
 

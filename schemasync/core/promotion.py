@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from schemasync.core.names import folded
 from schemasync.core.types import Array, Decimal, Map, Primitive, Struct, Type
 
 _P = Primitive
@@ -26,7 +27,7 @@ INTEGER_DIGITS: Final[dict[Primitive, int]] = {_P.TINYINT: 3, _P.SMALLINT: 5, _P
 def widens(current: Type, desired: Type) -> bool:
     """Tell whether every value of ``current`` is also one of ``desired``, equal to itself included.
 
-    A struct widens to one that has all its members, widened, and possibly more: those read NULL.
+    A struct widens to one that has all its members (case aside), widened, and possibly more: those read NULL.
     """
     match current, desired:
         case Primitive(), Primitive():
@@ -40,8 +41,9 @@ def widens(current: Type, desired: Type) -> bool:
         case Map(), Map():
             return widens(current.key, desired.key) and widens(current.value, desired.value)
         case Struct(), Struct():
-            wider = {field.name: field.type for field in desired.fields}
-            return all(f.name in wider and widens(f.type, wider[f.name]) for f in current.fields)
+            wider = {folded(field.name): field.type for field in desired.fields}
+            names = ((folded(f.name), f.type) for f in current.fields)
+            return all(name in wider and widens(type_, wider[name]) for name, type_ in names)
         case _:
             return False
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import assert_never
 
-from schemasync.core.names import Dialect, quote_identifier
+from schemasync.core.names import Dialect, is_field_name, quote_identifier
 from schemasync.core.types import MAX_PRECISION, Array, Decimal, Map, Primitive, Struct, StructField, Type
 from schemasync.errors import SchemaError
 
@@ -31,11 +31,18 @@ _TRINO = {text: p for text, p in _SHARED.items() if p not in _TRINO_OWN.values()
 _PLAIN_NAME = {
     # Unicode letters and leading digits are legal in some versions only, so Spark gets them quoted.
     Dialect.SPARK: re.compile(r"[A-Za-z_][A-Za-z0-9_]*"),
-    # What Hive's TypeInfoUtils takes as part of a name, less the dot, blank and dollar that other readers refuse.
-    Dialect.HIVE: re.compile(r"[A-Za-z0-9_]+"),
     # Trino folds unquoted names to lower case.
     Dialect.TRINO: re.compile(r"[a-z_][a-z0-9_]*"),
 }
+
+
+def _fits_hive(name: str) -> bool:
+    """Tell whether Hive's TypeInfoUtils takes a text as one name; it also takes a digit first.
+
+    Less the dot, blank and dollar, which other readers refuse.
+    """
+    return name != "" and is_field_name(f"_{name}")
+
 
 _TRINO_RESERVED = """
 alter and as between by case cast constraint create cross cube current_catalog current_date current_path current_role
@@ -104,16 +111,23 @@ def _print_field(field: StructField, dialect: Dialect) -> str:
 
 
 def _field_name(name: str, dialect: Dialect) -> str:
+    if dialect is Dialect.HIVE:
+        return _hive_name(name)
     plain = _PLAIN_NAME[dialect].fullmatch(name) is not None
     if plain and not (dialect is Dialect.TRINO and name in _TRINO_QUOTED):
         return name
-    if dialect is not Dialect.HIVE:
-        return quote_identifier(name, dialect)
+    return quote_identifier(name, dialect)
+
+
+def _hive_name(name: str) -> str:
+    if _fits_hive(name):
+        return name
     raise SchemaError(
         "a struct field's name does not fit into a Hive type",
         where=f"struct field {name!r}",
         why="Hive's type grammar has no quotes and takes letters, digits and _ only (SPARK-39936, SPARK-54028)",
         fix="Rename the field at its source, or leave Hive out of the configured engines.",
+        code="SS411",
     )
 
 
@@ -224,7 +238,7 @@ class _Parser:
         quote = self._grammar.quote
         if self._dialect is not Dialect.HIVE and token.startswith(quote):
             return token[1:-1].replace(quote * 2, quote)
-        if re.fullmatch(r"[A-Za-z0-9_]+", token):
+        if _fits_hive(token) if self._dialect is Dialect.HIVE else re.fullmatch(r"[A-Za-z0-9_]+", token):
             return token
         raise self._error(f"{token!r} is no field name" if token else "it ends too early")
 

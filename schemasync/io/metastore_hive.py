@@ -211,11 +211,12 @@ def _batches(items: Iterable[_T]) -> Iterator[list[_T]]:
 
 def _read(table: Any) -> HiveTable:
     properties = {str(k): str(v) for k, v in table.getParameters().items()}
+    columns = _columns(table.getSd().getCols())
     return HiveTable(
         database=table.getDbName(),
         name=table.getTableName(),
         kind=table.getTableType(),
-        columns=_columns(table.getSd().getCols()),
+        columns=_parked(properties) or columns if _is_placeholder(columns) else columns,
         partition_keys=_columns(table.getPartitionKeys()),
         location=table.getSd().getLocation() or "",
         properties=properties,
@@ -229,11 +230,27 @@ def _columns(fields: Any) -> tuple[HiveColumn, ...]:
     return tuple(HiveColumn(name=f.getName(), type=f.getType(), comment=f.getComment() or "") for f in fields)
 
 
+def _is_placeholder(columns: Sequence[HiveColumn]) -> bool:
+    """Tell whether Spark put one column in place of all: it does where it cannot read a type as Hive writes it."""
+    return [(c.name, c.type) for c in columns] == [("col", "array<string>")]
+
+
+def _parked(properties: Mapping[str, str]) -> tuple[HiveColumn, ...]:
+    """Return the columns that Spark then keeps in properties: names and comments; their types are no Hive types."""
+    return tuple(
+        HiveColumn(name=field["name"].lower(), type="", comment=field["metadata"].get("comment", ""))
+        for field in _spark_fields(properties)
+    )
+
+
 def _spark_columns(properties: Mapping[str, str]) -> tuple[str, ...] | None:
+    return tuple(field["name"] for field in _spark_fields(properties)) or None
+
+
+def _spark_fields(properties: Mapping[str, str]) -> list[dict[str, Any]]:
     text = properties.get(_SPARK_SCHEMA) or _parts(properties)
-    if not text:
-        return None
-    return tuple(field["name"] for field in json.loads(text)["fields"])
+    fields: list[dict[str, Any]] = json.loads(text)["fields"] if text else []
+    return fields
 
 
 def _parts(properties: Mapping[str, str]) -> str:

@@ -72,6 +72,23 @@ ROWS = (
 STUDENT, STUDENT_FLAT = history(*ROWS, envelope=DEBEZIUM), history(*ROWS)
 """Reserved words, mixed case, a dash, a column called like our partition; widened, renamed, added, dropped."""
 
+LIKE_OURS = history(
+    tuple(
+        col(name, BIGINT)
+        for name in (
+            "id",
+            "schemasync_rank",
+            "Schemasync_Op",
+            "schemasync_was",
+            "__op",
+            "__segment",
+            "ROW__ID",
+            "t",
+            "r",
+        )
+    )
+)
+
 TYPES = history(
     (
         col("id", BIGINT, nullable=False),
@@ -166,6 +183,7 @@ STATEMENTS: dict[str, dict[Dialect, str]] = {
     "view": {d: view(shape(STUDENT, baseline=2), d, 2) for d in Dialect},
     "view_older_versions": {d: view(shape(STUDENT), d, 1, 2) for d in Dialect},
     "view_metadata": {d: view(shape(STUDENT, baseline=2), d, 2, metadata=True) for d in Dialect},
+    "view_names_like_ours": {d: view(shape(LIKE_OURS), d, 1, metadata=True) for d in Dialect},
     "view_insert_only": {d: view(shape(STUDENT, keys=(), baseline=2), d, 2) for d in Dialect},
     "view_toasted": {d: view(shape(DOCUMENT), d, 1, toasted=TOASTED) for d in Dialect},
     "per_run_tables": {d: per_run(STUDENT_FLAT, d) for d in Dialect},

@@ -13,6 +13,7 @@ from schemasync.core.changes import (
     Change,
     ChangeAliases,
     ChangeDefault,
+    ChangeDetail,
     ChangeDoc,
     ChangeEnvelope,
     ChangeKey,
@@ -265,3 +266,25 @@ def test_generated_evolution_is_never_a_retype(found: History) -> None:
 
 def test_the_record_of_a_struct_without_members_is_still_a_record() -> None:
     assert facts(Record(members=()), rec(a=INT)) == [("AddField", "a.a")]
+
+
+def test_a_name_that_changes_its_case_is_a_rename_in_columns_and_keys_alike() -> None:
+    changes = diff(schema(col("Id"), keys=("Id",)), schema(col("id"), keys=("id",)))
+    assert changes == (RenameColumn(life=Life(name="id", since=1), current="Id", desired="id"),)
+    assert apply_changes(changes, schema(col("Id"), col("b"), keys=("b", "Id"))).keys == ("b", "id")
+
+
+def test_a_key_that_is_another_column_in_another_case_is_another_key() -> None:
+    old, new = schema(col("Id"), keys=("Id",)), schema(col("id", since=2), keys=("id",))
+    assert diff(old, new)[-1] == ChangeKey(current=("Id",), desired=("id",))
+    assert apply_changes(diff(old, new), old) == new
+
+
+def test_a_struct_member_that_changes_its_case_is_the_same_member() -> None:
+    old, new = col("s", rec(State=INT)), col("s", rec(state=INT))
+    assert diff(schema(old), schema(new)) == (
+        ChangeDetail(life=new.life, name="s", current=old.encoding, desired=new.encoding),
+    )
+    assert diff(schema(old), schema(col("s", rec(state=BIGINT)))) == (
+        WidenColumn(life=new.life, name="s.state", current=old.encoding, desired=rec(state=BIGINT)),
+    )

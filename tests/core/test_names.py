@@ -3,7 +3,8 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given
+import sqlglot
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from schemasync.core.names import (
@@ -11,10 +12,14 @@ from schemasync.core.names import (
     Dialect,
     comment_text,
     expand_pattern,
+    folded,
+    free_name,
+    is_field_name,
     parse_hour,
     quote_identifier,
     quote_string,
     table_name,
+    utf16_length,
 )
 from schemasync.errors import SchemaError, UsageError
 
@@ -139,3 +144,97 @@ def test_an_hour_pattern_that_lacks_parts_is_refused() -> None:
 
 def test_the_tables_own_columns_are_reserved() -> None:
     assert {"segment", "__op", "__seq1", "__seq9"} < RESERVED_COLUMNS
+
+
+HOSTILE = (
+    "a-b",
+    "a.b",
+    'a"b',
+    "a`b",
+    "a``",
+    "a b",
+    "order",
+    "select",
+    "SELECT",
+    "größe",
+    "名前",
+    "'",
+    "\\",
+    "--",
+    "/*",
+    "{x}",
+)
+
+
+@pytest.mark.parametrize("dialect", Dialect)
+@given(name=st.text(min_size=1).filter(lambda text: "\0" not in text and text.isprintable()) | st.sampled_from(HOSTILE))
+@example(name='"`"')
+def test_a_quoted_name_is_read_as_the_name(dialect: Dialect, name: str) -> None:
+    parsed = sqlglot.parse_one(f"SELECT {quote_identifier(name, dialect)}", dialect=dialect.value)
+    (column,) = parsed.expressions
+    assert (column.name, column.this.quoted) == (name, True)
+
+
+@pytest.mark.parametrize(("length", "kept"), [(127, 127), (128, 126)])
+def test_a_comment_is_counted_as_java_counts(length: int, kept: int) -> None:
+    comment = comment_text("\N{GRINNING FACE}" * length)
+    assert (comment.count("\N{GRINNING FACE}"), utf16_length(comment) <= 255) == (kept, True)
+
+
+@given(st.text(max_size=600))
+def test_a_comment_always_fits(text: str) -> None:
+    assert utf16_length(comment_text(text)) <= 255
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        "Aa",
+        "Σσ",
+        "Σς",
+        "\N{LATIN SMALL LETTER DOTLESS I}i",
+        "İi",
+        "\N{KELVIN SIGN}k",
+        "\N{LATIN SMALL LETTER LONG S}s",
+        "ẞß",
+    ],
+)
+def test_engines_take_these_for_one_name(pair: str) -> None:
+    assert folded(pair[0]) == folded(pair[1])
+
+
+def test_other_letters_stay_other_letters() -> None:
+    assert len({folded(c) for c in "aäàbßsoöø_"}) == 10
+
+
+@given(st.text(), st.text())
+def test_folding_is_done_once_and_letter_by_letter(one: str, other: str) -> None:
+    assert folded(folded(one)) == folded(one)
+    assert folded(one + other) == folded(one) + folded(other)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "taken", "name"),
+    [
+        ("a", [], "a"),
+        ("a", ["A", "b"], "a__2"),
+        ("a", ["a", "a__2"], "a__3"),
+        ("\N{GREEK SMALL LETTER SIGMA}", ["ς"], "\N{GREEK SMALL LETTER SIGMA}__2"),
+        ("a" * 767, ["a" * 767], "a" * 764 + "__2"),
+    ],
+)
+def test_a_free_name_differs_from_all_and_is_stored(wanted: str, taken: list[str], name: str) -> None:
+    assert free_name(wanted, taken) == name
+
+
+@pytest.mark.parametrize("name", ["a", "_", "_1", "größe", "名前", "a\N{ARABIC-INDIC DIGIT ONE}", "Σ"])
+def test_what_javas_avro_takes_is_a_field_name(name: str) -> None:
+    assert is_field_name(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", "1", "a-b", "a.b", "x²", "Ⅷ", "e\N{COMBINING ACUTE ACCENT}", "\N{DESERET CAPITAL LETTER LONG I}", "a\n"],
+)
+def test_what_javas_avro_refuses_is_none(name: str) -> None:
+    assert not is_field_name(name)

@@ -448,3 +448,30 @@ def test_a_step_as_programs_read_it() -> None:
 
 def test_a_fingerprint_does_not_depend_on_the_order_of_keys() -> None:
     assert fingerprint({"a": 1, "b": [2]}) == fingerprint({"b": [2], "a": 1}) != fingerprint({"a": 1, "b": [3]})
+
+
+def test_a_key_column_that_only_changes_its_case_is_the_same_key() -> None:
+    found = history((col("Id", BIGINT), NAME), (col("id", BIGINT), NAME))
+    decision = seen(found, applied(found, 1, keys=("Id",)), key=("id",))
+    assert outcome(decision) == (Verdict.EVOLVE, ["SS107"])
+
+
+def told(*columns: Any, **options: Any) -> list[str]:
+    decision = seen(history((ID, *columns)), options=options)
+    assert decision.verdict is Verdict.EVOLVE
+    return [f"{d.code} {d.message}" for d in decision.diagnostics]
+
+
+def test_metadata_that_the_row_has_too_is_shown_under_another_name() -> None:
+    columns = (col("__Op"), col("__op__2"))
+    assert told(*columns, metadata=True) == ["SS412 lake.student_view shows our __op as __op__3"]
+    assert told(*columns) == []
+
+
+def test_names_and_types_that_some_metastores_do_not_store_are_said() -> None:
+    long, wide = "a" * 129, rec(**{f"a_rather_long_name_{n}": BIGINT for n in range(160)})
+    assert told(col(long), col("s", wide), col("u", rec(größe=BIGINT))) == [
+        f"SS413 lake.student: the name {long[:40]}... has 129 characters",
+        "SS415 lake.student: a field inside column u has letters beyond ASCII in its name",
+        "SS414 lake.student: the type of s is a text of 4697 characters",
+    ]

@@ -119,3 +119,9 @@ def test_a_widened_value_comes_back_equal(data: st.DataObject) -> None:
 @given(leaves, leaves)
 def test_no_two_leaves_widen_to_each_other(one: Type, other: Type) -> None:
     assert one == other or not (widens(one, other) and widens(other, one))
+
+
+def test_a_struct_widens_whatever_the_case_of_its_members() -> None:
+    narrow = Struct(fields=(StructField(name="State", type=Primitive.INT),))
+    wide = Struct(fields=(StructField(name="state", type=Primitive.BIGINT),))
+    assert (widens(narrow, wide), widens(wide, narrow)) == (True, False)

@@ -65,7 +65,14 @@ def test_any_text_is_a_type_or_a_schema_error(dialect: Dialect, text: str) -> No
     assert parse_type(print_type(parsed, dialect), dialect) == parsed
 
 
-@pytest.mark.parametrize("name", ["a-b", "a b", "a.b", "é", "a`"])
+def test_hive_takes_letters_of_all_scripts_bare_and_spark_takes_them_quoted() -> None:
+    t = Struct(fields=(StructField(name="größe", type=Primitive.INT),))
+    printed = {d: print_type(t, d) for d in (Dialect.HIVE, Dialect.SPARK)}
+    assert printed == {Dialect.HIVE: "struct<größe:int>", Dialect.SPARK: "struct<`größe`:int>"}
+    assert all(parse_type(text, dialect) == t for dialect, text in printed.items())
+
+
+@pytest.mark.parametrize("name", ["a-b", "a b", "a.b", "a²", "\N{DESERET CAPITAL LETTER LONG I}", "a`"])
 def test_spark_quotes_special_struct_fields_and_hive_refuses_them(name: str) -> None:
     t = Struct(fields=(StructField(name=name, type=Primitive.INT),))
     printed = print_type(t, Dialect.SPARK)

@@ -1,0 +1,95 @@
+"""Names that fight with the engines, the metastore and ours, through a table's whole life on real Spark."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.lab import DAY, Lab
+
+TEXT: Any = ["null", "string"]
+OURS = ("segment", "__op", "__ts_ms", "__segment", "__schema_version", "__seq1")
+WORKING = tuple(f"schemasync_{n}" for n in ("was", "changed", "last", "purge", "rank", "arrival", "op"))
+ENGINES = (
+    "select",
+    "Order",
+    "table",
+    "timestamp",
+    "row__id",
+    "input__file__name",
+    "_metadata",
+    "t",
+    "r",
+    "größe",
+    "ΟΔΟΣ",
+)
+NAMES = (*OURS, *WORKING, *ENGINES)
+
+
+def nested(*fields: str) -> dict[str, Any]:
+    record = {"type": "record", "name": "S", "fields": [{"name": f, "type": TEXT, "default": None} for f in fields]}
+    return {"type": ["null", record], "default": None}
+
+
+def fought(lab: Lab) -> list[str]:
+    """Plan, apply, compact; return the codes. Whatever is refused fails the test."""
+    result = lab.apply()
+    compacted = lab.compact()
+    assert [t.error for t in result.tables] + [t.failure for t in compacted.tables] == [None, None]
+    (again,) = lab.plan().tables
+    assert again.steps == ()
+    return [d.code for t in result.tables for d in t.plan.diagnostics]
+
+
+def test_columns_of_all_hostile_names_live_and_evolve(lab: Lab) -> None:
+    lab.settings = {"tables": [{"subject": "t-value", "envelope": "flat"}], "defaults": {"view": {"metadata": True}}}
+    first = [(name, TEXT) for name in NAMES]
+    lab.register("t", lab.flat("R", *first, ("s", nested("State", "select", "größe")), ("n", "int")))
+    values = {name: f"{name} 1" for name in NAMES}
+    inner = {"State": "a", "select": "b", "größe": "c"}
+    lab.land("t", [{"id": 1, "op": "c", "ts_ms": 1, "n": 1, "s": inner, **values}])
+    assert fought(lab) == ["SS412"] * 3 + ["SS415"]
+    # Two dropped, one in another case, one struct field in another case, one wider, one new.
+    kept = [name for name in NAMES if name not in {"table", "schemasync_was"}]
+    second = [("oRDER" if name == "Order" else name, TEXT) for name in kept]
+    changed = (("s", nested("state", "select", "größe", "order")), ("n", "long"), ("schemasync_keys", TEXT))
+    lab.register("t", lab.flat("R", *second, *changed))
+    lab.land("t", [{"id": 2, "op": "c", "ts_ms": 2, "n": 2, "oRDER": "x", "s": {"state": "y"}}])
+    fought(lab)
+    lab.now_ms += 8 * DAY
+    lab.compact()
+    old, new = lab.rows("t")
+    assert {name: old["oRDER" if name == "Order" else name] for name in kept} == {name: values[name] for name in kept}
+    assert (old["s"], old["n"]) == ({"state": "a", "select": "b", "größe": "c", "order": None}, 1)
+    assert (new["oRDER"], new["s"]["state"], new["n"], new["__op"], new["__op__2"]) == ("x", "y", 2, None, "c")
+    assert [*old][-4:] == ["schemasync_keys", "__op__2", "__ts_ms__2", "__segment__2"]
+
+
+def test_a_long_comment_of_emojis_is_stored_at_once(lab: Lab) -> None:
+    doc = 'it\'s\n"x" \\ ${env:HOME} ; -- `\0' + "\N{GRINNING FACE}" * 300
+    lab.register("t", lab.flat("R", ("a", {"type": TEXT, "doc": doc}), ("b" * 767, {"type": TEXT, "doc": doc})))
+    lab.land("t", [{"id": 1, "op": "c", "ts_ms": 1, "a": "v"}])
+    assert fought(lab) == ["SS413"]
+    view = lab.workspace.metastore.table(lab.database, "t_view")
+    assert view is not None
+    assert view.columns[1].comment.startswith('it\'s "x" \\ ${env:HOME} ; -- `')
+    assert lab.rows("t")[0]["a"] == "v"
+
+
+def test_a_key_in_another_case_goes_on(lab: Lab) -> None:
+    lab.register("t", lab.flat("R", ("Uid", "long"), ("State", TEXT)), key=("Uid",))
+    lab.land("t", [{"id": 1, "Uid": 7, "State": "old", "op": "c", "ts_ms": 1}])
+    fought(lab)
+    lab.register("t", lab.flat("R", ("uid", "long"), ("state", TEXT)), key=None)
+    lab.land("t", [{"id": 1, "uid": 7, "state": "new", "op": "u", "ts_ms": 2}])
+    assert fought(lab) == ["SS107", "SS107"]
+    assert lab.rows("t") == [{"id": 1, "uid": 7, "state": "new"}]
+
+
+def test_a_version_with_a_clash_is_held_under_the_one_before(lab: Lab) -> None:
+    lab.register("t", lab.flat("R", ("State", TEXT)))
+    lab.land("t", [{"id": 1, "State": "a", "op": "c", "ts_ms": 1}])
+    fought(lab)
+    lab.register("t", lab.flat("R", ("State", TEXT), ("state", TEXT)))
+    (held,) = lab.apply().tables
+    assert [(d.code, "fields State and state" in d.message) for d in held.plan.diagnostics] == [("SS410", True)]
+    assert lab.rows("t") == [{"id": 1, "State": "a"}]

@@ -1,0 +1,51 @@
+CREATE OR REPLACE VIEW `lake`.`student_view` (
+  `id`,
+  `schemasync_rank`,
+  `Schemasync_Op`,
+  `schemasync_was`,
+  `__op`,
+  `__segment`,
+  `ROW__ID`,
+  `t`,
+  `r`,
+  `__op__2`,
+  `__ts_ms`,
+  `__segment__2`
+)
+COMMENT 'the newest row per key of lake.student'
+TBLPROPERTIES (
+  'schemasync.subject' = 'shop.student-value'
+)
+AS
+SELECT
+  r.`id`,
+  r.`schemasync_rank`,
+  r.`Schemasync_Op`,
+  r.`schemasync_was`,
+  r.`__op`,
+  r.`__segment`,
+  r.`ROW__ID`,
+  r.`t`,
+  r.`r`,
+  r.`__op__2`,
+  r.`__ts_ms`,
+  r.`__segment__2`
+FROM (
+  SELECT
+    t.`id` AS `id`,
+    t.`schemasync_rank__2` AS `schemasync_rank`,
+    t.`schemasync_op` AS `Schemasync_Op`,
+    t.`schemasync_was__2` AS `schemasync_was`,
+    t.`__op__2` AS `__op`,
+    t.`__segment` AS `__segment`,
+    t.`row__id__2` AS `ROW__ID`,
+    t.`t` AS `t`,
+    t.`r` AS `r`,
+    t.`__op` AS `__op__2`,
+    t.`__ts_ms` AS `__ts_ms`,
+    t.`segment` AS `__segment__2`,
+    t.`__op` AS schemasync_op__2,
+    row_number() OVER (PARTITION BY t.`id` ORDER BY t.`__seq1` DESC NULLS LAST, t.`__offset` DESC NULLS LAST, t.`__admitted_ms` DESC NULLS LAST, t.`segment`) AS schemasync_rank__2
+  FROM `lake`.`student` t
+) r
+WHERE r.schemasync_rank__2 = 1 AND r.schemasync_op__2 <> 'd'
