@@ -24,6 +24,7 @@ DOCUMENTS = (
     "docs/configuration.md",
     "docs/diagnostics.md",
     "docs/types.md",
+    "docs/in-place-reads.md",
 )
 
 

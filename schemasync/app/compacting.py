@@ -16,11 +16,12 @@ from schemasync.app.applying import Applied, apply_table
 from schemasync.app.inspecting import map_tables, select
 from schemasync.app.planning import TablePlan
 from schemasync.app.retiring import refresh_view, retire
-from schemasync.app.states import publish, read_manifest, recover, require_files
+from schemasync.app.states import publish, read_manifest, recover, require_files, require_in_place
 from schemasync.app.workspace import Workspace
 from schemasync.core import ddl
 from schemasync.core.admission import Unreadable
 from schemasync.core.compaction import BASE_SHARD, FoldPlan, after_fold, plan_fold
+from schemasync.core.diagnostics import Severity
 from schemasync.core.manifest import DataFile, Manifest, Segment, SegmentKind
 from schemasync.core.mapping import TableTarget
 from schemasync.core.names import Dialect, expand_pattern, parse_hour, quote_identifier
@@ -182,7 +183,9 @@ def _abandoned(lake: Lake, directory: str) -> Iterator[None]:
 
 
 def _something_waits(applied: Applied) -> bool:
-    return applied.admitted is None or bool(applied.admitted.waiting or applied.admitted.findings)
+    if applied.admitted is None or applied.admitted.waiting:
+        return True
+    return any(d.severity is Severity.ERROR for d in applied.admitted.findings)
 
 
 @contextmanager
@@ -284,7 +287,8 @@ def _read_back(workspace: Workspace, target: TableTarget, shape: Shape, director
     storage = workspace.storage(target.location)
     now = workspace.now_ms()
     files: list[DataFile] = []
-    columns = tuple(name for name, _, _ in ddl.physical_columns(shape))
+    declared = [(name, type_) for name, type_, _ in ddl.physical_columns(shape)]
+    columns = tuple(name for name, _ in declared)
     for file in storage.lake.files(directory):
         if file.path.rsplit("/", 1)[-1].startswith(("_", ".")):
             continue
@@ -293,6 +297,7 @@ def _read_back(workspace: Workspace, target: TableTarget, shape: Shape, director
             raise DataError("a file of the new base cannot be read back", where=file.path, why=footer.reason)
         if tuple(f.name for f in footer.type.fields) != columns:
             raise DataError("a file of the new base has other columns than the table", where=file.path)
+        require_in_place(storage.small, declared, file.path)
         files.append(DataFile(path=file.path, rows=footer.rows, bytes=file.bytes))
     rows = sum(f.rows for f in files)
     if rows != counts.written or _repeated_keys(workspace, shape, storage.lake.uri(directory)):

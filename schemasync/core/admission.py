@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from schemasync.core.beyond import Beyond
 from schemasync.core.encoding import Leaf, ListOf, MapOf, Record
 from schemasync.core.manifest import DataFile
 from schemasync.core.projection import Projection
@@ -96,11 +97,12 @@ class AdmissionRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admitted:
-    """What an admission wrote."""
+    """What an admission wrote, and the values that it could not show as they were written."""
 
     files: tuple[DataFile, ...]
     rows: int
     events: int
+    beyond: tuple[Beyond, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

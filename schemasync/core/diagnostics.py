@@ -190,6 +190,18 @@ _ALL: Final = (
         fix="Correct increments: if they should be admitted, or move them away.",
     ),
     Code(
+        code="SS308",
+        severity=Severity.INFO,
+        meaning="Dates or timestamps outside of the years 1 to 9999 (infinity, BC) show as the nearer end of them.",
+        fix="docs/types.md says how each shows; filter on the end to find open ones.",
+    ),
+    Code(
+        code="SS309",
+        severity=Severity.WARNING,
+        meaning="Values that their column's type cannot hold show as NULL; their files are archived, not deleted.",
+        fix="Look at the named file; change the column's type at the source so that it holds them.",
+    ),
+    Code(
         code="SS401",
         severity=Severity.WARNING,
         meaning="The subject has no key: the table is insert-only and the view shows every event.",

@@ -6,8 +6,10 @@ writes one sorted file. Memory is that of all files of one call: the caller keep
 
 from __future__ import annotations
 
+import json
 import uuid
 from itertools import chain
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,6 +23,8 @@ from schemasync.core.admission import (
     Footer,
     Unreadable,
 )
+from schemasync.core.beyond import Beyond
+from schemasync.core.in_place import Stored
 from schemasync.core.manifest import DataFile
 from schemasync.core.ports import FileInfo
 from schemasync.core.types import Array, Decimal, Map, Primitive, Struct, StructField, Type
@@ -62,6 +66,14 @@ class ArrowFiles:
         avro = next((metadata[key].decode(errors="replace") for key in _AVRO_KEYS if key in metadata), None)
         return Footer(path=file.path, bytes=file.bytes, rows=rows, avro=avro, type=_struct_type(schema))
 
+    def stored(self, path: str) -> tuple[Stored, ...]:
+        """Read how a file of ours holds its columns."""
+        try:
+            with pq.ParquetFile(self._path(path), filesystem=self.filesystem) as parquet:
+                return tuple(_stored(parquet.schema.column(n)) for n in range(len(parquet.schema)))
+        except (OSError, pa.ArrowException) as error:
+            raise StorageError("a written file does not read back", where=self._path(path), why=str(error)) from error
+
     def _begins_well(self, file: FileInfo) -> bool:
         try:
             with self.filesystem.open_input_stream(self._path(file.path)) as stream:
@@ -72,12 +84,14 @@ class ArrowFiles:
     def admit(self, request: AdmissionRequest) -> Admitted:
         """Write one delta."""
         schema = table_schema(request)
-        parts = (read_rows(self.filesystem, self.base, file, request) for file in request.files)
+        beyond: list[Beyond] = []
+        parts = (read_rows(self.filesystem, self.base, file, request, beyond) for file in request.files)
         table = pa.concat_tables([schema.empty_table(), *chain.from_iterable(parts)])
         events = table.num_rows
         if request.keys:
             table = newest_per_key(table, request.keys, request.ordering)
-        return Admitted(files=self._write(table, request.directory), rows=table.num_rows, events=events)
+        written = self._write(table, request.directory)
+        return Admitted(files=written, rows=table.num_rows, events=events, beyond=tuple(beyond))
 
     def _write(self, table: pa.Table, directory: str) -> tuple[DataFile, ...]:
         path = f"{directory}/part-00000-{uuid.uuid4().hex}.parquet"
@@ -112,6 +126,25 @@ def newest_per_key(table: pa.Table, keys: tuple[str, ...], ordering: tuple[str, 
         differs = pc.not_equal(column.slice(1), column.slice(0, len(column) - 1))
         changed = differs if changed is None else pc.or_(changed, differs)
     return ordered.filter(pa.concat_arrays([pa.array([True]), changed]))
+
+
+def _stored(column: pq.ColumnSchema) -> Stored:
+    annotation = _annotation(json.loads(column.logical_type.to_json()))
+    return Stored(path=column.path, form=f"{column.physical_type} {annotation}".rstrip())
+
+
+def _annotation(logical: dict[str, Any]) -> str:
+    match logical:
+        case {"Type": "None"}:
+            return ""
+        case {"Type": "Decimal", "precision": precision, "scale": scale}:
+            return f"decimal({precision},{scale})"
+        case {"Type": "Int", "bitWidth": bits, "isSigned": signed}:
+            return f"{'int' if signed else 'uint'}({bits})"
+        case {"Type": "Timestamp" | "Time" as kind, "timeUnit": unit, "isAdjustedToUTC": utc}:
+            return f"{kind.lower()}({unit},{'utc' if utc else 'local'})"
+        case _:
+            return str(logical["Type"]).lower()
 
 
 def _struct_type(schema: pa.Schema) -> Struct:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
@@ -19,6 +20,8 @@ from pyspark.sql import Window
 from pyspark.sql import functions as f
 
 from schemasync.core.admission import AdmissionRequest, Admitted, Footer, Unreadable
+from schemasync.core.beyond import Beyond
+from schemasync.core.in_place import Stored
 from schemasync.core.manifest import DataFile
 from schemasync.core.names import Dialect, quote_identifier
 from schemasync.core.ports import FileInfo, Lake
@@ -38,6 +41,9 @@ _FILE: Final = 1 << 40
 _DATA_ERROR: Final = f"{DataError.__module__}.{DataError.__qualname__}: "
 """How a DataError of a task appears in the text of Spark's error."""
 
+_Decoded = tuple[str, int, list[Beyond]]
+"""What a task made of one landed file: the file that it wrote, its events, and the values beyond their type."""
+
 
 class SparkFiles:
     """Admits with Spark; a `schemasync.core.ports.LandedFiles`."""
@@ -52,15 +58,19 @@ class SparkFiles:
         """Read one file's footer."""
         return self._arrow.footer(file, now_ms=now_ms)
 
+    def stored(self, path: str) -> tuple[Stored, ...]:
+        """Read how a file of ours holds its columns."""
+        return self._arrow.stored(path)
+
     def admit(self, request: AdmissionRequest) -> Admitted:
         """Write one delta; what the tasks decoded lies below ``_schemasync/staging`` until then."""
         staging = f"_schemasync/staging/{uuid.uuid4().hex}"
         self._lake.make_directory(staging)
         try:
             parts = self._decode(request, staging)
-            events = sum(count for _, count in parts)
+            events = sum(count for _, count, _ in parts)
             # Only what the tasks reported: one that was tried twice leaves a file that nobody may read.
-            uris = [self._lake.uri(path) for path, _ in parts]
+            uris = [self._lake.uri(path) for path, _, _ in parts]
             decoded = self._session.read.schema(_ddl(request)).parquet(*uris)
             newest_per_key(decoded, request).write.parquet(self._lake.uri(request.directory))
         except (PySparkException, Py4JError) as error:
@@ -69,10 +79,11 @@ class SparkFiles:
             self._lake.delete_directory(staging)
         written = (f for f in self._lake.files(request.directory) if not _is_hidden(f.path))
         files = tuple(self._written(file) for file in written)
-        return Admitted(files=files, rows=sum(file.rows for file in files), events=events)
+        beyond = tuple(chain.from_iterable(found for _, _, found in parts))
+        return Admitted(files=files, rows=sum(file.rows for file in files), events=events, beyond=beyond)
 
-    def _decode(self, request: AdmissionRequest, staging: str) -> list[tuple[str, int]]:
-        """Write every landed file as rows of the table, one task per file; return each one's path and events."""
+    def _decode(self, request: AdmissionRequest, staging: str) -> list[_Decoded]:
+        """Write every landed file as rows of the table, one task per file."""
         # An RDD, because DataFrame.mapInArrow needs pandas (pyspark 4.1), and nothing else here does.
         numbers = self._session.sparkContext.parallelize(range(len(request.files)), len(request.files))
         return numbers.map(_decoder(self._arrow, request, staging)).collect()
@@ -84,20 +95,21 @@ class SparkFiles:
         return DataFile(path=file.path, rows=footer.rows, bytes=file.bytes)
 
 
-def _decoder(arrow: ArrowFiles, request: AdmissionRequest, staging: str) -> Callable[[int], tuple[str, int]]:
+def _decoder(arrow: ArrowFiles, request: AdmissionRequest, staging: str) -> Callable[[int], _Decoded]:
     filesystem, base = arrow.filesystem, arrow.base
 
-    def decode_file(number: int) -> tuple[str, int]:
+    def decode_file(number: int) -> _Decoded:
         schema = table_schema(request).append(pa.field(_ARRIVAL, pa.int64()))
         count = 0
+        beyond: list[Beyond] = []
         path = f"{staging}/part-{number:06}-{uuid.uuid4().hex}.parquet"
         with pq.ParquetWriter(f"{base}/{path}", schema, filesystem=filesystem, store_schema=False) as writer:
-            for rows in read_rows(filesystem, base, request.files[number], request):
+            for rows in read_rows(filesystem, base, request.files[number], request, beyond):
                 first = number * _FILE + count
                 arrival = pa.array(range(first, first + rows.num_rows), pa.int64())
                 writer.write_table(rows.append_column(_ARRIVAL, arrival).cast(schema))
                 count += rows.num_rows
-        return path, count
+        return path, count, beyond
 
     return decode_file
 
