@@ -208,9 +208,10 @@ retyped column gets a new physical column); and a file that was written is publi
 forms in the first table. The other tables say what each version of Spark makes of every form under every type."""
 
 MEASURED_HEAD: Final = """
-Each form was read as a column, in a struct, in an array and in a map, with the vectorized and with the row reader. *right*: the
-same value, whatever reads it. *wrong*: in some place, some reader shows another value, or NULL, without an error. *fails*: an error
-everywhere, or with one of the readers while the other is right. Forms and outcomes in full: `tests/data/in_place/`.
+Each form was read as a column, and where that did not fail in a struct, an array and a map, with the vectorized and with the
+row reader. *right*: the same value, whatever reads it. *wrong*: in some place, some reader shows another value, or NULL,
+without an error. *fails*: an error, with both readers or with one of them. The outcomes of each reader are in
+`tests/data/in_place/`.
 """
 
 

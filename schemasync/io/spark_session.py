@@ -39,6 +39,8 @@ COMMON: Final[dict[str, str]] = {
     "spark.sql.session.timeZone": "UTC",
     # INT96, the default, has no statistics and is deprecated by Parquet.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    # Spark 3 refuses to write dates before 1582 unless it is told by which calendar; Spark 4 does this by itself.
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
     # Hive converts partitions to tables by position; repairing drift must be able to put types right again.
     "spark.hadoop.hive.metastore.disallow.incompatible.col.type.changes": "false",
     "spark.sql.caseSensitive": "false",

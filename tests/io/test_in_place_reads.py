@@ -139,6 +139,8 @@ class Measure:
         self, files: Mapping[str, tuple[Path, list[Any]]], schema: str, column: str, reader: str
     ) -> dict[str, str]:
         """Return form -> outcome for files that are all read under one schema."""
+        if not files:
+            return {}
         self.session.conf.set("spark.sql.parquet.enableVectorizedReader", READERS[reader])
         everything = self._read(schema, column, [path for path, _ in files.values()])
         names = {path.name: key for key, (path, _) in files.items()}
@@ -174,6 +176,8 @@ def outcome(found: list[Any], values: list[Any]) -> str:
 def same(found: Any, value: Any) -> bool:
     """Tell whether a value is the written one, whatever type holds it now."""
     match found, value:
+        case None, None:
+            return True
         case bool(), bool():
             return found == value
         case (bool(), _) | (_, bool()):
@@ -225,14 +229,18 @@ def measured(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> d
     before = spark.conf.get("spark.sql.parquet.enableVectorizedReader")
     for type_ in map(spelled, DECLARED):
         for reader in READERS:
+            readable = files
             for place, column in PLACES.items():
-                for key, found in measure.outcomes(files, ddl(place, type_), column, reader).items():
-                    pairs[key][type_][reader, place] = found
+                found = measure.outcomes(readable, ddl(place, type_), column, reader)
+                for key, one in found.items():
+                    pairs[key][type_][reader, place] = one
+                if place == "column":
+                    # What fails as a column is not tried nested: each failure costs a query of its own.
+                    readable = {key: file for key, file in files.items() if found[key] != "error"}
             for key, column in AVRO.items():
                 path = DATA / "parquet_avro" / "bytes_old_lists.parquet"
-                one = {key: (path, pq.read_table(path, columns=[column])[column].to_pylist())}
-                found = measure.outcomes(one, f"{column} {type_}", column, reader)[key]
-                pairs[key][type_][reader, "column"] = found
+                avro = {key: (path, pq.read_table(path, columns=[column])[column].to_pylist())}
+                pairs[key][type_][reader, "column"] = measure.outcomes(avro, f"{column} {type_}", column, reader)[key]
     spark.conf.set("spark.sql.parquet.enableVectorizedReader", str(before))
     return {key: {type_: summary(found) for type_, found in types.items()} for key, types in pairs.items()}
 

@@ -199,6 +199,14 @@ def test_values_beyond_their_type_are_counted_over_all_batches_with_the_first_of
     }
 
 
+def test_what_arrow_writes_says_by_which_calendar_it_counts(tmp_path: Path, opened: LandedFiles) -> None:
+    """Without it Spark 3.5 fails on the first years, -infinity among them: whoever wrote, Arrow or Spark."""
+    land(tmp_path, "x.parquet", own(1))
+    (written,) = opened.admit(request(tmp_path, ["x.parquet"], ID, directory="delta/1")).files
+    version = (pq.read_metadata(tmp_path / written.path).metadata or {})[b"org.apache.spark.version"]
+    assert version >= b"3.1.0"
+
+
 def test_a_key_beyond_its_type_is_refused_for_two_of_them_would_be_one_row(tmp_path: Path) -> None:
     day: dict[str, Encoding] = {"day": Leaf(type=Primitive.DATE, meaning=Meaning.DAYS)}
     land(tmp_path, "x.parquet", own(2) | {"day": pa.array([2**31 - 1, 2**31 - 2], pa.int32())})

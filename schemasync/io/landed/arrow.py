@@ -29,7 +29,7 @@ from schemasync.core.manifest import DataFile
 from schemasync.core.ports import FileInfo
 from schemasync.core.types import Array, Decimal, Map, Primitive, Struct, StructField, Type
 from schemasync.errors import StorageError
-from schemasync.io.landed.rows import read_rows, table_schema
+from schemasync.io.landed.rows import CALENDAR, read_rows, table_schema
 
 _AVRO_KEYS = (b"parquet.avro.schema", b"avro.schema")
 _MAGIC = b"PAR1"
@@ -97,9 +97,11 @@ class ArrowFiles:
         path = f"{directory}/part-00000-{uuid.uuid4().hex}.parquet"
         try:
             self.filesystem.create_dir(self._path(directory), recursive=True)
-            pq.write_table(
-                table, self._path(path), filesystem=self.filesystem, compression="snappy", store_schema=False
-            )
+            with pq.ParquetWriter(
+                self._path(path), table.schema, filesystem=self.filesystem, compression="snappy", store_schema=False
+            ) as writer:
+                writer.write_table(table)
+                writer.add_key_value_metadata(CALENDAR)
             written = pq.read_metadata(self._path(path), filesystem=self.filesystem)
             size = self.filesystem.get_file_info(self._path(path)).size
         except (OSError, pa.ArrowException) as error:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -26,6 +27,10 @@ from schemasync.io.landed.values import Losses, arrow_type, constant, decode, re
 
 BATCH_ROWS = 65_536
 """Events that are decoded at once."""
+
+CALENDAR: Final = {"org.apache.spark.version": "3.1.0"}
+"""For the footers of files that Arrow writes: Spark 3 refuses dates before 1582 and timestamps before 1900 in files
+that do not say that they count by the Gregorian calendar, as its own do since this version."""
 
 
 def table_schema(request: AdmissionRequest) -> pa.Schema:

@@ -29,7 +29,7 @@ from schemasync.core.type_strings import print_type
 from schemasync.core.types import Primitive
 from schemasync.errors import DataError, EngineError, SchemasyncError
 from schemasync.io.landed.arrow import ArrowFiles
-from schemasync.io.landed.rows import read_rows, table_schema
+from schemasync.io.landed.rows import CALENDAR, read_rows, table_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -109,6 +109,7 @@ def _decoder(arrow: ArrowFiles, request: AdmissionRequest, staging: str) -> Call
                 arrival = pa.array(range(first, first + rows.num_rows), pa.int64())
                 writer.write_table(rows.append_column(_ARRIVAL, arrival).cast(schema))
                 count += rows.num_rows
+            writer.add_key_value_metadata(CALENDAR)
         return path, count, beyond
 
     return decode_file
