@@ -6,17 +6,20 @@ means is said here: `MEANINGS` must name every key of the configuration and no o
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, Literal, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
 from schemasync.core import config
+from schemasync.core.beyond import EXAMPLES
 from schemasync.core.conversion import converts, keeps_all, notation
 from schemasync.core.diagnostics import CODES, Severity
 from schemasync.core.encoding import Meaning
+from schemasync.core.in_place import FORMS, forms_of
 from schemasync.core.names import Dialect
 from schemasync.core.promotion import widens
 from schemasync.core.schema import EnvelopeKind
@@ -24,7 +27,11 @@ from schemasync.core.semantics import LEAF_TYPES, SEMANTICS, leaf_of
 from schemasync.core.type_strings import print_type
 from schemasync.core.types import Decimal, Primitive
 
-PAGES: Final = Path(__file__).resolve().parent.parent / "docs"
+TOP: Final = Path(__file__).resolve().parent.parent
+PAGES: Final = TOP / "docs"
+RECORDS: Final = TOP / "tests" / "data" / "in_place"
+"""What tests/io/test_in_place_reads.py measured, one file for each version of an engine."""
+
 GENERATED: Final = (
     "<!-- Written by scripts/docs from the code; change that, or scripts/reference_pages.py, and run it. -->"
 )
@@ -173,18 +180,30 @@ DECIMALS: Final = (
     ("`connect.type: int8`, `int16`", "int", "`tinyint`, `smallint`", "the width that the source has"),
 )
 
-TYPES_TAIL: Final = """\
-## Where a value does not fit
+BEYOND_HEAD: Final = """\
+## Values beyond the type
 
-| value | becomes |
-|---|---|
-| infinity, BC dates and years beyond 9999, in dates and timestamps | the nearest end of the years 1 to 9999 |
-| a decimal that is declared with more than 38 digits | `decimal(38, s)`; a value that needs more digits is refused with its file and row (SS303) |
-| nanosecond timestamps | the number, `bigint`: a `timestamp` has microseconds |
-| time of day | text: Spark and Hive have no such type |
-| enum, set, json, xml, uuid, interval as text | text |
-| a value that PostgreSQL did not send (TOAST) | what the row held before; see below |
+Sources hold values that a column's type does not have. One rule says what shows, for columns and nested fields alike:
 
+- A date or timestamp outside of the years 1 to 9999 shows as the nearer end of them: `infinity` stays an open end that
+  comparisons find. Told as SS308.
+- Any other value that the type cannot hold shows as NULL, because no other number is near enough. Told as SS309, and the
+  landed file that holds the value is moved to `archive/` where `on_fold` says `delete`.
+- A key is held exactly: a file with a key value beyond its type is refused (SS303), because two keys could become one.
+
+Both are told by the run that admits the file: column, how many values, the first of them and its file. No such value stops
+a table. What is no value of its kind at all (a timestamp that is no timestamp) is refused with its file, as SS303.
+
+A decimal that is declared with more than 38 digits (Connect's default is 64) is shown as `decimal(38, s)`; with a scale of more
+than 38 it is shown as the bytes that it is. A default in the schema follows the same rule as a value.
+"""
+
+BEYOND_TAIL: Final = """
+Exact numbers have no NaN in Avro; where a source's numbers come as doubles (`decimal.handling.mode: double`) NaN and the
+infinities show as such, and Spark holds NaN equal to itself and larger than any other number. Of nanosecond timestamps the number is shown, as
+`bigint`: a `timestamp` has microseconds. Times of day are text: Spark and Hive have no such type."""
+
+UNSENT_TAIL: Final = """
 ## Values that the source did not send
 
 PostgreSQL leaves a large value (TOAST) that an UPDATE did not touch out of its log, and Debezium writes
@@ -207,6 +226,22 @@ While a segment has placeholders, the view has a window per such column, which e
 has folded that segment and `reader_grace` is over, and for as long as the base itself has some (SS320).
 A value that someone set to just this text is taken for the placeholder.
 `REPLICA IDENTITY FULL` at the source lets every event say everything, and nothing has to be carried."""
+
+IN_PLACE_HEAD: Final = """\
+# What is read in place
+
+Spark's Parquet readers convert some columns into another type than the file's on their own. Some of these conversions are
+right, some fail, and some **show wrong values without an error**. schemasync therefore never lets an engine convert: landed
+files are decoded once, when they are admitted; a column of the long-lived table never changes its type (a widened or
+retyped column gets a new physical column); and a file that was written is published only if each of its columns has one of the
+forms in the first table. The other tables say what each version of Spark makes of every form under every type."""
+
+MEASURED_HEAD: Final = """
+Each form was read as a column, and where that did not fail in a struct, an array and a map, with the vectorized and with the
+row reader. *right*: the same value, whatever reads it. *wrong*: in some place, some reader shows another value, or NULL,
+without an error. *fails*: an error, with both readers or with one of them. The outcomes of each reader are in
+`tests/data/in_place/`.
+"""
 
 
 def configuration() -> Iterator[str]:
@@ -383,7 +418,47 @@ def types() -> Iterator[str]:
     yield from _table(("Avro", "column", ""), (*_leaves(), *COMPLEX))
     yield "\n## Semantic types\n"
     yield from _table(("name", "on", "column", "the value is"), (*_semantics(), *DECIMALS))
-    yield f"\n{TYPES_TAIL}"
+    yield f"\n{BEYOND_HEAD}"
+    yield from _table(("value", "column", "shows as", "told"), _examples())
+    yield BEYOND_TAIL
+    yield UNSENT_TAIL
+
+
+def _examples() -> Iterator[tuple[str, ...]]:
+    for example in EXAMPLES:
+        column = f"`{print_type(example.leaf.type, Dialect.SPARK)}`"
+        text = example.text if len(example.text) < 30 else "the exact number"
+        yield example.about, column, text, example.shown.value if example.shown else ""
+
+
+def in_place() -> Iterator[str]:
+    """Yield the lines of docs/in-place-reads.md."""
+    yield IN_PLACE_HEAD
+    yield "\n## The whitelist\n"
+    yield from _table(("declared as", "read from"), _whitelist())
+    for record in sorted(RECORDS.glob("*.json")):
+        yield f"\n## {record.stem.replace('spark-', 'Spark ')}"
+        yield MEASURED_HEAD
+        outcomes = json.loads(record.read_text(encoding="utf-8"))
+        yield from _table(("form in the file", "right as", "**wrong as**", "fails as"), _outcomes(outcomes))
+
+
+def _whitelist() -> Iterator[tuple[str, str]]:
+    for type_ in FORMS:
+        yield f"`{print_type(type_, Dialect.SPARK)}`", _codes(sorted(forms_of(type_), key=len, reverse=True))
+    for digits, homes in (("up to 9", "`INT32` or"), ("10 to 18", "`INT64` or"), ("19 to 38", "")):
+        yield f"`decimal(p, s)`, p {digits}", f"{homes} `FIXED_LEN_BYTE_ARRAY` of the same precision and scale".strip()
+
+
+def _outcomes(outcomes: Mapping[str, Mapping[str, str]]) -> Iterator[tuple[str, ...]]:
+    for form, types in outcomes.items():
+        wrong = [t for t, found in types.items() if "wrong" in found]
+        right = [t for t, found in types.items() if found == "right"]
+        yield f"`{form}`", _codes(right), _codes(wrong), _codes(t for t in types if t not in {*right, *wrong})
+
+
+def _codes(texts: Iterable[str]) -> str:
+    return ", ".join(f"`{text}`" for text in texts)
 
 
 def _leaves() -> Iterator[tuple[str, str, str]]:
@@ -405,11 +480,19 @@ def _table(head: tuple[str, ...], rows: Iterator[tuple[str, ...]] | tuple[tuple[
         yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |".replace("  ", " ")
 
 
+BUILDERS: Final = {
+    "configuration": configuration,
+    "conversions": conversions,
+    "diagnostics": diagnostics,
+    "types": types,
+    "in-place-reads": in_place,
+}
+
+
 def main() -> None:
     """Write the pages, or with ``--check`` exit 1 when one is stale."""
     stale = []
-    for build in (configuration, conversions, diagnostics, types):
-        name = build.__name__
+    for name, build in BUILDERS.items():
         path, text = PAGES / f"{name}.md", "\n".join((GENERATED, "", *build())) + "\n"
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             stale.append(path.name)

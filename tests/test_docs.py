@@ -27,6 +27,7 @@ DOCUMENTS = (
     "docs/evolution.md",
     "docs/identifiers.md",
     "docs/types.md",
+    "docs/in-place-reads.md",
 )
 
 

@@ -10,10 +10,11 @@ from dataclasses import dataclass, replace
 
 from schemasync.app.inspecting import Landed, look_at, pending_files
 from schemasync.app.retiring import refresh_view
-from schemasync.app.states import publish, read_manifest
+from schemasync.app.states import publish, read_manifest, require_in_place
 from schemasync.app.workspace import Storage, Workspace
 from schemasync.core import ddl
 from schemasync.core.admission import AdmissionRequest, Admitted, LandedFile
+from schemasync.core.beyond import findings, lost
 from schemasync.core.diagnostics import Diagnostic, diagnose
 from schemasync.core.layout import ordering_columns
 from schemasync.core.manifest import AdmittedFile, Manifest, Segment, SegmentKind, after_admission
@@ -48,7 +49,8 @@ def admit(workspace: Workspace, target: TableTarget, shape: Shape, properties: T
 
     Raises:
         ConflictError: another writer published first.
-        StorageError: the delta cannot be written; nothing is visible, the next run tries again.
+        StorageError: the delta cannot be written, or engines would misread it; nothing is visible, the next run tries
+            again.
     """
     storage = workspace.storage(target.location)
     manifest = read_manifest(storage.lake, target, properties)
@@ -84,11 +86,13 @@ def _publish(
     directory = f"delta/g={number:06}/{workspace.token()}"
     request = _request(target, shape, before.properties, landed, directory=directory, now_ms=now)
     written = reader_for(storage, target, landed.ready).admit(request)
+    for file in written.files:
+        require_in_place(storage.small, request.columns, file.path)
     segment = _segment(request, written, name=f"delta_{number:06}")
     manifest = after_admission(
         before.manifest,
         segment=segment,
-        files=[_admitted(file, segment.name) for file in landed.ready],
+        files=[_admitted(file, segment.name, lost=lost(written.beyond, file.path)) for file in landed.ready],
         schema_version=shape.version.version,
         now_ms=now,
     )
@@ -102,7 +106,7 @@ def _publish(
         files=len(landed.ready),
         events=written.events,
         waiting=before.waiting,
-        findings=before.findings,
+        findings=(*before.findings, *findings(written.beyond)),
     )
 
 
@@ -146,7 +150,7 @@ def _segment(request: AdmissionRequest, written: Admitted, *, name: str) -> Segm
     )
 
 
-def _admitted(file: LandedFile, segment: str) -> AdmittedFile:
+def _admitted(file: LandedFile, segment: str, *, lost: int) -> AdmittedFile:
     return AdmittedFile(
         path=file.path,
         bytes=file.bytes,
@@ -154,4 +158,5 @@ def _admitted(file: LandedFile, segment: str) -> AdmittedFile:
         modified_ms=file.modified_ms,
         writer_version=file.projection.writer,
         segment=segment,
+        lost=lost,
     )

@@ -19,6 +19,7 @@ from schemasync.app.retiring import refresh_view, retire
 from schemasync.app.states import read_manifest, recover
 from schemasync.app.workspace import Workspace
 from schemasync.core.compaction import FoldPlan, plan_fold
+from schemasync.core.diagnostics import Severity
 from schemasync.core.mapping import TableTarget
 from schemasync.core.plan import Shape
 from schemasync.core.ports import FoldCounts
@@ -160,4 +161,6 @@ def _compact(
 
 
 def _something_waits(applied: Applied) -> bool:
-    return applied.admitted is None or bool(applied.admitted.waiting or applied.admitted.findings)
+    if applied.admitted is None or applied.admitted.waiting:
+        return True
+    return any(d.severity is Severity.ERROR for d in applied.admitted.findings)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
-from schemasync.app.states import publish, require_files
+from schemasync.app.states import publish, require_files, require_in_place
 from schemasync.app.workspace import Workspace
 from schemasync.core import ddl
 from schemasync.core.admission import Unreadable
@@ -174,7 +174,8 @@ def _read_back(workspace: Workspace, target: TableTarget, shape: Shape, director
     storage = workspace.storage(target.location)
     now = workspace.now_ms()
     files: list[DataFile] = []
-    columns = tuple(name for name, _, _ in ddl.physical_columns(shape))
+    declared = [(name, type_) for name, type_, _ in ddl.physical_columns(shape)]
+    columns = tuple(name for name, _ in declared)
     for file in storage.lake.files(directory):
         if file.path.rsplit("/", 1)[-1].startswith(("_", ".")):
             continue
@@ -183,6 +184,7 @@ def _read_back(workspace: Workspace, target: TableTarget, shape: Shape, director
             raise DataError("a file of the new base cannot be read back", where=file.path, why=footer.reason)
         if tuple(f.name for f in footer.type.fields) != columns:
             raise DataError("a file of the new base has other columns than the table", where=file.path)
+        require_in_place(storage.small, declared, file.path)
         files.append(DataFile(path=file.path, rows=footer.rows, bytes=file.bytes))
     rows = sum(f.rows for f in files)
     if rows != counts.written or _repeated_keys(workspace, shape, storage.lake.uri(directory)):

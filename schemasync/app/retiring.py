@@ -103,7 +103,7 @@ def _retire_file(lake: Lake, target: TableTarget, file: AdmittedFile, *, keyed: 
     if file.path not in there or replaced(there[file.path], file, keyed=keyed):
         # Gone already, or the sink wrote another file of that name: that one was not admitted yet.
         return
-    if target.compaction.on_fold == "archive":
+    if target.compaction.on_fold == "archive" or file.lost:
         lake.move(file.path, _free_place(lake, f"archive/{file.path}"))
     else:
         lake.delete(file.path)

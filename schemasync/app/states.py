@@ -14,11 +14,13 @@ from dataclasses import replace
 from pydantic import ValidationError
 
 from schemasync.app.workspace import Workspace
+from schemasync.core.in_place import misreads
 from schemasync.core.manifest import FORMAT, Manifest, Segment, StateId, empty
 from schemasync.core.mapping import TableTarget
-from schemasync.core.ports import Lake, RegisteredSchema
+from schemasync.core.ports import Lake, LandedFiles, RegisteredSchema
 from schemasync.core.properties import STATE, TableProperties, write_properties
-from schemasync.errors import ConflictError, DataError
+from schemasync.core.types import Type
+from schemasync.errors import ConflictError, DataError, StorageError
 
 GENERATIONS = "_schemasync/generations"
 SCHEMAS = "_schemasync/schemas"
@@ -81,6 +83,21 @@ def require_files(lake: Lake, segments: Iterable[Segment]) -> None:
                     why=f"segment {segment.name} had it with {file.rows} rows in {file.bytes} bytes",
                     fix="Restore it from a backup; until then nothing is folded, so that no row is lost for good.",
                 )
+
+
+def require_in_place(files: LandedFiles, declared: Iterable[tuple[str, Type]], path: str) -> None:
+    """Make sure that engines will read a file that was just written as the table declares its columns.
+
+    Raises:
+        StorageError: Spark could misread it, or it cannot be read; nobody may publish it.
+    """
+    if reasons := misreads(declared, files.stored(path)):
+        raise StorageError(
+            "a file that was written would not be read as the table declares it",
+            where=path,
+            why="; ".join(reasons[:3]),
+            fix="It was not published. Take settings of spark.sql.parquet from spark: conf: and run again.",
+        )
 
 
 def publish(

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from schemasync.core.beyond import Beyond
 from schemasync.core.encoding import Leaf, ListOf, MapOf, Record, lives, without_lives
 from schemasync.core.manifest import DataFile
 from schemasync.core.projection import Projection
@@ -109,12 +110,17 @@ class AdmissionRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admitted:
-    """What an admission wrote. ``toasted`` are the physical columns in which rows have a placeholder to carry."""
+    """What an admission wrote.
+
+    ``toasted`` are the physical columns in which rows have a placeholder to carry, ``beyond`` the values that it could
+    not show as they were written.
+    """
 
     files: tuple[DataFile, ...]
     rows: int
     events: int
     toasted: tuple[str, ...] = ()
+    beyond: tuple[Beyond, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,6 +15,7 @@ from decimal import localcontext
 from typing import Any, Final, TypeVar, assert_never
 from uuid import UUID
 
+from schemasync.core.beyond import FIRST_DAY, FIRST_US, LAST_DAY, LAST_US, MAX_SCALE, nearest, zoned_micros
 from schemasync.core.encoding import Encoding, Leaf, ListOf, MapOf, Meaning, Record
 from schemasync.core.names import Dialect, quote_string
 from schemasync.core.type_strings import print_type
@@ -75,13 +76,13 @@ def _decode_leaf(leaf: Leaf, value: Any) -> Value:
         case Meaning.PLAIN:
             return _decode_plain(leaf.type, value)
         case Meaning.DAYS:
-            return date(1970, 1, 1) + timedelta(days=_a(int, value))
+            return date(1970, 1, 1) + timedelta(days=nearest(_a(int, value), FIRST_DAY, LAST_DAY))
         case Meaning.EPOCH_MILLIS:
-            return _EPOCH + timedelta(milliseconds=_a(int, value))
+            return _EPOCH + timedelta(milliseconds=nearest(_a(int, value), FIRST_US // 1000, LAST_US // 1000))
         case Meaning.EPOCH_MICROS:
-            return _EPOCH + timedelta(microseconds=_a(int, value))
+            return _instant(_a(int, value))
         case Meaning.ZONED_TIMESTAMP:
-            return _instant(_a(str, value))
+            return _instant(zoned_micros(_a(str, value)))
         case Meaning.TIME_MILLIS:
             return clock_text(_a(int, value), digits=3)
         case Meaning.TIME_MICROS:
@@ -96,11 +97,8 @@ def _decode_leaf(leaf: Leaf, value: Any) -> Value:
             assert_never(leaf.meaning)
 
 
-def _instant(text: str) -> datetime:
-    moment = datetime.fromisoformat(text)
-    if moment.tzinfo is None:
-        raise ValueError(f"{text!r} has no offset")
-    return moment.astimezone(UTC)
+def _instant(micros: int) -> datetime:
+    return _EPOCH + timedelta(microseconds=nearest(micros, FIRST_US, LAST_US))
 
 
 def _bytes(value: Any) -> bytes:
@@ -146,19 +144,31 @@ def _decimal(unscaled: int, precision: int, scale: int) -> Number:
 
 
 def clock_text(count: int, *, digits: int) -> str:
-    """Write a time of day as ``HH:MM:SS.fff``; ``count`` is in units of 10**-digits seconds since midnight."""
-    seconds, fraction = divmod(count, 10**digits)
-    return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}.{fraction:0{digits}}"
+    """Write a time of day as ``HH:MM:SS.fff``; ``count`` is in units of 10**-digits seconds since midnight.
+
+    MySQL's times are durations: they may be negative, and longer than a day.
+    """
+    seconds, fraction = divmod(abs(count), 10**digits)
+    return (
+        f"{'-' if count < 0 else ''}{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}.{fraction:0{digits}}"
+    )
 
 
 def decimal_text(scale: int, unscaled: bytes) -> str:
-    """Write Debezium's VariableScaleDecimal (big endian two's complement) in plain decimal notation."""
+    """Write Debezium's VariableScaleDecimal (big endian two's complement) in plain decimal notation.
+
+    Raises:
+        ValueError: it has more digits than any source writes (`MAX_SCALE`): a scale alone could fill the memory.
+    """
+    if abs(scale) > MAX_SCALE:
+        raise ValueError(f"a number of scale {scale}")
     return format(_scaled(int.from_bytes(unscaled, "big", signed=True), scale), "f")
 
 
 def _scaled(unscaled: int, scale: int) -> Number:
     with localcontext() as context:
-        context.prec = max(len(str(unscaled)) + abs(scale), 1)
+        # At least the digits: Python refuses to print an integer of more than 4300.
+        context.prec = unscaled.bit_length() * 31 // 100 + abs(scale) + 2
         return Number(unscaled).scaleb(-scale)
 
 

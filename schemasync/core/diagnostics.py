@@ -303,6 +303,20 @@ _ALL: Final = (
         fix="Correct increments: if they should be admitted, or move them away.",
     ),
     Code(
+        code="SS308",
+        severity=Severity.INFO,
+        meaning="Dates or timestamps outside of the years 1 to 9999 (infinity, BC) show as the nearer end of them.",
+        example="column paid: 3 values beyond the years 1 to 9999 show as the nearer end, first 9223372036854775807",
+        fix="docs/types.md says how each shows; filter on the end to find open ones.",
+    ),
+    Code(
+        code="SS309",
+        severity=Severity.WARNING,
+        meaning="Values that their column's type cannot hold show as NULL; their files are archived, not deleted.",
+        example="column price: 1 value beyond decimal(38,2) shows as NULL",
+        fix="Look at the named file; change the column's type at the source so that it holds them.",
+    ),
+    Code(
         code="SS320",
         severity=Severity.WARNING,
         meaning="Rows show a placeholder: the source did not send a value (PostgreSQL TOAST), and no event has it.",

@@ -100,6 +100,8 @@ class AdmittedFile(_Value):
     folded_in: int | None = None
     """Generation whose base holds it, None while only a delta does."""
     folded_ms: int | None = None
+    lost: int = 0
+    """Values in it that the table shows as NULL: their types do not hold them, so the file itself is kept."""
 
 
 class Superseded(_Value):

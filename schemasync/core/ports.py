@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from schemasync.core.admission import AdmissionRequest, Admitted, Footer, Unreadable
 from schemasync.core.events import SchemaEvent
+from schemasync.core.in_place import Stored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -285,6 +286,14 @@ class LandedFiles(Protocol):
 
     def footer(self, file: FileInfo, *, now_ms: int) -> Footer | Unreadable:
         """Read one file's footer."""
+        ...
+
+    def stored(self, path: str) -> tuple[Stored, ...]:
+        """Read how a file of ours holds its columns: one entry per leaf, in the file's order.
+
+        Raises:
+            StorageError: it cannot be read.
+        """
         ...
 
     def admit(self, request: AdmissionRequest) -> Admitted:

@@ -147,10 +147,11 @@ def _rule(node: Node, names: tuple[str, ...]) -> Rule:
 
 
 def _decimal(node: Node) -> Decimal | None:
-    """Return the decimal that bytes or a fixed hold; None where Avro says to ignore the logical type.
+    """Return the decimal that bytes or a fixed hold; None where Avro says to ignore the logical type, or none fits.
 
     Connect writes precision 64 when the source names none; no engine stores more than 38 digits, so the column is
-    declared with 38 and a value that needs more is refused when it is read.
+    declared with 38 and a value that needs more shows as NULL (`schemasync.core.beyond`). A scale of more than 38
+    leaves no decimal that would hold any value.
     """
     if node["type"] not in {"bytes", "fixed"}:
         return None
@@ -159,11 +160,11 @@ def _decimal(node: Node) -> Decimal | None:
     declared = node.get("precision", parameters.get("connect.decimal.precision"))
     precision = min(MAX_PRECISION, capacity or MAX_PRECISION) if declared is None else _integer(declared)
     scale = _integer(node.get("scale", parameters.get("scale", 0)))
-    if precision is None or scale is None or not 0 <= scale <= precision or precision < 1:
+    if precision is None or scale is None or not 0 <= scale <= min(precision, MAX_PRECISION) or precision < 1:
         return None
     if capacity is not None and precision > capacity:
         return None
-    return Decimal(precision=min(precision, MAX_PRECISION), scale=min(scale, MAX_PRECISION))
+    return Decimal(precision=min(precision, MAX_PRECISION), scale=scale)
 
 
 def _digits(size: int) -> int:

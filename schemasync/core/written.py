@@ -93,6 +93,9 @@ def may_be_written_as(encoding: Encoding, found: Type) -> bool:
     match encoding, found:
         case Leaf(meaning=Meaning.VARIABLE_DECIMAL), _:
             return found == _written_leaf(encoding)
+        case Leaf(meaning=Meaning.PLAIN, type=Decimal() as shown), Decimal(precision=precision, scale=scale):
+            # What is declared with more digits than any engine has is shown with as many as there are.
+            return shown == Decimal(precision=min(precision, MAX_PRECISION), scale=scale)
         case Leaf(meaning=Meaning.PLAIN), _:
             return found == encoding.type or found in _wide(encoding.type)
         case Leaf(), _:

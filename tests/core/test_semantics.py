@@ -93,7 +93,7 @@ def test_connects_type_narrows_an_int(base: str, width: object, shown: Primitive
         ({"precision": 8}, 8, 0),
         ({"precision": 38, "scale": 38}, 38, 38),
         ({"precision": 64, "scale": 2}, 38, 2),
-        ({"precision": 64, "scale": 50}, 38, 38),
+        ({"precision": 64, "scale": 38}, 38, 38),
         ({"scale": 3}, 38, 3),
         ({"connect.parameters": {"connect.decimal.precision": "9", "scale": "4"}}, 9, 4),
         ({"precision": 5, "connect.parameters": {"connect.decimal.precision": "9"}}, 5, 0),
@@ -118,6 +118,7 @@ def test_a_decimal_has_the_declared_precision_within_38_digits(
         {"precision": 4, "scale": 5},
         {"precision": 4, "scale": -1},
         {"precision": 4, "scale": None},
+        {"precision": 64, "scale": 39},
         {"precision": "9" * 5000},
     ],
 )

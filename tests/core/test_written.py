@@ -56,7 +56,8 @@ def test_what_a_table_over_the_sinks_files_declares(encoding: Encoding, expected
     [
         (TINY, P.TINYINT), (TINY, P.SMALLINT), (Leaf(type=P.SMALLINT), P.INT), (STRING, P.BINARY),
         (MILLIS, P.TIMESTAMP), (MILLIS, P.BIGINT), (DATE, P.DATE), (DATE, P.INT), (VARIABLE, PARTS),
-        (dec(5, 2), Decimal(precision=5, scale=2)), (MapOf(key=INT, value=STRING, entries=True), ENTRIES),
+        (dec(5, 2), Decimal(precision=5, scale=2)), (dec(38, 2), Decimal(precision=64, scale=2)),
+        (MapOf(key=INT, value=STRING, entries=True), ENTRIES),
         (rec(a=INT, b=INT), struct(b=P.INT, a=P.INT)),
     ],
 )  # fmt: skip
@@ -68,7 +69,8 @@ def test_a_file_of_these_types_may_hold_it(encoding: Encoding, found: Type) -> N
     ("encoding", "found"),
     [
         (INT, P.BIGINT), (BIGINT, P.INT), (BINARY, P.STRING), (MILLIS, P.INT), (VARIABLE, P.STRING), (UUID, P.STRING),
-        (dec(5, 2), Decimal(precision=6, scale=2)), (ListOf(element=INT), P.INT),
+        (dec(5, 2), Decimal(precision=6, scale=2)), (dec(38, 2), Decimal(precision=64, scale=3)), (dec(5, 2), P.BINARY),
+        (ListOf(element=INT), P.INT),
         (ListOf(element=INT), Array(element=P.STRING)),
         (MapOf(key=INT, value=STRING), ENTRIES), (MapOf(key=STRING, value=INT, entries=True), ENTRIES),
         (MapOf(key=INT, value=INT, entries=True), ENTRIES),

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import itertools
 from datetime import date, datetime
+from decimal import Decimal as Number
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyarrow import fs
 
+from schemasync.core.beyond import EXAMPLES, Beyond, Example, Shown
 from schemasync.core.encoding import Encoding, Leaf, Meaning
 from schemasync.core.ports import LandedFiles
-from schemasync.core.types import Primitive
+from schemasync.core.types import Decimal, Primitive
+from schemasync.core.written import avro_type
 from schemasync.errors import DataError, EngineError
 from schemasync.io.lake import ArrowLake
 from schemasync.io.landed.arrow import ArrowFiles
+from schemasync.io.landed.values import arrow_type
 from tests.io.landing import Rows, admitted, land, request
 from tests.io.written_values import CASES, MOMENTS, ZONED, Written, at
 
@@ -106,6 +111,109 @@ def test_timestamps_as_int96_are_read_over_their_whole_range(tmp_path: Path, uni
     written = Written(name="int96", encoding=case.encoding, values=values, shown=[])
     found = shown(open_arrow(tmp_path), tmp_path, written, use_deprecated_int96_timestamps=True)
     assert plain(found) == plain([*MOMENTS, at(9999, 12, 31, 23, 59, 59), at(1, 1, 1)])
+
+
+def written_as(example: Example) -> pa.Array:
+    """Return a null, then the example's value, as parquet-avro writes it."""
+    if isinstance(example.written, tuple):
+        pair = {"scale": example.written[0], "value": example.written[1]}
+        return pa.array([None, pair], pa.struct([("scale", pa.int32()), ("value", pa.binary())]))
+    return pa.array([None, example.written], arrow_type(avro_type(example.leaf)))
+
+
+def sql_text(value: Any) -> str:
+    """Return a value as SQL prints it."""
+    match value:
+        case None:
+            return "NULL"
+        case datetime():
+            whole, _, fraction = value.strftime("%Y-%m-%d %H:%M:%S.%f").partition(".")
+            return (
+                f"{whole.rjust(19, '0')}.{fraction}".rstrip("0").rstrip(".") if int(fraction) else whole.rjust(19, "0")
+            )
+        case float():
+            return {"nan": "NaN", "-inf": "-Infinity"}[str(value)]
+        case _:
+            return str(value)
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda e: e.about)
+def test_a_value_beyond_its_type_shows_as_the_published_table_says_and_is_counted(
+    tmp_path: Path, example: Example
+) -> None:
+    values = written_as(example)
+    land(tmp_path, "x.parquet", own(2) | {"v": values})
+    wanted = request(tmp_path, ["x.parquet"], ID | {"v": example.leaf}, directory="delta/1")
+    done = open_arrow(tmp_path).admit(wanted)
+    found = pq.read_table(tmp_path / done.files[0].path)["v"].to_pylist()
+    told = [(b.path, b.column, b.shown, b.count) for b in done.beyond]
+    assert (sql_text(found[0]), sql_text(found[1])) == ("NULL", example.text)
+    assert told == ([("x.parquet", "v", example.shown, 1)] if example.shown else [])
+
+
+_MONEY = Decimal(precision=5, scale=2)
+_TOO_MUCH = [Number("999.99"), None, Number("-1000.00"), Number("1.50")]
+_IN_NINE = pa.array(_TOO_MUCH, pa.decimal128(9, 2))
+PHYSICAL: dict[str, tuple[Leaf, pa.Array, dict[str, Any], list[str]]] = {
+    "the ends of millis": (
+        Leaf(type=Primitive.TIMESTAMP, meaning=Meaning.EPOCH_MILLIS),
+        pa.array([2**63 - 1, -(2**63), None, 0]).cast(pa.timestamp("ms", tz="UTC")),
+        {},
+        ["9999-12-31 23:59:59.999", "0001-01-01 00:00:00", "NULL", "1970-01-01 00:00:00"],
+    ),
+    "the ends of micros": (
+        Leaf(type=Primitive.TIMESTAMP, meaning=Meaning.EPOCH_MICROS),
+        pa.array([2**63 - 1, -(2**63), None, 0]).cast(pa.timestamp("us", tz="UTC")),
+        {},
+        ["9999-12-31 23:59:59.999999", "0001-01-01 00:00:00", "NULL", "1970-01-01 00:00:00"],
+    ),
+    "a decimal of 64 digits": (
+        Leaf(type=_MONEY), pa.array(_TOO_MUCH, pa.decimal256(64, 2)), {}, ["999.99", "NULL", "NULL", "1.50"],
+    ),
+    "a decimal whose file holds more digits than it says": (
+        Leaf(type=_MONEY),
+        _IN_NINE.view(pa.decimal128(5, 2)),
+        {"store_decimal_as_integer": True},
+        ["999.99", "NULL", "NULL", "1.50"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("leaf", "values", "options", "texts"), PHYSICAL.values(), ids=PHYSICAL)
+def test_values_beyond_their_type_are_found_in_every_physical_form(
+    tmp_path: Path, leaf: Leaf, values: pa.Array, options: dict[str, Any], texts: list[str]
+) -> None:
+    case = Written(name="v", encoding=leaf, values=values, shown=[])
+    assert [sql_text(v) for v in shown(open_arrow(tmp_path), tmp_path, case, **options)] == texts
+
+
+def test_values_beyond_their_type_are_counted_over_all_batches_with_the_first_of_them(
+    tmp_path: Path, opened: LandedFiles
+) -> None:
+    until = Leaf(type=Primitive.TIMESTAMP, meaning=Meaning.ZONED_TIMESTAMP)
+    for name, texts in (("a.parquet", ["infinity", None, "infinity"]), ("b.parquet", ["-infinity"])):
+        land(tmp_path, name, own(len(texts)) | {"v": pa.array(texts)}, row_group_size=1)
+    done = opened.admit(request(tmp_path, ["a.parquet", "b.parquet"], ID | {"v": until}, directory="delta/1"))
+    assert set(done.beyond) == {
+        Beyond(path="a.parquet", column="v", shown=Shown.NEAREST, count=2, sample="infinity"),
+        Beyond(path="b.parquet", column="v", shown=Shown.NEAREST, count=1, sample="-infinity"),
+    }
+
+
+def test_what_arrow_writes_says_by_which_calendar_it_counts(tmp_path: Path, opened: LandedFiles) -> None:
+    """Without it Spark 3.5 fails on the first years, -infinity among them: whoever wrote, Arrow or Spark."""
+    land(tmp_path, "x.parquet", own(1))
+    (written,) = opened.admit(request(tmp_path, ["x.parquet"], ID, directory="delta/1")).files
+    version = (pq.read_metadata(tmp_path / written.path).metadata or {})[b"org.apache.spark.version"]
+    assert version >= b"3.1.0"
+
+
+def test_a_key_beyond_its_type_is_refused_for_two_of_them_would_be_one_row(tmp_path: Path) -> None:
+    day: dict[str, Encoding] = {"day": Leaf(type=Primitive.DATE, meaning=Meaning.DAYS)}
+    land(tmp_path, "x.parquet", own(2) | {"day": pa.array([2**31 - 1, 2**31 - 2], pa.int32())})
+    wanted = request(tmp_path, ["x.parquet"], day, directory="delta/1", keys=("day",))
+    with pytest.raises(DataError, match="the key column day cannot hold the value of an event: 2147483647 is beyond"):
+        open_arrow(tmp_path).admit(wanted)
 
 
 def test_a_timestamp_without_an_offset_is_refused_not_guessed(tmp_path: Path) -> None:

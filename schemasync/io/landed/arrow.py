@@ -6,8 +6,10 @@ writes one sorted file. Memory is that of all files of one call: the caller keep
 
 from __future__ import annotations
 
+import json
 import uuid
 from itertools import chain
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,12 +22,14 @@ from schemasync.core.admission import (
     Footer,
     Unreadable,
 )
+from schemasync.core.beyond import Beyond
+from schemasync.core.in_place import Stored
 from schemasync.core.manifest import DataFile
 from schemasync.core.ports import FileInfo
 from schemasync.core.types import Array, Decimal, Map, Primitive, Struct, StructField, Type
 from schemasync.errors import StorageError
 from schemasync.io.landed.newest import newest_per_key
-from schemasync.io.landed.rows import read_rows, table_schema
+from schemasync.io.landed.rows import CALENDAR, read_rows, table_schema
 
 _AVRO_KEYS = (b"parquet.avro.schema", b"avro.schema")
 _MAGIC = b"PAR1"
@@ -61,6 +65,14 @@ class ArrowFiles:
         avro = next((metadata[key].decode(errors="replace") for key in _AVRO_KEYS if key in metadata), None)
         return Footer(path=file.path, bytes=file.bytes, rows=rows, avro=avro, type=_struct_type(schema))
 
+    def stored(self, path: str) -> tuple[Stored, ...]:
+        """Read how a file of ours holds its columns."""
+        try:
+            with pq.ParquetFile(self._path(path), filesystem=self.filesystem) as parquet:
+                return tuple(_stored(parquet.schema.column(n)) for n in range(len(parquet.schema)))
+        except (OSError, pa.ArrowException) as error:
+            raise StorageError("a written file does not read back", where=self._path(path), why=str(error)) from error
+
     def _begins_well(self, file: FileInfo) -> bool:
         try:
             with self.filesystem.open_input_stream(self._path(file.path)) as stream:
@@ -71,22 +83,25 @@ class ArrowFiles:
     def admit(self, request: AdmissionRequest) -> Admitted:
         """Write one delta."""
         schema = table_schema(request)
-        parts = (read_rows(self.filesystem, self.base, file, request) for file in request.files)
+        beyond: list[Beyond] = []
+        parts = (read_rows(self.filesystem, self.base, file, request, beyond) for file in request.files)
         table = pa.concat_tables([schema.empty_table(), *chain.from_iterable(parts)])
         events = table.num_rows
         toasted: tuple[str, ...] = ()
         if request.keys:
             table, toasted = newest_per_key(table, request)
         files = self._write(table, request.directory)
-        return Admitted(files=files, rows=table.num_rows, events=events, toasted=toasted)
+        return Admitted(files=files, rows=table.num_rows, events=events, toasted=toasted, beyond=tuple(beyond))
 
     def _write(self, table: pa.Table, directory: str) -> tuple[DataFile, ...]:
         path = f"{directory}/part-00000-{uuid.uuid4().hex}.parquet"
         try:
             self.filesystem.create_dir(self._path(directory), recursive=True)
-            pq.write_table(
-                table, self._path(path), filesystem=self.filesystem, compression="snappy", store_schema=False
-            )
+            with pq.ParquetWriter(
+                self._path(path), table.schema, filesystem=self.filesystem, compression="snappy", store_schema=False
+            ) as writer:
+                writer.write_table(table)
+                writer.add_key_value_metadata(CALENDAR)
             written = pq.read_metadata(self._path(path), filesystem=self.filesystem)
             size = self.filesystem.get_file_info(self._path(path)).size
         except (OSError, pa.ArrowException) as error:
@@ -94,6 +109,25 @@ class ArrowFiles:
         if written.num_rows != table.num_rows:
             raise StorageError("a written file does not read back whole", where=self._path(path))
         return (DataFile(path=path, rows=table.num_rows, bytes=size),)
+
+
+def _stored(column: pq.ColumnSchema) -> Stored:
+    annotation = _annotation(json.loads(column.logical_type.to_json()))
+    return Stored(path=column.path, form=f"{column.physical_type} {annotation}".rstrip())
+
+
+def _annotation(logical: dict[str, Any]) -> str:
+    match logical:
+        case {"Type": "None"}:
+            return ""
+        case {"Type": "Decimal", "precision": precision, "scale": scale}:
+            return f"decimal({precision},{scale})"
+        case {"Type": "Int", "bitWidth": bits, "isSigned": signed}:
+            return f"{'int' if signed else 'uint'}({bits})"
+        case {"Type": "Timestamp" | "Time" as kind, "timeUnit": unit, "isAdjustedToUTC": utc}:
+            return f"{kind.lower()}({unit},{'utc' if utc else 'local'})"
+        case _:
+            return str(logical["Type"]).lower()
 
 
 def _struct_type(schema: pa.Schema) -> Struct:

@@ -5,8 +5,10 @@ Executes a `schemasync.core.projection.Projection`; adds our own columns; refuse
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,6 +16,7 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 from schemasync.core.admission import DELETE, MESSAGE, OPERATIONS, UPSERT, AdmissionRequest, LandedFile
+from schemasync.core.beyond import Beyond
 from schemasync.core.encoding import Leaf
 from schemasync.core.layout import ADMITTED_MS, OFFSET, OP, SCHEMA_VERSION, TS_MS
 from schemasync.core.projection import Fill, Projected
@@ -21,10 +24,14 @@ from schemasync.core.schema import Envelope, OrderingField
 from schemasync.core.types import Primitive, Type
 from schemasync.errors import DataError
 from schemasync.io.landed.newest import without_placeholders
-from schemasync.io.landed.values import arrow_type, constant, decode, reshape
+from schemasync.io.landed.values import Losses, arrow_type, constant, decode, reshape
 
 BATCH_ROWS = 65_536
 """Events that are decoded at once."""
+
+CALENDAR: Final = {"org.apache.spark.version": "3.1.0"}
+"""For the footers of files that Arrow writes: Spark 3 refuses dates before 1582 and timestamps before 1900 in files
+that do not say that they count by the Gregorian calendar, as its own do since this version."""
 
 
 def table_schema(request: AdmissionRequest) -> pa.Schema:
@@ -32,20 +39,26 @@ def table_schema(request: AdmissionRequest) -> pa.Schema:
     return pa.schema([pa.field(name, arrow_type(type_)) for name, type_ in request.columns])
 
 
-def read_rows(filesystem: fs.FileSystem, base: str, file: LandedFile, request: AdmissionRequest) -> Iterator[pa.Table]:
-    """Yield a landed file's events as rows of the table.
+def read_rows(
+    filesystem: fs.FileSystem, base: str, file: LandedFile, request: AdmissionRequest, beyond: list[Beyond]
+) -> Iterator[pa.Table]:
+    """Yield a landed file's events as rows of the table; at its end add to ``beyond`` what was beyond its type.
 
     Raises:
         DataError: the file is missing or corrupt, or holds events that cannot be applied; names file and row.
     """
     path = f"{base}/{file.path}"
+    losses: dict[str, Losses] = defaultdict(Losses)
     with _naming(path):
         row = 0
         # INT96 timestamps are nanoseconds to Arrow otherwise, which end in the year 2262.
         with pq.ParquetFile(path, filesystem=filesystem, coerce_int96_timestamp_unit="us") as parquet:
             for batch in parquet.iter_batches(batch_size=BATCH_ROWS):
-                yield _Projector(file, request, batch, row).table()
+                yield _Projector(file, request, batch, row, losses).table()
                 row += batch.num_rows
+    for column, found in losses.items():
+        for shown, (count, sample) in found.found.items():
+            beyond.append(Beyond(path=file.path, column=column, shown=shown, count=count, sample=sample))
 
 
 @contextmanager
@@ -70,8 +83,16 @@ def _naming(where: str) -> Iterator[None]:
 class _Projector:
     """Some of one file's events as rows of the table."""
 
-    def __init__(self, file: LandedFile, request: AdmissionRequest, events: pa.RecordBatch, first_row: int) -> None:
+    def __init__(
+        self,
+        file: LandedFile,
+        request: AdmissionRequest,
+        events: pa.RecordBatch,
+        first_row: int,
+        losses: dict[str, Losses],
+    ) -> None:
         self._file = file
+        self._losses = losses
         self._first_row = first_row
         self._request = request
         self._envelope: Envelope = file.projection.envelope
@@ -113,7 +134,7 @@ class _Projector:
         for path in source.paths[1:]:
             other = self._at(path)
             values = values if other is None else pc.if_else(values.is_valid(), values, other)
-        return reshape(decode(values, source.encoding), source.shape)
+        return reshape(decode(values, source.encoding, self._losses[projected.name]), source.shape)
 
     def _operations(self) -> pa.Array:
         """Return our operation codes, `MESSAGE` for what has no row."""
@@ -160,7 +181,7 @@ class _Projector:
         values = self._at(field.path)
         if values is None:
             return pa.nulls(len(self._events), arrow_type(field.type))
-        return decode(values, Leaf(type=field.type, meaning=field.meaning))
+        return decode(values, Leaf(type=field.type, meaning=field.meaning), Losses())
 
     def _offsets(self) -> pa.Array:
         if self._envelope.offset is not None:
@@ -173,6 +194,13 @@ class _Projector:
 
     def _check_keys(self, table: pa.Table) -> None:
         for key in self._request.keys:
+            for _, sample in self._losses[key].found.values():
+                # Two keys that show as one would be one row.
+                raise DataError(
+                    f"the key column {key} cannot hold the value of an event",
+                    why=f"{sample} is beyond its type",
+                    fix="Leave the column out of keys: in the configuration, or repair the events at their source.",
+                )
             if table.column(key).null_count:
                 row = self._first_row + table.column(key).is_null().index(True).as_py()
                 raise DataError(

@@ -22,6 +22,8 @@ from pyspark.sql import Observation, Window
 from pyspark.sql import functions as f
 
 from schemasync.core.admission import DELETE, AdmissionRequest, Admitted, Footer, Unreadable
+from schemasync.core.beyond import Beyond
+from schemasync.core.in_place import Stored
 from schemasync.core.layout import OP
 from schemasync.core.manifest import DataFile
 from schemasync.core.names import Dialect, quote_identifier
@@ -32,7 +34,7 @@ from schemasync.core.types import Primitive
 from schemasync.errors import DataError, EngineError, SchemasyncError
 from schemasync.io.landed.arrow import ArrowFiles
 from schemasync.io.landed.newest import unsent_values
-from schemasync.io.landed.rows import read_rows, table_schema
+from schemasync.io.landed.rows import CALENDAR, read_rows, table_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -59,6 +61,10 @@ class SparkFiles:
         """Read one file's footer."""
         return self._arrow.footer(file, now_ms=now_ms)
 
+    def stored(self, path: str) -> tuple[Stored, ...]:
+        """Read how a file of ours holds its columns."""
+        return self._arrow.stored(path)
+
     def admit(self, request: AdmissionRequest) -> Admitted:
         """Write one delta; what the tasks decoded lies below ``_schemasync/staging`` until then."""
         staging = f"_schemasync/staging/{uuid.uuid4().hex}"
@@ -77,7 +83,8 @@ class SparkFiles:
         written = (f for f in self._lake.files(request.directory) if not _is_hidden(f.path))
         files = tuple(self._written(file) for file in written)
         rows, events = sum(file.rows for file in files), sum(part.events for part in parts)
-        return Admitted(files=files, rows=rows, events=events, toasted=toasted)
+        beyond = tuple(one for part in parts for one in part.beyond)
+        return Admitted(files=files, rows=rows, events=events, toasted=toasted, beyond=beyond)
 
     def _decode(self, request: AdmissionRequest, staging: str) -> list[_Part]:
         """Write every landed file as rows of the table, one task per file."""
@@ -105,11 +112,15 @@ class SparkFiles:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Part:
-    """One landed file as rows of the table: where they lie, how many, the columns that have placeholders."""
+    """One landed file as rows of the table.
+
+    Where they lie, how many, the columns that have placeholders, and the values beyond their type.
+    """
 
     path: str
     events: int
     unsent: frozenset[str]
+    beyond: tuple[Beyond, ...]
 
 
 def _decoder(arrow: ArrowFiles, request: AdmissionRequest, staging: str) -> Callable[[int], _Part]:
@@ -119,15 +130,17 @@ def _decoder(arrow: ArrowFiles, request: AdmissionRequest, staging: str) -> Call
         schema = table_schema(request).append(pa.field(_ARRIVAL, pa.int64()))
         count = 0
         unsent: set[str] = set()
+        beyond: list[Beyond] = []
         path = f"{staging}/part-{number:06}-{uuid.uuid4().hex}.parquet"
         with pq.ParquetWriter(f"{base}/{path}", schema, filesystem=filesystem, store_schema=False) as writer:
-            for rows in read_rows(filesystem, base, request.files[number], request):
+            for rows in read_rows(filesystem, base, request.files[number], request, beyond):
                 first = number * _FILE + count
                 arrival = pa.array(range(first, first + rows.num_rows), pa.int64())
                 writer.write_table(rows.append_column(_ARRIVAL, arrival).cast(schema))
                 count += rows.num_rows
                 unsent |= unsent_values(rows, request.unsent).keys() if request.unsent and request.keys else set()
-        return _Part(path=path, events=count, unsent=frozenset(unsent))
+            writer.add_key_value_metadata(CALENDAR)
+        return _Part(path=path, events=count, unsent=frozenset(unsent), beyond=tuple(beyond))
 
     return decode_file
 

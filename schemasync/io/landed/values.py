@@ -1,36 +1,32 @@
 """Decoding and reshaping values with Arrow: the inner loop of the small admission.
 
-Executes what `schemasync.core.encoding` and `schemasync.core.reshape` say, array by array, decides nothing. Values
-outside what a DATE or TIMESTAMP can show (years 1 to 9999) are brought to the nearest end: Debezium writes infinities
-as the largest and smallest numbers.
+Executes what `schemasync.core.encoding`, `schemasync.core.reshape` and `schemasync.core.beyond` say, array by array,
+decides nothing. Values beyond their type are replaced and noted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import UTC, datetime
+import dataclasses
+from collections.abc import Callable, Sequence
+from decimal import Context
+from decimal import Decimal as Number
 from typing import Any, Final, assert_never
 from uuid import UUID
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from schemasync.core.beyond import FIRST_DAY, FIRST_US, LAST_DAY, LAST_US, Shown, zoned_micros
 from schemasync.core.conversion import keeps_all, notation
 from schemasync.core.defaults import clock_text, decimal_text
 from schemasync.core.encoding import Encoding, Leaf, ListOf, MapOf, Meaning, Record
 from schemasync.core.names import Dialect
 from schemasync.core.reshape import Convert, Elements, Entries, Field, Fields, Keep, Reshape, target_of
 from schemasync.core.type_strings import print_type
-from schemasync.core.types import Array, Decimal, Map, Primitive, Struct, Type
+from schemasync.core.types import MAX_PRECISION, Array, Decimal, Map, Primitive, Struct, Type
 from schemasync.errors import DataError
 
-FIRST_DAY: Final = -719_162
-"""0001-01-01, days since 1970."""
-LAST_DAY: Final = 2_932_896
-"""9999-12-31."""
-_DAY_US: Final = 86_400_000_000
-FIRST_US: Final = FIRST_DAY * _DAY_US
-LAST_US: Final = (LAST_DAY + 1) * _DAY_US - 1
+_EXACT: Final = Context(prec=2 * MAX_PRECISION)
 
 _TIMESTAMP: Final = pa.timestamp("us", tz="UTC")
 
@@ -66,22 +62,37 @@ def arrow_type(type_: Type) -> pa.DataType:
             assert_never(type_)
 
 
-def decode(values: pa.Array, encoding: Encoding) -> pa.Array:
+@dataclasses.dataclass(slots=True)
+class Losses:
+    """What was beyond its type while one column was decoded: how many values, and the first as it was written."""
+
+    found: dict[Shown, tuple[int, str]] = dataclasses.field(default_factory=dict)
+
+    def note(self, written: Sequence[Any] | pa.Array, beyond: pa.Array, shown: Shown) -> None:
+        """Count the values that the mask ``beyond`` (null where the value is) marks."""
+        count = beyond.true_count
+        if count:
+            sample = str(written[pc.index(beyond, pa.scalar(True)).as_py()])[:80]
+            before, first = self.found.get(shown, (0, sample))
+            self.found[shown] = before + count, first
+
+
+def decode(values: pa.Array, encoding: Encoding, losses: Losses) -> pa.Array:
     """Return written values as shown ones, of the encoding's shown type."""
     values = _unwrapped(values, encoding)
     match encoding:
         case Leaf():
-            return _LEAVES[encoding.meaning](values, encoding)
+            return _LEAVES[encoding.meaning](values, encoding, losses)
         case ListOf(element=element):
-            return _list(values, decode(values.values, element))
+            return _list(values, decode(values.values, element, losses))
         case MapOf(key=key, value=value, entries=True):
             entries = values.values
             keys, items = pc.struct_field(entries, 0), pc.struct_field(entries, 1)
-            return _map(values, decode(keys, key), decode(items, value))
+            return _map(values, decode(keys, key, losses), decode(items, value, losses))
         case MapOf(key=key, value=value):
-            return _map(values, decode(values.keys, key), decode(values.items, value))
+            return _map(values, decode(values.keys, key, losses), decode(values.items, value, losses))
         case Record(members=members):
-            parts = {m.name: decode(_member(values, m.name), m.encoding) for m in members}
+            parts = {m.name: decode(_member(values, m.name), m.encoding, losses) for m in members}
             return _struct(values, parts)
         case _:  # pragma: no cover
             assert_never(encoding)
@@ -186,17 +197,39 @@ def _offsets(values: pa.Array) -> pa.Array:
     return pc.if_else(pa.concat_arrays([valid, last]), ends, pa.scalar(None, ends.type))
 
 
-def _plain(values: pa.Array, leaf: Leaf) -> pa.Array:
+def _plain(values: pa.Array, leaf: Leaf, losses: Losses) -> pa.Array:
     target = arrow_type(leaf.type)
     if isinstance(values, pa.ExtensionArray):
         values = values.storage
-    if isinstance(leaf.type, Decimal) and _is_bytes(values.type):
-        numbers = [None if v is None else int.from_bytes(v, "big", signed=True) for v in values.to_pylist()]
-        unscaled = pa.array(numbers, pa.decimal128(38, 0))
-        return unscaled.view(pa.decimal128(38, leaf.type.scale)).cast(target)
+    if isinstance(leaf.type, Decimal):
+        return _decimals(values, leaf.type, losses)
+    if pa.types.is_integer(target) and values.type.bit_width > target.bit_width:
+        bound = 1 << (target.bit_width - 1)
+        return _or_null(values, -bound, bound - 1, losses).cast(target)
     if pa.types.is_binary(target) and not pa.types.is_binary(values.type):
         return values.cast(pa.binary())
     return values.cast(target)
+
+
+def _decimals(values: pa.Array, type_: Decimal, losses: Losses) -> pa.Array:
+    if _is_bytes(values.type):
+        return _from_bytes(values, type_, losses)
+    # A writer may declare fewer digits than it writes, and Arrow takes its word for it.
+    highest = Number(10**type_.precision - 1).scaleb(-type_.scale, _EXACT)
+    return _or_null(values.cast(_anything(type_.scale)), -highest, highest, losses).cast(arrow_type(type_))
+
+
+def _anything(scale: int) -> pa.DataType:
+    return pa.decimal256(76, scale)
+
+
+def _from_bytes(values: pa.Array, type_: Decimal, losses: Losses) -> pa.Array:
+    numbers = [None if v is None else int.from_bytes(v, "big", signed=True) for v in values.to_pylist()]
+    beyond = [n is not None and abs(n) >= 10**type_.precision for n in numbers]
+    losses.note(numbers, pa.array(beyond, pa.bool_()), Shown.NULL)
+    kept = (None if is_beyond else n for n, is_beyond in zip(numbers, beyond, strict=True))
+    unscaled = pa.array(kept, pa.decimal128(MAX_PRECISION, 0))
+    return unscaled.view(pa.decimal128(MAX_PRECISION, type_.scale)).cast(arrow_type(type_))
 
 
 def _is_bytes(type_: pa.DataType) -> bool:
@@ -204,69 +237,74 @@ def _is_bytes(type_: pa.DataType) -> bool:
     return any(is_kind(type_) for is_kind in kinds)
 
 
-def _days(values: pa.Array, _: Leaf) -> pa.Array:
-    return _within(values.cast(pa.int32()), FIRST_DAY, LAST_DAY).cast(pa.date32())
+def _outside(values: pa.Array, lowest: Any, highest: Any) -> pa.Array:
+    low, high = pa.scalar(lowest, values.type), pa.scalar(highest, values.type)
+    return pc.or_(pc.less(values, low), pc.greater(values, high))
 
 
-def _millis(values: pa.Array, _: Leaf) -> pa.Array:
+def _or_null(values: pa.Array, lowest: Any, highest: Any, losses: Losses) -> pa.Array:
+    beyond = _outside(values, lowest, highest)
+    losses.note(values, beyond, Shown.NULL)
+    return pc.if_else(beyond, pa.scalar(None, values.type), values)
+
+
+def _days(values: pa.Array, _: Leaf, losses: Losses) -> pa.Array:
+    return _within(values.cast(pa.int32()), FIRST_DAY, LAST_DAY, values, losses).cast(pa.date32())
+
+
+def _millis(values: pa.Array, _: Leaf, losses: Losses) -> pa.Array:
     if pa.types.is_timestamp(values.type):
-        return _timestamps(values)
-    bounded = _within(values, FIRST_US // 1000, LAST_US // 1000)
-    return pc.multiply(bounded, 1000).cast(_TIMESTAMP)
+        return _timestamps(values, losses)
+    return _instants(values, 1000, values, losses)
 
 
-def _micros(values: pa.Array, _: Leaf) -> pa.Array:
+def _micros(values: pa.Array, _: Leaf, losses: Losses) -> pa.Array:
     if pa.types.is_timestamp(values.type):
-        return _timestamps(values)
-    return _within(values, FIRST_US, LAST_US).cast(_TIMESTAMP)
+        return _timestamps(values, losses)
+    return _instants(values, 1, values, losses)
 
 
-def _timestamps(values: pa.Array) -> pa.Array:
-    micros = values.cast(pa.timestamp("us", tz=values.type.tz), safe=False).cast(pa.int64())
-    return _within(micros, FIRST_US, LAST_US).cast(_TIMESTAMP)
+_MICROS_PER: Final[dict[str, int]] = {"s": 1_000_000, "ms": 1000, "us": 1}
 
 
-def _within(values: pa.Array, lowest: int, highest: int) -> pa.Array:
+def _timestamps(values: pa.Array, losses: Losses) -> pa.Array:
+    counts = values.cast(pa.int64())
+    if values.type.unit == "ns":
+        return _instants(pc.divide(counts, 1000), 1, counts, losses)
+    return _instants(counts, _MICROS_PER[values.type.unit], counts, losses)
+
+
+def _instants(counts: pa.Array, micros: int, written: pa.Array, losses: Losses) -> pa.Array:
+    """Return counts of so many microseconds as timestamps; bounded before they are multiplied, which may overflow."""
+    bounded = _within(counts, -(-FIRST_US // micros), LAST_US // micros, written, losses)
+    return pc.multiply(bounded, micros).cast(_TIMESTAMP)
+
+
+def _within(values: pa.Array, lowest: int, highest: int, written: pa.Array, losses: Losses) -> pa.Array:
+    losses.note(written, _outside(values, lowest, highest), Shown.NEAREST)
     low, high = pa.scalar(lowest, values.type), pa.scalar(highest, values.type)
     # skip_nulls=False: a null stays null instead of becoming the bound.
     capped = pc.min_element_wise(values, high, skip_nulls=False)
     return pc.max_element_wise(capped, low, skip_nulls=False)
 
 
-def _zoned(values: pa.Array, _: Leaf) -> pa.Array:
+def _zoned(values: pa.Array, _: Leaf, losses: Losses) -> pa.Array:
     try:
         micros = values.cast(_TIMESTAMP).cast(pa.int64())
     except pa.ArrowInvalid:
-        micros = pa.array([None if v is None else zoned_micros(v) for v in values.to_pylist()], pa.int64())
-    return _within(micros, FIRST_US, LAST_US).cast(_TIMESTAMP)
+        micros = pa.array(map(_zoned_micros, values.to_pylist()), pa.int64())
+    return _instants(micros, 1, values, losses)
 
 
-def zoned_micros(text: str) -> int:
-    """Return an ISO 8601 timestamp with offset as us since the epoch; infinities and BC years as the nearest end.
-
-    Near the ends an offset may lead out of the years 1 to 9999: the caller bounds what this returns.
-
-    Raises:
-        DataError: it is no such text.
-    """
-    if text in {"infinity", "+infinity", "Infinity"}:
-        return LAST_US
-    if text.startswith(("-", "0000-")):
-        return FIRST_US
+def _zoned_micros(text: str | None) -> int | None:
     try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        if text.startswith("+"):
-            return LAST_US
-        raise DataError("a value is no timestamp", why=f"{text!r} is not ISO 8601") from None
-    if moment.tzinfo is None:
-        raise DataError("a value is no timestamp", why=f"{text!r} has no offset")
-    delta = moment - datetime(1970, 1, 1, tzinfo=UTC)
-    return (delta.days * 86_400 + delta.seconds) * 1_000_000 + delta.microseconds
+        return None if text is None else zoned_micros(text)
+    except ValueError as error:
+        raise DataError("a value is no timestamp", why=str(error)) from error
 
 
-def _clock(digits: int) -> Callable[[pa.Array, Leaf], pa.Array]:
-    def decode_clock(values: pa.Array, _: Leaf) -> pa.Array:
+def _clock(digits: int) -> Callable[[pa.Array, Leaf, Losses], pa.Array]:
+    def decode_clock(values: pa.Array, _: Leaf, __: Losses) -> pa.Array:
         counts = values.cast(pa.int32() if digits == 3 and values.type.bit_width == 32 else pa.int64())
         texts = [None if v is None else clock_text(v, digits=digits) for v in counts.to_pylist()]
         return pa.array(texts, pa.string())
@@ -274,20 +312,31 @@ def _clock(digits: int) -> Callable[[pa.Array, Leaf], pa.Array]:
     return decode_clock
 
 
-def _variable_decimal(values: pa.Array, _: Leaf) -> pa.Array:
-    texts = [
-        None if v is None or v["value"] is None else decimal_text(v["scale"], v["value"]) for v in values.to_pylist()
-    ]
-    return pa.array(texts, pa.string())
+def _variable_decimal(values: pa.Array, _: Leaf, losses: Losses) -> pa.Array:
+    written = values.to_pylist()
+    texts = [_decimal_text(v) for v in written]
+    scales = [v and f"scale {v['scale']}" for v in written]
+    losses.note(scales, pa.array([text == "" for text in texts], pa.bool_()), Shown.NULL)
+    return pa.array([text or None for text in texts], pa.string())
 
 
-def _uuid(values: pa.Array, _: Leaf) -> pa.Array:
+def _decimal_text(value: dict[str, Any] | None) -> str | None:
+    """Return a number's text, empty where it is too long to be written out."""
+    if value is None or value["value"] is None:
+        return None
+    try:
+        return decimal_text(value["scale"], value["value"])
+    except ValueError:
+        return ""
+
+
+def _uuid(values: pa.Array, _: Leaf, __: Losses) -> pa.Array:
     if isinstance(values, pa.ExtensionArray):
         values = values.storage
     return pa.array([None if v is None else str(UUID(bytes=v)) for v in values.to_pylist()], pa.string())
 
 
-_LEAVES: Final[dict[Meaning, Callable[[pa.Array, Leaf], pa.Array]]] = {
+_LEAVES: Final[dict[Meaning, Callable[[pa.Array, Leaf, Losses], pa.Array]]] = {
     Meaning.PLAIN: _plain,
     Meaning.DAYS: _days,
     Meaning.EPOCH_MILLIS: _millis,
