@@ -417,7 +417,10 @@ class TestStorage:
             found = compacted(shop)
         blamed(found.failure, StorageError, "File too large", "the old state is in force")
         tables = shop.workspace.metastore.names(shop.database, "shop_student*")
-        assert (tables, len(students(shop))) == (("shop_student", "shop_student_view"), 1 + BULK)
+        assert (tables, len(students(shop))) == (
+            ("shop_student", "shop_student_history", "shop_student_view"),
+            1 + BULK,
+        )
         again = compacted(shop)
         assert (again.failure, again.generation, len(students(shop))) == (None, 1, 1 + BULK)
 
