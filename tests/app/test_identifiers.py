@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from schemasync.core.names import Dialect, is_field_name
+from schemasync.core.type_strings import parse_type, print_type
+from schemasync.core.types import Primitive, Struct, StructField
 from tests.lab import DAY, Lab
 
 TEXT: Any = ["null", "string"]
@@ -93,3 +98,27 @@ def test_a_version_with_a_clash_is_held_under_the_one_before(lab: Lab) -> None:
     (held,) = lab.apply().tables
     assert [(d.code, "fields State and state" in d.message) for d in held.plan.diagnostics] == [("SS410", True)]
     assert lab.rows("t") == [{"id": 1, "State": "a"}]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [*NAMES, "名前", "a\N{ARABIC-INDIC DIGIT ONE}", "x²", "Ⅷ", "a-b", "a:b", "a,b", "a<b", "a>b", "a`b", "a;b", "é|"],
+)
+def test_hives_own_parser_takes_a_struct_field_where_we_do(lab: Lab, name: str) -> None:
+    jvm: Any = lab.session._jvm
+    text = f"struct<{name}:array<int>>"
+    try:
+        info = jvm.org.apache.hadoop.hive.serde2.typeinfo.TypeInfoUtils.getTypeInfoFromTypeString(text)
+        taken = [n.lower() for n in info.getAllStructFieldNames()] == [name.lower()]
+    except Exception:  # whatever it raises
+        taken = False
+    assert taken is is_field_name(name)
+
+
+def test_spark_reads_the_struct_types_that_we_print(lab: Lab) -> None:
+    fields = (*NAMES, "a-b", "a.b", "a:b", "a,b", "a<b>", "a`b", "名前")
+    printed = Struct(fields=tuple(StructField(name=name, type=Primitive.INT) for name in fields))
+    rows = lab.workspace.sql.query(f"SELECT CAST(NULL AS {print_type(printed, Dialect.SPARK)}) AS s, 'x' AS `a``.b c`")
+    schema = lab.session.sql(f"SELECT CAST(NULL AS {print_type(printed, Dialect.SPARK)}) AS s").schema
+    assert (rows.columns, schema["s"].dataType.fieldNames()) == (("s", "a`.b c"), list(fields))  # type: ignore[attr-defined]
+    assert parse_type(print_type(printed, Dialect.SPARK), Dialect.SPARK) == printed

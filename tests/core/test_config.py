@@ -361,6 +361,12 @@ NO_REGEX = "is not a regular expression ({}). Write .* where any text is meant."
     ("settings", "path", "text"),
     [
         ({"keys": ["id", "id"]}, "keys", "names one column twice. "),
+        ({"keys": ["id", "ID"]}, "keys", "names one column twice. "),
+        (
+            {"database": "a" * 129},
+            "database",
+            "must be at most 128 characters long. Metastores store no longer names.",
+        ),
         ({"renames": {"a": "a"}}, "renames", "must map each new name to another old one, {new: old}. "),
         ({"renames": {"a": "c", "b": "c"}}, "renames", "must map each new name to another old one, {new: old}. "),
         (

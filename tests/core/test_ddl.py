@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlglot
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -300,3 +301,29 @@ def test_what_hive_cannot_say_is_an_error_not_wrong_sql() -> None:
 def test_our_tables_say_whose_they_are() -> None:
     statement = ddl.create_table(STUDENTS, shape(STUDENT), PROPERTIES, SPARK)
     assert {"key": f"'{SUBJECT}'", "value": "'shop.student-value'"} in statement.values["properties"]
+
+
+# Words that at least one of Spark (ANSI mode), Hive 4 and Trino reserves.
+_WORDS = """
+all alter and any array as asc at between both by case cast char collate column commit constraint create cross cube
+current_date current_time current_timestamp current_user cursor database date decimal deallocate default delete desc
+describe distinct double drop else end escape except exchange execute exists export extract false fetch filter float
+following for foreign from full function generated grant group grouping having if import in inner insert int integer
+intersect interval into is join json_array lateral leading left like listagg local localtime map merge natural none
+normalize not null of offset on only option or order outer overlaps partition percent position preceding prepare
+primary procedure qualify range recursive references regexp revoke right rlike rollup row rows select session_user set
+skip smallint some start struct table tablesample then time timestamp to trailing transform trim true truncate
+unbounded uescape union unique uniquejoin unknown unnest update user using utc_timestamp values view when where window
+with within without
+"""
+RESERVED_WORDS = _WORDS.split()
+
+
+@pytest.mark.parametrize("dialect", Dialect)
+def test_columns_of_all_reserved_words_are_read_as_columns(dialect: Dialect) -> None:
+    row = (col("id", BIGINT), *(col(word, rec(**{word: INT})) for word in RESERVED_WORDS))
+    body = ddl.view_body(target(table="table", database="user"), shape(history(row)), frozenset({1}), dialect)
+    parsed = sqlglot.parse_one(text(body, dialect), dialect=dialect.value)
+    assert isinstance(parsed, sqlglot.exp.Select)
+    assert parsed.named_selects == ["id", *RESERVED_WORDS]
+    assert [(t.db, t.name) for t in parsed.find_all(sqlglot.exp.Table)] == [("user", "table")]

@@ -171,8 +171,7 @@ HOSTILE = (
 @example(name='"`"')
 def test_a_quoted_name_is_read_as_the_name(dialect: Dialect, name: str) -> None:
     parsed = sqlglot.parse_one(f"SELECT {quote_identifier(name, dialect)}", dialect=dialect.value)
-    (column,) = parsed.expressions
-    assert (column.name, column.this.quoted) == (name, True)
+    assert [(i.name, i.quoted) for i in parsed.find_all(sqlglot.exp.Identifier)] == [(name, True)]
 
 
 @pytest.mark.parametrize(("length", "kept"), [(127, 127), (128, 126)])
