@@ -45,7 +45,8 @@ _FILE: Final = 1 << 40
 """Arrival counts the rows of a file; this is how far the counts of two files lie apart."""
 _DATA_ERROR: Final = f"{DataError.__module__}.{DataError.__qualname__}: "
 """How a DataError of a task appears in the text of Spark's error."""
-_CALL_FAILED: Final = "An error occurred while calling"
+_CAUSE: Final = (": ", "Caused by: ")
+"""How the lines begin that name an error in the text of Py4J's; the last one is what began it."""
 
 
 class SparkFiles:
@@ -215,6 +216,8 @@ def _translated(error: Exception, request: AdmissionRequest) -> SchemasyncError:
     if _DATA_ERROR in text:
         # The last one is the one that names the file; the others are its causes.
         return DataError(text.rpartition(_DATA_ERROR)[2].splitlines()[0])
+    lines = text.strip().splitlines()
     # Spark 3.5 raises a failed job as Py4J's own error, whose first line only says that a call failed.
-    lines = [line.lstrip(": ") for line in text.strip().splitlines() if not line.startswith(_CALL_FAILED)]
-    return EngineError("Spark failed to admit landed files", where=request.directory, why=lines[0][:500])
+    causes = [line.removeprefix("Caused by").removeprefix(": ") for line in lines if line.startswith(_CAUSE)]
+    why = (causes or lines[:1])[-1][:500]
+    return EngineError("Spark failed to admit landed files", where=request.directory, why=why)
