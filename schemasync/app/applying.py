@@ -13,9 +13,9 @@ from typing import Any
 from schemasync.app.admitting import AdmissionOutcome, admit
 from schemasync.app.inspecting import TableView, look, map_tables, select
 from schemasync.app.planning import TablePlan, lay_out_steps
-from schemasync.app.states import keep_schema, recover
+from schemasync.app.repairing import repair_columns, replace_view, restore_table
+from schemasync.app.states import keep_schema, repair_partitions, roll_forward
 from schemasync.app.workspace import Workspace
-from schemasync.core import ddl
 from schemasync.core.describe import diagnostic_json
 from schemasync.core.diagnostics import Diagnostic, Severity
 from schemasync.core.mapping import TableTarget
@@ -128,6 +128,8 @@ def apply_table(
         plan = lay_out_steps(workspace, look(workspace, target))
         if expected is not None and expected[target.table] != plan.fingerprint:
             raise _moved(target)
+        if admitting:
+            _repair_partitions(workspace, plan, done)
         changing = plan.pending and allowed(plan)
         if changing:
             _carry_out(workspace, plan, done)
@@ -159,7 +161,7 @@ def _finish_publication(workspace: Workspace, target: TableTarget) -> None:
     except ValueError:
         return
     if properties.subject == target.subject:
-        recover(workspace, target, properties)
+        roll_forward(workspace, target, properties)
 
 
 def _standing(plan: TablePlan, *, changed: bool) -> tuple[Shape | None, TableProperties | None]:
@@ -187,7 +189,7 @@ def _carry_out(workspace: Workspace, plan: TablePlan, done: list[Step]) -> None:
         return
     _keep_schemas(workspace, view)
     for step in plan.steps:
-        if step.kind == "admit":
+        if step.kind in {"admit", "repair_partitions"}:
             continue
         workspace.progress(plan.target.table, f"{step.kind.replace('_', ' ')}: {step.why}")
         _STEPS[step.kind](workspace, step, plan)
@@ -224,17 +226,32 @@ def _create_table(workspace: Workspace, step: Step, plan: TablePlan) -> None:
         raise
 
 
+def _repair_partitions(workspace: Workspace, plan: TablePlan, done: list[Step]) -> None:
+    """Make the partitions those of the state in force, whatever becomes of the schema: until then the view is wrong."""
+    view = plan.view
+    properties = view.decision.properties if view else None
+    for step in (s for s in plan.steps if s.kind == "repair_partitions"):
+        if view is None or view.manifest is None or properties is None:  # pragma: no cover - it was planned from them
+            raise _moved(plan.target)
+        workspace.progress(plan.target.table, f"repair partitions: {step.why}")
+        repair_partitions(workspace, plan.target, properties, view.manifest)
+        done.append(step)
+
+
+def _restore_table(workspace: Workspace, step: Step, plan: TablePlan) -> None:
+    del step
+    restore_table(workspace, plan.target)
+
+
 def _repair_columns(workspace: Workspace, step: Step, plan: TablePlan) -> None:
     del step
-    view, target = plan.view, plan.target
-    table = workspace.metastore.table(target.database, target.table)
-    shape = view.decision.effective if view else None
-    if table is None or shape is None:  # pragma: no cover - the step was planned for a table that was there
-        raise _moved(target)
-    wanted = {c.name: ddl.hive_column(c) for c in ddl.expected_columns(shape)}
-    workspace.metastore.replace_columns(
-        target.database, target.table, [wanted.get(c.name.lower(), c) for c in table.columns]
-    )
+    if plan.view is None:  # pragma: no cover - the step was planned for a table that was there
+        raise _moved(plan.target)
+    repair_columns(workspace, plan.view)
+
+
+def _replace_view(workspace: Workspace, step: Step, plan: TablePlan) -> None:
+    replace_view(workspace, plan.target, step.sql)
 
 
 def _set_version(workspace: Workspace, step: Step, plan: TablePlan) -> None:
@@ -256,7 +273,8 @@ _STEPS: dict[str, Callable[[Workspace, Step, TablePlan], None]] = {
     "drop_table": _run_sql,
     "create_table": _create_table,
     "add_columns": _run_sql,
+    "restore_table": _restore_table,
     "repair_columns": _repair_columns,
-    "replace_view": _run_sql,
+    "replace_view": _replace_view,
     "set_version": _set_version,
 }

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from schemasync.core.kept import NOTHING, Kept, shows, view_comment
 from schemasync.core.layout import (
     ADMITTED_MS,
     OP,
@@ -62,10 +63,15 @@ def expected_columns(shape: Shape) -> tuple[PhysicalColumn | MetaColumn, ...]:
     return (*(shape.layout.current(c) for c in shape.columns), *meta_columns(shape.envelope))
 
 
+def hive_type(type_: Type) -> str:
+    """Return a type as the metastore holds it."""
+    return print_type(type_, Dialect.HIVE)
+
+
 def hive_column(column: PhysicalColumn | MetaColumn) -> HiveColumn:
     """Return a column as the metastore holds it."""
     comment = column.comment if isinstance(column, MetaColumn) else ""
-    return HiveColumn(name=column.name, type=print_type(column.type, Dialect.HIVE), comment=comment)
+    return HiveColumn(name=column.name, type=hive_type(column.type), comment=comment)
 
 
 def _columns(columns: Iterable[tuple[str, Type, str]], dialect: Dialect) -> list[dict[str, str]]:
@@ -100,13 +106,9 @@ def create_table(target: TableTarget, shape: Shape, properties: TableProperties,
         partitions=((SEGMENT, Primitive.STRING, "base_*: shards; delta_*: changes admitted since"),),
         location=target.location,
         properties=write_properties(properties),
-        comment=f"{target.subject}: query {target.view} instead, it shows {_shows(shape)}",
+        comment=f"{target.subject}: query {target.view} instead, it shows {shows(shape)}",
         dialect=dialect,
     )
-
-
-def _shows(shape: Shape) -> str:
-    return "the newest row per key" if shape.keys else "every event"
 
 
 def _external(
@@ -188,18 +190,26 @@ _METADATA = (("__op", OP), ("__ts_ms", TS_MS), ("__segment", SEGMENT))
 """What ``view: {metadata: true}`` adds, and the physical columns that it comes from."""
 
 
-def create_view(target: TableTarget, shape: Shape, body: str, dialect: Dialect) -> Statement:
-    """Create or replace the dedup view around a rendered body."""
-    columns = [(c.name, comment_text(c.doc)) for c in shape.columns]
-    columns += [(name, "") for name, _ in _METADATA] if target.metadata else []
+def shown_columns(target: TableTarget, shape: Shape, kept: Kept = NOTHING) -> tuple[tuple[str, Type, str], ...]:
+    """Return (name, type, comment) of what the view shows."""
+    row = ((c.name, c.type, kept.comments.get(c.name, comment_text(c.doc))) for c in shape.columns)
+    return (*row, *((name, _METADATA_TYPES[name], "") for name, _ in _METADATA if target.metadata))
+
+
+_METADATA_TYPES: Final = {"__op": Primitive.STRING, "__ts_ms": Primitive.BIGINT, "__segment": Primitive.STRING}
+
+
+def create_view(target: TableTarget, shape: Shape, body: str, dialect: Dialect, kept: Kept = NOTHING) -> Statement:
+    """Create or replace the dedup view around a rendered body; ``kept`` is what people wrote on the one before."""
+    comment = kept.comment or view_comment(shape, f"{target.database}.{target.table}")
     values = {
         "view": qualified(target.database, target.view, dialect),
         "columns": [
             {"name": quote_identifier(name, dialect), "comment": quote_string(comment, dialect) if comment else ""}
-            for name, comment in columns
+            for name, _, comment in shown_columns(target, shape, kept)
         ],
-        "comment": quote_string(f"{_shows(shape)} of {target.database}.{target.table}", dialect),
-        "properties": _properties({SUBJECT: target.subject}, dialect),
+        "comment": quote_string(comment, dialect),
+        "properties": _properties({**kept.properties, SUBJECT: target.subject}, dialect),
         "body": body,
     }
     return Statement(template="view", values=values)

@@ -148,6 +148,67 @@ _ALL: Final = (
         "_schemasync/ out of the location.",
     ),
     Code(
+        code="SS207",
+        severity=Severity.ERROR,
+        meaning="A partition has other columns than its table. Hive reads by position: values would show in the wrong "
+        "column.",
+        fix="apply gives every partition the table's columns; data files are not touched.",
+    ),
+    Code(
+        code="SS208",
+        severity=Severity.WARNING,
+        meaning="Spark's copy of the table's schema (spark.sql.sources.schema) is not what Hive has.",
+        fix="apply writes it again from Hive's columns, names keep their case.",
+    ),
+    Code(
+        code="SS209",
+        severity=Severity.ERROR,
+        meaning="The partitions are not those of the state in force: one is missing, points elsewhere or is unknown.",
+        fix="apply registers, moves and unregisters partitions; data files are not touched.",
+    ),
+    Code(
+        code="SS210",
+        severity=Severity.WARNING,
+        meaning="The view's columns or comments, as Hive or as Spark holds them, are not those that its text yields.",
+        fix="apply writes the view again; what people wrote on it stays.",
+    ),
+    Code(
+        code="SS211",
+        severity=Severity.ERROR,
+        meaning="The table is managed, or purges: DROP TABLE would delete its data.",
+        fix="apply makes it external again and takes external.table.purge away.",
+    ),
+    Code(
+        code="SS212",
+        severity=Severity.WARNING,
+        meaning="The metastore's location of the table is not the one where its data is.",
+        fix="apply sets it again; no data moves.",
+    ),
+    Code(
+        code="SS213",
+        severity=Severity.ERROR,
+        meaning="The table, or a partition, is not read as Parquet any more: its format or serde was changed.",
+        fix="apply sets the formats again.",
+    ),
+    Code(
+        code="SS214",
+        severity=Severity.ERROR,
+        meaning="A property under schemasync. was removed or edited.",
+        fix="apply writes it again where its value follows from others; else the table is held: restore the property.",
+    ),
+    Code(
+        code="SS215",
+        severity=Severity.INFO,
+        meaning="Someone wrote a comment on the view by hand; it is kept, also when the view is replaced.",
+        fix="To get the registry's doc back, set the comment to the empty text and apply.",
+    ),
+    Code(
+        code="SS216",
+        severity=Severity.ERROR,
+        meaning="A data file of ours (of the few that status looks at) is not what manifest and metastore say.",
+        fix="Restore the file from a backup of the table's location.",
+    ),
+    Code(
         code="SS301",
         severity=Severity.ERROR,
         meaning="A landed file is corrupt or cannot be read.",

@@ -6,15 +6,15 @@ client can. Works with Spark's built-in Hive 2.3 client against metastores 2.3 a
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from py4j.protocol import Py4JError, Py4JJavaError
 
-from schemasync.core.ports import HiveColumn, HiveTable
+from schemasync.core import spark_schema
+from schemasync.core.ports import HiveColumn, HivePartition, HiveTable
 from schemasync.core.properties import STATE
 from schemasync.errors import EngineError
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 _MODIFIED: Final = "The table has been modified"
 """How the metastore refuses a compare-and-set (HIVE-26882)."""
-_SPARK_SCHEMA: Final = "spark.sql.sources.schema"
 _BATCH: Final = 500
 """Partitions per call when adding and dropping: long calls run into the client's socket timeout."""
 
@@ -79,6 +78,23 @@ class HiveMetastore:
             found = self._client.listPartitions(database, name, -1)
             return {p.getValues().get(0): p.getSd().getLocation() for p in found}
 
+    def described_partitions(self, database: str, name: str) -> Mapping[str, HivePartition]:
+        """Return segment -> all that is known of every registered partition."""
+        with self._translated(database, name):
+            found = self._client.listPartitions(database, name, -1)
+            # Most partitions have the very same columns, and every look at one is a call into the JVM.
+            read: dict[str, tuple[HiveColumn, ...]] = {}
+            described = {}
+            for partition in found:
+                place = partition.getSd()
+                text = place.getCols().toString()
+                columns = read[text] if text in read else read.setdefault(text, _columns(place.getCols()))
+                segment = partition.getValues().get(0)
+                described[segment] = HivePartition(
+                    location=place.getLocation(), columns=columns, formats=_formats(place)
+                )
+            return described
+
     def add_partitions(self, database: str, name: str, locations: Mapping[str, str]) -> None:
         """Register partitions; those that exist already are left as they are."""
         with self._translated(database, name):
@@ -128,32 +144,76 @@ class HiveMetastore:
             return str(self._client.getConfigValue(key, default))
 
     def replace_columns(self, database: str, name: str, columns: Sequence[HiveColumn]) -> None:
-        """Set the data columns of a table and of all its partitions.
-
-        Spark's own copy of the schema is removed with them: without it Spark reads the columns that Hive has.
-        """
+        """Set the data columns of a table and of all its partitions, and Spark's copy of the schema with them."""
         with self._translated(database, name):
             table = self._client.getTable(database, name)
             fields = self._list(
                 self._jvm.org.apache.hadoop.hive.metastore.api.FieldSchema(c.name, c.type, c.comment) for c in columns
             )
             table.getSd().setCols(fields)
-            for key in [k for k in table.getParameters() if k.startswith(_SPARK_SCHEMA)]:
-                table.getParameters().remove(key)
-            guard = {"CASCADE": "true"}
-            if (state := table.getParameters().get(STATE)) is not None:
-                # Nothing that was published since the table was read may be undone by writing it back.
-                guard |= {"expected_parameter_key": STATE, "expected_parameter_value": state}
-            self._client.alter_table_with_environmentContext(database, name, table, self._context(guard))
+            keys = _columns(table.getPartitionKeys())
+            table.setParameters(self._map(spark_schema.rewritten(_properties(table), columns, keys)))
+            self._alter(database, name, table)
+            # Hive's CASCADE passes over partitions where the table's own columns are right already.
+            self._alter_partitions(database, name, lambda place: place.setCols(fields))
         self._refresh(database, name)
+
+    def restore_table(self, database: str, name: str, *, location: str, formats: Sequence[str]) -> None:
+        """Make a table external again, at this location, and give it and its partitions these formats."""
+
+        def set_formats(place: Any) -> None:
+            place.setInputFormat(formats[0])
+            place.setOutputFormat(formats[1])
+            place.getSerdeInfo().setSerializationLib(formats[2])
+
+        with self._translated(database, name):
+            table = self._client.getTable(database, name)
+            table.setTableType("EXTERNAL_TABLE")
+            table.getParameters().put("EXTERNAL", "TRUE")
+            table.getParameters().remove("external.table.purge")
+            table.getSd().setLocation(location)
+            set_formats(table.getSd())
+            self._alter(database, name, table)
+            self._alter_partitions(database, name, set_formats)
+        self._refresh(database, name)
+
+    def set_owner(self, database: str, name: str, owner: str) -> None:
+        """Give a table or view this owner."""
+        with self._translated(database, name):
+            table = self._client.getTable(database, name)
+            table.setOwner(owner)
+            self._alter(database, name, table)
+        self._refresh(database, name)
+
+    def _alter(self, database: str, name: str, table: Any) -> None:
+        """Write a table back: nothing that was published since it was read may be undone by that."""
+        guard = {}
+        if (state := table.getParameters().get(STATE)) is not None:
+            guard = {"expected_parameter_key": STATE, "expected_parameter_value": state}
+        self._client.alter_table_with_environmentContext(database, name, table, self._context(guard))
+
+    def _alter_partitions(self, database: str, name: str, change: Callable[[Any], None]) -> None:
+        found = self._client.listPartitions(database, name, -1)
+        changed = []
+        for partition in found:
+            before = partition.getSd().deepCopy()
+            change(partition.getSd())
+            if not before.equals(partition.getSd()):
+                changed.append(partition)
+        if changed:
+            context = self._context({"DO_NOT_UPDATE_STATS": "true"})
+            self._client.alter_partitions(database, name, self._list(changed), context)
 
     def _context(self, properties: Mapping[str, str]) -> Any:
         context = self._jvm.org.apache.hadoop.hive.metastore.api.EnvironmentContext()
-        values = self._jvm.java.util.HashMap()
-        for key, value in properties.items():
-            values.put(key, value)
-        context.setProperties(values)
+        context.setProperties(self._map(properties))
         return context
+
+    def _map(self, items: Mapping[str, str]) -> Any:
+        values = self._jvm.java.util.HashMap()
+        for key, value in items.items():
+            values.put(key, value)
+        return values
 
     def _list(self, items: Iterable[Any]) -> Any:
         values = self._jvm.java.util.ArrayList()
@@ -186,7 +246,8 @@ def _batches(items: Iterable[tuple[str, str]]) -> Iterator[list[tuple[str, str]]
 
 
 def _read(table: Any) -> HiveTable:
-    properties = {str(k): str(v) for k, v in table.getParameters().items()}
+    properties = _properties(table)
+    fields = spark_schema.read_fields(properties)
     return HiveTable(
         database=table.getDbName(),
         name=table.getTableName(),
@@ -196,22 +257,20 @@ def _read(table: Any) -> HiveTable:
         location=table.getSd().getLocation() or "",
         properties=properties,
         view_text=table.getViewOriginalText() or "",
-        spark_columns=_spark_columns(properties),
+        spark_columns=None if fields is None else tuple(f.name for f in fields),
+        owner=table.getOwner() or "",
+        formats=_formats(table.getSd()),
     )
+
+
+def _properties(table: Any) -> dict[str, str]:
+    return {str(k): str(v) for k, v in table.getParameters().items()}
+
+
+def _formats(descriptor: Any) -> tuple[str, ...]:
+    serde = descriptor.getSerdeInfo().getSerializationLib()
+    return tuple(str(f or "") for f in (descriptor.getInputFormat(), descriptor.getOutputFormat(), serde))
 
 
 def _columns(fields: Any) -> tuple[HiveColumn, ...]:
     return tuple(HiveColumn(name=f.getName(), type=f.getType(), comment=f.getComment() or "") for f in fields)
-
-
-def _spark_columns(properties: Mapping[str, str]) -> tuple[str, ...] | None:
-    text = properties.get(_SPARK_SCHEMA) or _parts(properties)
-    if not text:
-        return None
-    return tuple(field["name"] for field in json.loads(text)["fields"])
-
-
-def _parts(properties: Mapping[str, str]) -> str:
-    """Join a schema that Spark split because property values are limited to 4,000 characters."""
-    count = int(properties.get(f"{_SPARK_SCHEMA}.numParts", "0"))
-    return "".join(properties.get(f"{_SPARK_SCHEMA}.part.{n}", "") for n in range(count))
