@@ -12,11 +12,12 @@ from dataclasses import replace
 from schemasync.app.applied_records import keep_record
 from schemasync.app.history_table import RECORD_HISTORY
 from schemasync.app.inspecting import TableView, look
-from schemasync.app.planning import TablePlan, lay_out_steps, segment_versions, toasted_columns, view_sql
+from schemasync.app.planning import TablePlan, lay_out_steps
 from schemasync.app.rekeying import rebuild
+from schemasync.app.repairing import repair_columns, replace_view, restore_table
+from schemasync.app.retiring import refresh_view
 from schemasync.app.states import keep_schema
 from schemasync.app.workspace import Workspace
-from schemasync.core import ddl
 from schemasync.core.applied import record_of
 from schemasync.core.mapping import TableTarget
 from schemasync.core.plan import Step
@@ -41,7 +42,7 @@ def carry_out(workspace: Workspace, plan: TablePlan, done: list[Step]) -> TableP
         return None
     _keep_schemas(workspace, view)
     for step in plan.steps:
-        if step.kind in {"admit", RECORD_HISTORY}:
+        if step.kind in {"admit", "repair_partitions", RECORD_HISTORY}:
             continue
         workspace.progress(plan.target.table, f"{step.kind.replace('_', ' ')}: {step.why}")
         try:
@@ -69,12 +70,10 @@ def _require_unmoved(workspace: Workspace, plan: TablePlan) -> None:
 def _leave_right(workspace: Workspace, target: TableTarget) -> None:
     """Give the table the view of the state that another writer put in force: a step of ours may have replaced it."""
     plan = lay_out_steps(workspace, look(workspace, target))
-    current, view = (plan.view.decision.current, plan.view.inspected.view) if plan.view else (None, None)
-    if plan.view is None or current is None:
+    decision = plan.view.decision if plan.view else None
+    if plan.view is None or plan.view.manifest is None or decision is None or decision.current is None:
         return
-    text = view_sql(workspace, target, current, segment_versions(plan.view), toasted=toasted_columns(plan.view))
-    if view is None or view.view_text.strip() != text.body.strip():
-        workspace.sql.execute(text.statement)
+    refresh_view(workspace, target, decision.current, plan.view.manifest)
 
 
 def _keep_schemas(workspace: Workspace, view: TableView) -> None:
@@ -151,17 +150,20 @@ def _create_table(workspace: Workspace, step: Step, plan: TablePlan) -> None:
         raise
 
 
+def _restore_table(workspace: Workspace, step: Step, plan: TablePlan) -> None:
+    del step
+    restore_table(workspace, plan.target)
+
+
 def _repair_columns(workspace: Workspace, step: Step, plan: TablePlan) -> None:
     del step
-    view, target = plan.view, plan.target
-    table = workspace.metastore.table(target.database, target.table)
-    shape = view.decision.effective if view else None
-    if table is None or shape is None:  # pragma: no cover - the step was planned for a table that was there
-        raise moved(target)
-    wanted = {c.name: ddl.hive_column(c) for c in ddl.expected_columns(shape)}
-    workspace.metastore.replace_columns(
-        target.database, target.table, [wanted.get(c.name.lower(), c) for c in table.columns]
-    )
+    if plan.view is None:  # pragma: no cover - the step was planned for a table that was there
+        raise moved(plan.target)
+    repair_columns(workspace, plan.view)
+
+
+def _replace_view(workspace: Workspace, step: Step, plan: TablePlan) -> None:
+    replace_view(workspace, plan.target, step.sql)
 
 
 def _set_version(workspace: Workspace, step: Step, plan: TablePlan) -> None:
@@ -184,7 +186,8 @@ _STEPS: dict[str, Callable[[Workspace, Step, TablePlan], TablePlan | None]] = {
     "create_table": _create_table,
     "rebuild": _rebuild,
     "add_columns": _add_columns,
+    "restore_table": _restore_table,
     "repair_columns": _repair_columns,
-    "replace_view": _run_sql,
+    "replace_view": _replace_view,
     "set_version": _set_version,
 }

@@ -17,7 +17,7 @@ from schemasync.app.holds import note_hold
 from schemasync.app.inspecting import look, map_tables, select
 from schemasync.app.planning import TablePlan, lay_out_steps
 from schemasync.app.rekeying import key_is_unclear
-from schemasync.app.states import recover
+from schemasync.app.states import repair_partitions, roll_forward
 from schemasync.app.workspace import Workspace
 from schemasync.core.describe import diagnostic_json
 from schemasync.core.diagnostics import Diagnostic, Severity
@@ -134,6 +134,8 @@ def apply_table(
         plan = lay_out_steps(workspace, look(workspace, target))
         if expected is not None and expected[target.table] != plan.fingerprint:
             raise moved(target)
+        if admitting:
+            _repair_partitions(workspace, plan, done)
         changing = plan.pending and allowed(plan)
         first = _admit_first(workspace, plan) if changing and admitting else None
         if first is not None and first.files:
@@ -207,7 +209,7 @@ def _finish_publication(workspace: Workspace, target: TableTarget) -> None:
     except ValueError:
         return
     if properties.subject == target.subject:
-        recover(workspace, target, properties)
+        roll_forward(workspace, target, properties)
 
 
 def _standing(plan: TablePlan, *, changed: bool) -> tuple[Shape | None, TableProperties | None]:
@@ -218,3 +220,15 @@ def _standing(plan: TablePlan, *, changed: bool) -> tuple[Shape | None, TablePro
     if changed or not plan.pending:
         return decision.effective, plan.properties
     return decision.current, decision.properties
+
+
+def _repair_partitions(workspace: Workspace, plan: TablePlan, done: list[Step]) -> None:
+    """Make the partitions those of the state in force, whatever becomes of the schema: until then the view is wrong."""
+    view = plan.view
+    properties = view.decision.properties if view else None
+    for step in (s for s in plan.steps if s.kind == "repair_partitions"):
+        if view is None or view.manifest is None or properties is None:  # pragma: no cover - it was planned from them
+            raise moved(plan.target)
+        workspace.progress(plan.target.table, f"repair partitions: {step.why}")
+        repair_partitions(workspace, plan.target, properties, view.manifest)
+        done.append(step)

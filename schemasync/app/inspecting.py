@@ -5,8 +5,9 @@ One table's trouble is a finding about that table; it never stops the others.
 
 from __future__ import annotations
 
+from collections import abc
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from schemasync.app.states import GENERATIONS, kept_schemas, read_manifest
 from schemasync.app.workspace import Workspace
@@ -27,7 +28,7 @@ from schemasync.core.mapping import Mapping, TableTarget, map_subjects
 from schemasync.core.names import hour_directory_regex, parse_hour
 from schemasync.core.plan import Decision, Inspected, Shape, decide, history_of
 from schemasync.core.policy import Verdict
-from schemasync.core.ports import FileInfo, HiveTable, RegisteredSchema, Registry
+from schemasync.core.ports import FileInfo, HivePartition, HiveTable, RegisteredSchema, Registry
 from schemasync.core.projection import Unprojectable, project
 from schemasync.core.properties import is_ours, read_properties
 from schemasync.core.schema import SubjectVersion
@@ -281,6 +282,7 @@ class TableView:
     decision: Decision
     manifest: Manifest | None
     pending: tuple[FileInfo, ...]
+    partitions: abc.Mapping[str, HivePartition] = field(default_factory=dict)
 
 
 def look(workspace: Workspace, target: TableTarget) -> TableView:
@@ -303,4 +305,5 @@ def look(workspace: Workspace, target: TableTarget) -> TableView:
     if strays := stray_files(workspace, target):
         message = f"{len(strays)} Parquet files match no hour of {target.increments}, first {strays[0].path}"
         decision = replace(decision, diagnostics=(*decision.diagnostics, diagnose("SS307", message)))
-    return TableView(inspected=inspected, decision=decision, manifest=manifest, pending=pending)
+    partitions = workspace.metastore.described_partitions(target.database, target.table) if manifest else {}
+    return TableView(inspected=inspected, decision=decision, manifest=manifest, pending=pending, partitions=partitions)

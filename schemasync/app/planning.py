@@ -15,30 +15,31 @@ from schemasync.app.history_table import plan_history
 from schemasync.app.inspecting import TableView, look, look_at, map_tables, select
 from schemasync.app.migrating import with_values_checked
 from schemasync.app.rekeying import changes_key, with_keys_checked
+from schemasync.app.repairing import REPAIRS, find_drift, kept_on_view, partition_steps, repair_steps
 from schemasync.app.workspace import Workspace
 from schemasync.core import ddl
 from schemasync.core.changes import Change
 from schemasync.core.compaction import needs_rebuild
 from schemasync.core.describe import change_json, diagnostic_json
 from schemasync.core.diagnostics import Diagnostic, diagnose
+from schemasync.core.drift import Drift
+from schemasync.core.kept import NOTHING, Kept
 from schemasync.core.manifest import Segment, StateId
 from schemasync.core.mapping import TableTarget
 from schemasync.core.migration import to_rewrite
-from schemasync.core.names import Dialect, comment_text
+from schemasync.core.names import Dialect
 from schemasync.core.plan import Decision, Shape, Step, fingerprint
 from schemasync.core.policy import Verdict
-from schemasync.core.ports import HiveColumn, HiveTable
-from schemasync.core.properties import SUBJECT, TableProperties
+from schemasync.core.ports import HiveTable
+from schemasync.core.properties import TableProperties
 from schemasync.core.toast import unknown_values
-from schemasync.core.type_strings import parse_type
+from schemasync.core.view_drift import view_drift, view_reasons
 from schemasync.errors import SchemaError, SchemasyncError, TemporaryError, UsageError, as_ours
 
 FILE_ERRORS = frozenset({"SS301", "SS302", "SS303", "SS306"})
 """Diagnostics of landed files and data files that a person must look at."""
 
-SCHEMA_STEPS = frozenset(
-    {"create_table", "rebuild", "drop_table", "add_columns", "repair_columns", "replace_view", "set_version"}
-)
+SCHEMA_STEPS = REPAIRS | {"create_table", "rebuild", "drop_table", "add_columns", "replace_view", "set_version"}
 """Steps that change schemas; the others bring in or clean up data."""
 
 
@@ -174,16 +175,13 @@ def lay_out_steps(workspace: Workspace, found: TableView) -> TablePlan:
     found = with_keys_checked(workspace, with_values_checked(workspace, found))
     decision, target = found.decision, found.decision.target
     properties = next_properties(decision)
-    steps: tuple[Step, ...] = ()
-    drift: tuple[Diagnostic, ...] = ()
+    drift = find_drift(workspace, found)
+    steps = tuple(partition_steps(drift))
     shape = decision.effective
     if shape is not None and properties is not None and decision.verdict is not Verdict.HOLD:
-        missing, wrong, drift = _column_drift(found, shape)
         builders = (_creation, _rebuild, _columns, _view, _watermark)
-        context = _Context(
-            workspace=workspace, found=found, shape=shape, properties=properties, missing=missing, wrong=wrong
-        )
-        steps = tuple(step for build in builders for step in build(context))
+        context = _Context(workspace=workspace, found=found, shape=shape, properties=properties, drift=drift)
+        steps += tuple(step for build in builders for step in build(context))
     if decision.verdict is Verdict.HOLD and found.inspected.view is None and found.manifest is not None:
         steps += tuple(_restored_view(workspace, found))
     steps += tuple(_data_steps(found, shape))
@@ -196,7 +194,13 @@ def lay_out_steps(workspace: Workspace, found: TableView) -> TablePlan:
         target=target,
         verdict=verdict,
         changes=decision.changes,
-        diagnostics=(*decision.diagnostics, *drift, *taken, *unknown_values(target, _base(found))),
+        diagnostics=(
+            *decision.diagnostics,
+            *drift.diagnostics,
+            *_view_drift(workspace, found),
+            *taken,
+            *unknown_values(target, _base(found)),
+        ),
         steps=steps,
         current_version=decision.properties.version if decision.properties else None,
         desired_version=_desired_version(found),
@@ -250,8 +254,7 @@ class _Context:
     found: TableView
     shape: Shape
     properties: TableProperties
-    missing: tuple[HiveColumn, ...]
-    wrong: tuple[HiveColumn, ...]
+    drift: Drift
 
     @property
     def target(self) -> TableTarget:
@@ -279,15 +282,13 @@ def _creation(context: _Context) -> Iterator[Step]:
 def _columns(context: _Context) -> Iterator[Step]:
     if context.found.decision.create:
         return
-    if context.wrong:
-        names = ", ".join(c.name for c in context.wrong)
-        yield Step(kind="repair_columns", why=f"put back the types of {names}, which were altered by hand")
-    if context.missing:
-        statement = ddl.add_columns(context.target, context.missing, Dialect.SPARK)
-        names = ", ".join(c.name for c in context.missing)
+    yield from repair_steps(context.drift)
+    if missing := context.drift.missing:
+        statement = ddl.add_columns(context.target, missing, Dialect.SPARK)
         yield Step(
             kind="add_columns",
-            why=f"{names}: appended, never in between, because Hive maps partitions by position",
+            why=f"{', '.join(c.name for c in missing)}: appended, never in between, because Hive maps partitions by "
+            "position",
             sql=context.workspace.text(statement),
         )
 
@@ -300,14 +301,13 @@ def _rebuild(context: _Context) -> Iterator[Step]:
 
 
 def _view(context: _Context) -> Iterator[Step]:
-    found = context.found
+    found, shape = context.found, context.shape
+    view = found.inspected.view
+    kept = kept_on_view(view, found.decision, shape)
     versions, toasted = _versions_then(found), toasted_columns(found)
-    text = view_sql(context.workspace, context.target, context.shape, versions, toasted=toasted)
-    view = context.found.inspected.view
-    current = view is not None and _same_text(view.view_text, text.body) and SUBJECT in view.properties
-    if view is not None and current and _same_comments(view, context.shape):
-        return
-    yield Step(kind="replace_view", why=_view_reason(view, only_comments=current), sql=text.statement)
+    text = view_sql(context.workspace, context.target, shape, versions, toasted=toasted, kept=kept)
+    for reason in view_reasons(view, context.target, shape, text.body, kept):
+        yield Step(kind="replace_view", why=reason, sql=text.statement)
 
 
 def _versions_then(found: TableView) -> frozenset[int]:
@@ -318,15 +318,19 @@ def _versions_then(found: TableView) -> frozenset[int]:
     return segment_versions(found)
 
 
-def _view_reason(view: HiveTable | None, *, only_comments: bool) -> str:
-    if view is None:
-        return "the view does not exist yet"
-    return "its comments changed" if only_comments else "its columns or the versions behind them changed"
-
-
-def _same_comments(view: HiveTable, shape: Shape) -> bool:
-    actual = {c.name.lower(): c.comment for c in view.columns}
-    return all(actual.get(c.name.lower()) == comment_text(c.doc) for c in shape.columns)
+def _view_drift(workspace: Workspace, found: TableView) -> tuple[Diagnostic, ...]:
+    """Name what is not as it was left of the view of a table that is ours."""
+    decision, view = found.decision, found.inspected.view
+    current, effective = decision.current, decision.effective
+    if found.manifest is None or current is None or effective is None:
+        return ()
+    kept = kept_on_view(view, decision, current)
+    versions, toasted = segment_versions(found), toasted_columns(found)
+    left = tuple(
+        view_sql(workspace, decision.target, shape, versions, toasted=toasted).body for shape in (current, effective)
+    )
+    reasons = view_reasons(view, decision.target, current, left[0], kept)
+    return view_drift(view, decision.target, left=left, reasons=reasons, kept=kept)
 
 
 def _restored_view(workspace: Workspace, found: TableView) -> Iterator[Step]:
@@ -340,7 +344,7 @@ def _restored_view(workspace: Workspace, found: TableView) -> Iterator[Step]:
 
 def _watermark(context: _Context) -> Iterator[Step]:
     old = context.found.decision.properties
-    if context.found.decision.create or old is None or old == context.properties:
+    if context.found.decision.create or old is None or (old == context.properties and not context.drift.properties):
         return
     why = f"the table now is version {context.properties.version}; written last, guarded by the state that was seen"
     yield Step(kind="set_version", why=why)
@@ -368,10 +372,14 @@ def view_sql(
     dialect: Dialect = Dialect.SPARK,
     *,
     toasted: frozenset[str] = frozenset(),
+    kept: Kept = NOTHING,
 ) -> ViewText:
-    """Render the dedup view for what its segments hold: schema versions, and columns with placeholders."""
+    """Render the dedup view for what its segments hold: schema versions, and columns with placeholders.
+
+    ``kept`` is what people wrote on it.
+    """
     body = workspace.text(ddl.view_body(target, shape, versions, dialect, toasted=toasted), dialect)
-    return ViewText(body=body, statement=workspace.text(ddl.create_view(target, shape, body, dialect), dialect))
+    return ViewText(body=body, statement=workspace.text(ddl.create_view(target, shape, body, dialect, kept), dialect))
 
 
 def segment_versions(found: TableView) -> frozenset[int]:
@@ -382,56 +390,6 @@ def segment_versions(found: TableView) -> frozenset[int]:
 def toasted_columns(found: TableView) -> frozenset[str]:
     """Return the physical columns in which readers may meet placeholders."""
     return found.manifest.toasted if found.manifest else frozenset()
-
-
-def _same_text(actual: str, wanted: str) -> bool:
-    """Compare view texts; engines may trim what they store."""
-    return actual.strip() == wanted.strip()
-
-
-def _column_drift(
-    found: TableView, shape: Shape
-) -> tuple[tuple[HiveColumn, ...], tuple[HiveColumn, ...], tuple[Diagnostic, ...]]:
-    """Compare the metastore's columns with the ones that this shape needs: (missing, wrongly typed, findings)."""
-    table, decision = found.inspected.table, found.decision
-    if table is None or decision.create:
-        return (), (), ()
-    actual = {c.name.lower(): c for c in table.columns}
-    needed = [ddl.hive_column(c) for c in ddl.expected_columns(shape)]
-    missing = tuple(c for c in needed if c.name not in actual)
-    wrong = tuple(c for c in needed if c.name in actual and not _same_type(actual[c.name].type, c.type))
-    return missing, wrong, tuple(_drift_findings(found, table, needed, wrong))
-
-
-def _same_type(actual: str, wanted: str) -> bool:
-    try:
-        return parse_type(actual, Dialect.HIVE) == parse_type(wanted, Dialect.HIVE)
-    except SchemaError:
-        return False
-
-
-def _drift_findings(
-    found: TableView, table: HiveTable, needed: Sequence[HiveColumn], wrong: Sequence[HiveColumn]
-) -> Iterator[Diagnostic]:
-    name = f"{table.database}.{table.name}"
-    current = found.decision.current
-    actual = {c.name.lower() for c in table.columns}
-    if current is not None:
-        had = {c.name for c in ddl.expected_columns(current)}
-        if lost := sorted(had - actual):
-            yield diagnose("SS202", f"{name} lacks {', '.join(lost)}")
-    if wrong:
-        types = {c.name: c.type for c in table.columns}
-        yield diagnose("SS204", "; ".join(f"{name}.{c.name} is {types[c.name]}, not {c.type}" for c in wrong))
-    ours = {c.name for c in needed} | _ever(found)
-    if foreign := sorted(actual - ours):
-        yield diagnose("SS205", f"{name} has {', '.join(foreign)}, which schemasync did not add")
-
-
-def _ever(found: TableView) -> set[str]:
-    """Return every physical column that the table ever had under any version we know."""
-    shapes = (found.decision.current, found.decision.desired)
-    return {column.name for shape in shapes if shape for column in shape.layout.columns}
 
 
 def _seen(found: TableView) -> str:

@@ -10,15 +10,18 @@ from itertools import chain, count
 
 from schemasync.app.inspecting import replaced
 from schemasync.app.planning import view_sql
+from schemasync.app.repairing import replace_view
 from schemasync.app.states import publish
 from schemasync.app.workspace import Workspace
 from schemasync.core.compaction import Retirement, after_retirement, due
 from schemasync.core.ddl import expected_columns
+from schemasync.core.kept import kept_of
 from schemasync.core.manifest import AdmittedFile, Manifest
 from schemasync.core.mapping import TableTarget
 from schemasync.core.plan import Shape
 from schemasync.core.ports import Lake
 from schemasync.core.properties import TableProperties
+from schemasync.core.view_drift import same_text
 
 
 def retirement(target: TableTarget, manifest: Manifest, *, now_ms: int) -> Retirement:
@@ -64,10 +67,11 @@ def retire(
 
 def refresh_view(workspace: Workspace, target: TableTarget, shape: Shape, manifest: Manifest) -> None:
     """Replace the view where the registered segments let its text become simpler."""
-    text = view_sql(workspace, target, shape, manifest.segment_versions, toasted=manifest.toasted)
     view = workspace.metastore.table(target.database, target.view)
-    if view is None or view.view_text.strip() != text.body.strip():
-        workspace.sql.execute(text.statement)
+    kept = kept_of(view, table=f"{target.database}.{target.table}", current=shape, desired=shape)
+    text = view_sql(workspace, target, shape, manifest.segment_versions, toasted=manifest.toasted, kept=kept)
+    if view is None or not same_text(view.view_text, text.body):
+        replace_view(workspace, target, text.statement)
 
 
 def dead_columns(shape: Shape, manifest: Manifest, present: frozenset[str]) -> frozenset[str]:

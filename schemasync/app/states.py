@@ -14,6 +14,7 @@ from dataclasses import replace
 from pydantic import ValidationError
 
 from schemasync.app.workspace import Workspace
+from schemasync.core.drift import Placed, same_place
 from schemasync.core.in_place import misreads
 from schemasync.core.manifest import FORMAT, Manifest, Segment, StateId, empty
 from schemasync.core.mapping import TableTarget
@@ -150,7 +151,7 @@ def sync_partitions(workspace: Workspace, target: TableTarget, manifest: Manifes
     """
     storage = workspace.storage(target.location)
     actual = workspace.metastore.partitions(target.database, target.table)
-    wanted = _locations(storage.lake, manifest)
+    wanted = placed_of(storage.lake, manifest).locations
     empty_place = storage.lake.uri(EMPTY)
     missing = {segment: empty_place for segment in wanted if segment not in actual}
     if len(missing) == 1 and _only_new(actual, wanted):
@@ -160,33 +161,28 @@ def sync_partitions(workspace: Workspace, target: TableTarget, manifest: Manifes
     if missing:
         storage.lake.make_directory(EMPTY)
         workspace.metastore.add_partitions(target.database, target.table, missing)
-    moved = {s: place for s, place in wanted.items() if not _same_place(actual.get(s, empty_place), place)}
+    moved = {s: place for s, place in wanted.items() if not same_place(actual.get(s, empty_place), place)}
     if moved:
         workspace.metastore.move_partitions(target.database, target.table, moved)
 
 
 def _only_new(actual: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
-    return all(_same_place(actual[s], place) for s, place in wanted.items() if s in actual)
+    return all(same_place(actual[s], place) for s, place in wanted.items() if s in actual)
 
 
-def _locations(lake: Lake, manifest: Manifest) -> dict[str, str]:
-    """Return the location of every segment, and of folded deltas that the view must no longer count.
+def placed_of(lake: Lake, manifest: Manifest) -> Placed:
+    """Return where a state wants its segments.
 
-    With keys a folded delta beside the new base changes nothing; without them, or once the key is another one, its
-    rows would show again, so its partition moves to the empty directory in the same call as the base.
+    Among them are folded deltas that the view must no longer count: with keys a folded delta beside the new base
+    changes nothing; without them, or once the key is another one, its rows would show again, so its partition moves to
+    the empty directory in the same call as the base.
     """
-    wanted = {s.name: lake.uri(s.location) for s in manifest.segments}
-    gone = (s for s in manifest.superseded if s.registered and (s.hidden or not manifest.keyed))
-    return wanted | {s.segment: lake.uri(EMPTY) for s in gone}
-
-
-def _same_place(one: str, other: str) -> bool:
-    return _bare(one) == _bare(other)
-
-
-def _bare(location: str) -> str:
-    """Hadoop writes ``file:/x``, URIs ``file:///x``: the same place."""
-    return location.replace("file:///", "file:/", 1).rstrip("/")
+    folded = frozenset(s.segment for s in manifest.superseded if s.registered)
+    locations = {s.name: lake.uri(s.location) for s in manifest.segments}
+    gone = (s.segment for s in manifest.superseded if s.registered and (s.hidden or not manifest.keyed))
+    locations |= dict.fromkeys(gone, lake.uri(EMPTY))
+    carried = {s.name: s.columns for s in manifest.segments}
+    return Placed(root=lake.root, locations=locations, carried=carried, passing=folded)
 
 
 def _is_hidden(path: str) -> bool:
@@ -199,6 +195,18 @@ def recover(workspace: Workspace, target: TableTarget, properties: TableProperti
     Raises:
         ConflictError: another writer is doing the same right now.
     """
+    properties = roll_forward(workspace, target, properties)
+    manifest = read_manifest(workspace.storage(target.location).lake, target, properties)
+    repair_partitions(workspace, target, properties, manifest)
+    return properties
+
+
+def roll_forward(workspace: Workspace, target: TableTarget, properties: TableProperties) -> TableProperties:
+    """Put in force what a killed writer had written whole, and return the properties in force then.
+
+    Raises:
+        ConflictError: another writer is doing the same right now.
+    """
     lake = workspace.storage(target.location).lake
     for state, path in _unpublished(lake, properties):
         manifest = _parse(lake.read(path), lake.uri(path))
@@ -207,10 +215,15 @@ def recover(workspace: Workspace, target: TableTarget, properties: TableProperti
             properties = _put_in_force(workspace, target, properties, manifest)
         else:
             lake.delete(path)
-    manifest = read_manifest(lake, target, properties)
+    return properties
+
+
+def repair_partitions(
+    workspace: Workspace, target: TableTarget, properties: TableProperties, manifest: Manifest
+) -> None:
+    """Make the partitions those of the state in force, and unregister those that it does not know."""
     sync_partitions(workspace, target, manifest)
     _drop_strangers(workspace, target, properties, manifest)
-    return properties
 
 
 def _drop_strangers(workspace: Workspace, target: TableTarget, properties: TableProperties, manifest: Manifest) -> None:

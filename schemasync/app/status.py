@@ -9,27 +9,27 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any
 
 from schemasync.app.holds import held_since_ms
 from schemasync.app.inspecting import look_at, map_tables, select
 from schemasync.app.planning import TablePlan, plan_table
 from schemasync.app.releasing import way_out
+from schemasync.app.repairing import find_drift
 from schemasync.app.retiring import retirement
 from schemasync.app.states import require_files
 from schemasync.app.workspace import Workspace
 from schemasync.core.compaction import Retirement
 from schemasync.core.describe import diagnostic_json
 from schemasync.core.diagnostics import Diagnostic, Severity, diagnose
+from schemasync.core.drift import DRIFT
+from schemasync.core.footers import footer_drift, sample
 from schemasync.core.manifest import Manifest, Segment
 from schemasync.core.mapping import TableTarget
 from schemasync.core.names import parse_hour
 from schemasync.core.policy import Verdict
 from schemasync.core.ports import FileInfo
 from schemasync.errors import SchemasyncError, UsageError
-
-DRIFT: Final = frozenset({"SS202", "SS203", "SS204", "SS205"})
-"""Diagnostics that say that the metastore is not as schemasync left it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,7 +204,8 @@ def table_status(workspace: Workspace, target: TableTarget) -> TableStatus:
     pending = found.pending if found else ()
     waiting, findings = _files(workspace, plan, pending)
     if manifest is not None:
-        findings += _missing(workspace, target, manifest)
+        missing = _missing(workspace, target, manifest)
+        findings += missing or _odd_footers(workspace, plan, manifest)
     now = workspace.now_ms()
     return TableStatus(
         plan=plan,
@@ -213,7 +214,7 @@ def table_status(workspace: Workspace, target: TableTarget) -> TableStatus:
         waiting=waiting,
         due=retirement(target, manifest, now_ms=now) if manifest else Retirement(),
         now_ms=now,
-        diagnostics=tuple(dict.fromkeys((*plan.diagnostics, *_view_drift(plan), *findings))),
+        diagnostics=tuple(dict.fromkeys((*plan.diagnostics, *findings))),
         hold=_hold(workspace, plan),
     )
 
@@ -239,6 +240,19 @@ def _missing(workspace: Workspace, target: TableTarget, manifest: Manifest) -> t
     return ()
 
 
+def _odd_footers(workspace: Workspace, plan: TablePlan, manifest: Manifest) -> tuple[Diagnostic, ...]:
+    """Look into a few data files of ours."""
+    if plan.view is None:
+        return ()
+    columns = find_drift(workspace, plan.view).wanted
+    reader, now = workspace.storage(plan.target.location).small, workspace.now_ms()
+    findings: list[Diagnostic] = []
+    for sampled in sample(manifest):
+        file = FileInfo(path=sampled.file.path, bytes=sampled.file.bytes, modified_ms=0)
+        findings += footer_drift(sampled, reader.footer(file, now_ms=now), columns)
+    return tuple(findings)
+
+
 def _files(workspace: Workspace, plan: TablePlan, pending: tuple[FileInfo, ...]) -> tuple[int, tuple[Diagnostic, ...]]:
     """Say how many landed files cannot be admitted by the next apply, and why."""
     shape = plan.view.decision.effective if plan.view else None
@@ -249,10 +263,3 @@ def _files(workspace: Workspace, plan: TablePlan, pending: tuple[FileInfo, ...])
     except SchemasyncError as error:
         return len(pending), (diagnose("SS301", str(error)),)
     return len(pending) - (0 if landed.blocked else len(landed.ready)), landed.findings
-
-
-def _view_drift(plan: TablePlan) -> Iterator[Diagnostic]:
-    """Notice a view that is not as this state needs it, though the table's version did not move."""
-    same = plan.current_version is not None and plan.current_version == plan.desired_version
-    if same and not plan.changes and any(step.kind == "replace_view" for step in plan.steps):
-        yield diagnose("SS203", f"{plan.target.database}.{plan.target.view} is missing or was replaced")

@@ -12,11 +12,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from schemasync.core.history_table import COLUMNS as HISTORY_COLUMNS
+from schemasync.core.kept import NOTHING, Kept, shows, view_comment
 from schemasync.core.layout import (
     ADMITTED_MS,
     OP,
     SCHEMA_VERSION,
     SEGMENT,
+    TS_MS,
     MetaColumn,
     PhysicalColumn,
     meta_columns,
@@ -66,10 +68,15 @@ def expected_columns(shape: Shape) -> tuple[PhysicalColumn | MetaColumn, ...]:
     return (*(shape.layout.current(c) for c in shape.columns), *meta_columns(shape.envelope))
 
 
+def hive_type(type_: Type) -> str:
+    """Return a type as the metastore holds it."""
+    return print_type(type_, Dialect.HIVE)
+
+
 def hive_column(column: PhysicalColumn | MetaColumn) -> HiveColumn:
     """Return a column as the metastore holds it."""
     comment = column.comment if isinstance(column, MetaColumn) else ""
-    return HiveColumn(name=column.name, type=print_type(column.type, Dialect.HIVE), comment=comment)
+    return HiveColumn(name=column.name, type=hive_type(column.type), comment=comment)
 
 
 def _columns(columns: Iterable[tuple[str, Type, str]], dialect: Dialect) -> list[dict[str, str]]:
@@ -104,13 +111,9 @@ def create_table(target: TableTarget, shape: Shape, properties: TableProperties,
         partitions=((SEGMENT, Primitive.STRING, "base_*: shards; delta_*: changes admitted since"),),
         location=target.location,
         properties=write_properties(properties),
-        comment=f"{target.subject}: query {target.view} instead, it shows {_shows(shape)}",
+        comment=f"{target.subject}: query {target.view} instead, it shows {shows(shape)}",
         dialect=dialect,
     )
-
-
-def _shows(shape: Shape) -> str:
-    return "the newest row per key" if shape.keys else "every event"
 
 
 def _external(
@@ -263,18 +266,27 @@ def _of_versions(question: Question) -> str:
     return f"t.{version} IN ({', '.join(map(str, question.versions))}) AND {question.predicate}"
 
 
-def create_view(target: TableTarget, shape: Shape, body: str, dialect: Dialect) -> Statement:
-    """Create or replace the dedup view around a rendered body."""
-    columns = [(c.name, comment_text(c.doc)) for c in shape.columns]
-    columns += [(name, "") for name, _ in shown_metadata(shape.columns)] if target.metadata else []
+def shown_columns(target: TableTarget, shape: Shape, kept: Kept = NOTHING) -> tuple[tuple[str, Type, str], ...]:
+    """Return (name, type, comment) of what the view shows."""
+    row = ((c.name, c.type, kept.comments.get(c.name, comment_text(c.doc))) for c in shape.columns)
+    metadata = shown_metadata(shape.columns) if target.metadata else ()
+    return (*row, *((name, _METADATA_TYPES[physical], "") for name, physical in metadata))
+
+
+_METADATA_TYPES: Final = {OP: Primitive.STRING, TS_MS: Primitive.BIGINT, SEGMENT: Primitive.STRING}
+
+
+def create_view(target: TableTarget, shape: Shape, body: str, dialect: Dialect, kept: Kept = NOTHING) -> Statement:
+    """Create or replace the dedup view around a rendered body; ``kept`` is what people wrote on the one before."""
+    comment = kept.comment or view_comment(shape, f"{target.database}.{target.table}")
     values = {
         "view": qualified(target.database, target.view, dialect),
         "columns": [
             {"name": quote_identifier(name, dialect), "comment": quote_string(comment, dialect) if comment else ""}
-            for name, comment in columns
+            for name, _, comment in shown_columns(target, shape, kept)
         ],
-        "comment": quote_string(f"{_shows(shape)} of {target.database}.{target.table}", dialect),
-        "properties": _properties({SUBJECT: target.subject}, dialect),
+        "comment": quote_string(comment, dialect),
+        "properties": _properties({**kept.properties, SUBJECT: target.subject}, dialect),
         "body": body,
     }
     return Statement(template="view", values=values)

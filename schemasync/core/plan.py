@@ -22,7 +22,14 @@ from schemasync.core.mapping import TableTarget
 from schemasync.core.names import MAX_NAME, MAX_TYPE, Dialect, folded, free_name, utf16_length
 from schemasync.core.policy import Judgement, Verdict, judge
 from schemasync.core.ports import HiveTable
-from schemasync.core.properties import TableProperties, is_ours, read_properties, with_ordering
+from schemasync.core.properties import (
+    STATE,
+    SUBJECT,
+    TableProperties,
+    is_ours,
+    read_properties,
+    with_ordering,
+)
 from schemasync.core.reshape import Beyond, Convert, Reshape, reshape
 from schemasync.core.schema import Column, Envelope, EnvelopeKind, Life, OrderingField, SubjectVersion, TableSchema
 from schemasync.core.type_strings import print_type
@@ -96,6 +103,9 @@ class Decision:
 def decide(inspected: Inspected) -> Decision:
     """Decide what becomes of one table."""
     target, table = inspected.target, inspected.table
+    if table is not None and not is_ours(table.properties) and STATE in table.properties:
+        message = f"{table.database}.{table.name}: the property {SUBJECT} is missing"
+        return _held(target, diagnose("SS214", message, fix=f"Restore the property; it was {target.subject}, maybe."))
     if table is not None and not is_ours(table.properties) and not target.adopt:
         return _held(target, diagnose("SS201", f"{table.database}.{table.name} exists and is not schemasync's"))
     if table is not None and not is_ours(table.properties) and table.kind != "EXTERNAL_TABLE":
@@ -143,7 +153,7 @@ def _decide_ours(inspected: Inspected, table: HiveTable) -> Decision:
     try:
         properties = read_properties(table.properties)
     except ValueError as error:
-        return _held(target, diagnose("SS204", f"{table.database}.{table.name}: {error}", fix="Restore the property."))
+        return _held(target, diagnose("SS214", f"{table.database}.{table.name}: {error}", fix="Restore the property."))
     if properties.subject != target.subject:
         message = f"{table.database}.{table.name} belongs to the subject {properties.subject}"
         return _held(target, diagnose("SS201", message, fix="Give each subject a table of its own (table:)."))

@@ -145,7 +145,8 @@ class HiveTable:
 
     ``kind`` is Hive's (``EXTERNAL_TABLE``, ``MANAGED_TABLE``, ``VIRTUAL_VIEW``); ``spark_columns`` are those of
     ``spark.sql.sources.schema``, None where that property is missing or partial. ``view_text`` is a view's query as
-    it was written, ``expanded_text`` as the engine completed it.
+    it was written, ``expanded_text`` as the engine completed it. ``formats`` are the class names of input format,
+    output format and serde, in this order.
     """
 
     database: str
@@ -158,6 +159,17 @@ class HiveTable:
     view_text: str = ""
     expanded_text: str = ""
     spark_columns: tuple[str, ...] | None = None
+    owner: str = ""
+    formats: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HivePartition:
+    """A partition as the metastore holds it, with the columns and formats (as of `HiveTable`) that it declares."""
+
+    location: str
+    columns: tuple[HiveColumn, ...]
+    formats: tuple[str, ...] = ()
 
 
 class Metastore(Protocol):
@@ -186,6 +198,10 @@ class Metastore(Protocol):
         """Return segment -> location of every registered partition."""
         ...
 
+    def described_partitions(self, database: str, name: str) -> Mapping[str, HivePartition]:
+        """Return segment -> all that is known of every registered partition."""
+        ...
+
     def add_partitions(self, database: str, name: str, locations: Mapping[str, str]) -> None:
         """Register partitions in one call; those that exist already are left as they are."""
         ...
@@ -205,8 +221,20 @@ class Metastore(Protocol):
     def replace_columns(self, database: str, name: str, columns: Sequence[HiveColumn]) -> None:
         """Set the data columns of a table and of all its partitions: what ADD COLUMNS cannot do.
 
-        Removes dead columns and repairs drift; data files are not touched.
+        Removes dead columns and repairs drift; data files are not touched. Spark's copy of the schema says the same
+        afterwards (`schemasync.core.spark_schema`).
         """
+        ...
+
+    def restore_table(self, database: str, name: str, *, location: str, formats: Sequence[str]) -> None:
+        """Make a table external again, at this location, and give it and its partitions these formats.
+
+        DROP TABLE deletes no data of it then: ``external.table.purge`` is taken away too. No data moves.
+        """
+        ...
+
+    def set_owner(self, database: str, name: str, owner: str) -> None:
+        """Give a table or view this owner; nothing else of it changes."""
         ...
 
 

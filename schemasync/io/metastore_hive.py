@@ -7,16 +7,16 @@ and 3.1.
 
 from __future__ import annotations
 
-import json
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from py4j.protocol import Py4JError, Py4JJavaError
 
-from schemasync.core.ports import HiveColumn, HiveTable
+from schemasync.core import spark_schema
+from schemasync.core.ports import HiveColumn, HivePartition, HiveTable
 from schemasync.core.properties import STATE
 from schemasync.errors import EngineError
 
@@ -32,7 +32,6 @@ Spark 3.5 embeds Hive 2.3.9, which does not know the guard yet (2.3.10 does) and
 metastore serves one process, so there this lock alone is enough. A metastore that serves Thrift compares by itself, and
 must be one that does.
 """
-_SPARK_SCHEMA: Final = "spark.sql.sources.schema"
 _BATCH: Final = 500
 """Partitions (or views) per call: long calls run into the client's socket timeout."""
 _T = TypeVar("_T")
@@ -103,6 +102,23 @@ class HiveMetastore:
             found = self._client.listPartitions(database, name, -1)
             return {p.getValues().get(0): p.getSd().getLocation() for p in found}
 
+    def described_partitions(self, database: str, name: str) -> Mapping[str, HivePartition]:
+        """Return segment -> all that is known of every registered partition."""
+        with self._translated(database, name):
+            found = self._client.listPartitions(database, name, -1)
+            # Most partitions have the very same columns, and every look at one is a call into the JVM.
+            read: dict[str, tuple[HiveColumn, ...]] = {}
+            described = {}
+            for partition in found:
+                place = partition.getSd()
+                text = place.getCols().toString()
+                columns = read[text] if text in read else read.setdefault(text, _columns(place.getCols()))
+                segment = partition.getValues().get(0)
+                described[segment] = HivePartition(
+                    location=place.getLocation(), columns=columns, formats=_formats(place)
+                )
+            return described
+
     def add_partitions(self, database: str, name: str, locations: Mapping[str, str]) -> None:
         """Register partitions; those that exist already are left as they are."""
         with self._translated(database, name):
@@ -152,32 +168,76 @@ class HiveMetastore:
             return str(self._client.getConfigValue(key, default))
 
     def replace_columns(self, database: str, name: str, columns: Sequence[HiveColumn]) -> None:
-        """Set the data columns of a table and of all its partitions.
-
-        Spark's own copy of the schema is removed with them: without it Spark reads the columns that Hive has.
-        """
+        """Set the data columns of a table and of all its partitions, and Spark's copy of the schema with them."""
         with self._translated(database, name), _COMPARING:
             table = self._client.getTable(database, name)
             fields = self._list(
                 self._jvm.org.apache.hadoop.hive.metastore.api.FieldSchema(c.name, c.type, c.comment) for c in columns
             )
             table.getSd().setCols(fields)
-            for key in [k for k in table.getParameters() if k.startswith(_SPARK_SCHEMA)]:
-                table.getParameters().remove(key)
-            guard = {"CASCADE": "true"}
-            if (state := table.getParameters().get(STATE)) is not None:
-                # Nothing that was published since the table was read may be undone by writing it back.
-                guard |= {"expected_parameter_key": STATE, "expected_parameter_value": state}
-            self._client.alter_table_with_environmentContext(database, name, table, self._context(guard))
+            keys = _columns(table.getPartitionKeys())
+            table.setParameters(self._map(spark_schema.rewritten(_properties(table), columns, keys)))
+            self._alter(database, name, table)
+            # Hive's CASCADE passes over partitions where the table's own columns are right already.
+            self._alter_partitions(database, name, lambda place: place.setCols(fields))
         self._refresh(database, name)
+
+    def restore_table(self, database: str, name: str, *, location: str, formats: Sequence[str]) -> None:
+        """Make a table external again, at this location, and give it and its partitions these formats."""
+
+        def set_formats(place: Any) -> None:
+            place.setInputFormat(formats[0])
+            place.setOutputFormat(formats[1])
+            place.getSerdeInfo().setSerializationLib(formats[2])
+
+        with self._translated(database, name):
+            table = self._client.getTable(database, name)
+            table.setTableType("EXTERNAL_TABLE")
+            table.getParameters().put("EXTERNAL", "TRUE")
+            table.getParameters().remove("external.table.purge")
+            table.getSd().setLocation(location)
+            set_formats(table.getSd())
+            self._alter(database, name, table)
+            self._alter_partitions(database, name, set_formats)
+        self._refresh(database, name)
+
+    def set_owner(self, database: str, name: str, owner: str) -> None:
+        """Give a table or view this owner."""
+        with self._translated(database, name):
+            table = self._client.getTable(database, name)
+            table.setOwner(owner)
+            self._alter(database, name, table)
+        self._refresh(database, name)
+
+    def _alter(self, database: str, name: str, table: Any) -> None:
+        """Write a table back: nothing that was published since it was read may be undone by that."""
+        guard = {}
+        if (state := table.getParameters().get(STATE)) is not None:
+            guard = {"expected_parameter_key": STATE, "expected_parameter_value": state}
+        self._client.alter_table_with_environmentContext(database, name, table, self._context(guard))
+
+    def _alter_partitions(self, database: str, name: str, change: Callable[[Any], None]) -> None:
+        found = self._client.listPartitions(database, name, -1)
+        changed = []
+        for partition in found:
+            before = partition.getSd().deepCopy()
+            change(partition.getSd())
+            if not before.equals(partition.getSd()):
+                changed.append(partition)
+        if changed:
+            context = self._context({"DO_NOT_UPDATE_STATS": "true"})
+            self._client.alter_partitions(database, name, self._list(changed), context)
 
     def _context(self, properties: Mapping[str, str]) -> Any:
         context = self._jvm.org.apache.hadoop.hive.metastore.api.EnvironmentContext()
-        values = self._jvm.java.util.HashMap()
-        for key, value in properties.items():
-            values.put(key, value)
-        context.setProperties(values)
+        context.setProperties(self._map(properties))
         return context
+
+    def _map(self, items: Mapping[str, str]) -> Any:
+        values = self._jvm.java.util.HashMap()
+        for key, value in items.items():
+            values.put(key, value)
+        return values
 
     def _list(self, items: Iterable[Any]) -> Any:
         values = self._jvm.java.util.ArrayList()
@@ -210,20 +270,32 @@ def _batches(items: Iterable[_T]) -> Iterator[list[_T]]:
 
 
 def _read(table: Any) -> HiveTable:
-    properties = {str(k): str(v) for k, v in table.getParameters().items()}
+    properties = _properties(table)
     columns = _columns(table.getSd().getCols())
+    fields = spark_schema.read_fields(properties)
     return HiveTable(
         database=table.getDbName(),
         name=table.getTableName(),
         kind=table.getTableType(),
-        columns=_parked(properties) or columns if _is_placeholder(columns) else columns,
+        columns=_parked(fields) or columns if _is_placeholder(columns) else columns,
         partition_keys=_columns(table.getPartitionKeys()),
         location=table.getSd().getLocation() or "",
         properties=properties,
         view_text=table.getViewOriginalText() or "",
         expanded_text=table.getViewExpandedText() or "",
-        spark_columns=_spark_columns(properties),
+        spark_columns=None if fields is None else tuple(f.name for f in fields),
+        owner=table.getOwner() or "",
+        formats=_formats(table.getSd()),
     )
+
+
+def _properties(table: Any) -> dict[str, str]:
+    return {str(k): str(v) for k, v in table.getParameters().items()}
+
+
+def _formats(descriptor: Any) -> tuple[str, ...]:
+    serde = descriptor.getSerdeInfo().getSerializationLib()
+    return tuple(str(f or "") for f in (descriptor.getInputFormat(), descriptor.getOutputFormat(), serde))
 
 
 def _columns(fields: Any) -> tuple[HiveColumn, ...]:
@@ -235,25 +307,6 @@ def _is_placeholder(columns: Sequence[HiveColumn]) -> bool:
     return [(c.name, c.type) for c in columns] == [("col", "array<string>")]
 
 
-def _parked(properties: Mapping[str, str]) -> tuple[HiveColumn, ...]:
+def _parked(fields: Sequence[spark_schema.SparkField] | None) -> tuple[HiveColumn, ...]:
     """Return the columns that Spark then keeps in properties: names and comments; their types are no Hive types."""
-    return tuple(
-        HiveColumn(name=field["name"].lower(), type="", comment=field["metadata"].get("comment", ""))
-        for field in _spark_fields(properties)
-    )
-
-
-def _spark_columns(properties: Mapping[str, str]) -> tuple[str, ...] | None:
-    return tuple(field["name"] for field in _spark_fields(properties)) or None
-
-
-def _spark_fields(properties: Mapping[str, str]) -> list[dict[str, Any]]:
-    text = properties.get(_SPARK_SCHEMA) or _parts(properties)
-    fields: list[dict[str, Any]] = json.loads(text)["fields"] if text else []
-    return fields
-
-
-def _parts(properties: Mapping[str, str]) -> str:
-    """Join a schema that Spark split because property values are limited to 4,000 characters."""
-    count = int(properties.get(f"{_SPARK_SCHEMA}.numParts", "0"))
-    return "".join(properties.get(f"{_SPARK_SCHEMA}.part.{n}", "") for n in range(count))
+    return tuple(HiveColumn(name=field.name.lower(), type="", comment=field.comment) for field in fields or ())

@@ -25,6 +25,7 @@ from schemasync.core.compaction import Retirement
 from schemasync.core.config import Config
 from schemasync.core.dependents import Dependent, Effect, Touched
 from schemasync.core.diagnostics import diagnose
+from schemasync.core.drift import DRIFT
 from schemasync.core.manifest import StateId, empty
 from schemasync.core.mapping import map_subjects
 from schemasync.core.plan import Step
@@ -185,6 +186,8 @@ GONE = TablePlan(target=TARGET, verdict=Verdict.NONE, current_version=1)
         (standing(NOTHING, "SS203"), (), 3),
         (standing(NOTHING, "SS204"), (), 3),
         (standing(NOTHING, "SS205"), (), 3),
+        *((standing(NOTHING, code), (), 3) for code in sorted(DRIFT)),
+        (standing(NOTHING, "SS215"), (), 0),
         (standing(NOTHING), PROBLEM, 2),
     ],
 )

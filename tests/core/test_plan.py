@@ -247,8 +247,14 @@ def test_a_table_whose_subject_vanished_is_held_as_it_is() -> None:
 def test_mangled_properties_hold_the_table_and_are_named() -> None:
     broken = hive(**(write_properties(applied(TWO, 2)) | {"schemasync.keys": "id"}))
     (finding,) = seen(TWO, table=broken).diagnostics
-    assert (finding.code, finding.fix) == ("SS204", "Restore the property.")
+    assert (finding.code, finding.fix) == ("SS214", "Restore the property.")
     assert finding.message == "lake.student: the property schemasync.keys is mangled: 'id'"
+
+
+def test_a_table_that_lost_its_subject_is_not_taken_for_another_ones() -> None:
+    properties = {k: v for k, v in write_properties(applied(TWO, 1)).items() if k != SUBJECT}
+    decision = seen(TWO, options={"adopt": True}, table=hive(**properties))
+    assert (outcome(decision), decision.drop_first) == ((Verdict.HOLD, ["SS214"]), False)
 
 
 def test_a_table_of_another_subject_is_not_taken() -> None:

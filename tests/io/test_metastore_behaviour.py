@@ -11,11 +11,14 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
-from schemasync.core.ports import HiveColumn, HiveTable, Metastore
+from schemasync.core.drift import PARQUET
+from schemasync.core.ports import HiveColumn, HivePartition, HiveTable, Metastore
+from schemasync.core.spark_schema import disagreement
 from schemasync.errors import EngineError
 from tests.twins.metastore import MemoryMetastore
 
@@ -43,6 +46,10 @@ class Server(Protocol):
 
     def view(self, name: str, text: str) -> None: ...
 
+    def retype(self, segment: str, type_: str) -> None:
+        """Give a partition's first column another type, as a person would."""
+        ...
+
     def locations(self) -> Callable[[], Mapping[str, str]]:
         """Return a reader of its own, as another process would have one."""
         ...
@@ -66,6 +73,7 @@ class Memory:
                 location=f"{self.root}/{name}",
                 properties=properties,
                 spark_columns=("id", "name", "segment"),
+                formats=PARQUET,
             )
         )
 
@@ -83,6 +91,9 @@ class Memory:
                 expanded_text=text,
             )
         )
+
+    def retype(self, segment: str, type_: str) -> None:
+        self.metastore.retype_first(self.database, TABLE, segment, type_)
 
     def locations(self) -> Callable[[], Mapping[str, str]]:
         return lambda: self.metastore.partitions(self.database, TABLE)
@@ -106,6 +117,16 @@ class Hive:
 
     def view(self, name: str, text: str) -> None:
         self.session.sql(f"CREATE VIEW {self.database}.{name} AS {text}")
+
+    def retype(self, segment: str, type_: str) -> None:
+        jvm: Any = self.session._jvm
+        catalog: Any = self.session._jsparkSession.sharedState().externalCatalog()
+        client = catalog.unwrapped().client().client().getMSC()
+        (partition,) = (p for p in client.listPartitions(self.database, TABLE, -1) if p.getValues().get(0) == segment)
+        partition.getSd().getCols().get(0).setType(type_)
+        context = jvm.org.apache.hadoop.hive.metastore.api.EnvironmentContext()
+        context.setProperties(jvm.java.util.HashMap())
+        client.alter_partition(self.database, TABLE, partition, context)
 
     def locations(self) -> Callable[[], Mapping[str, str]]:
         jvm: Any = self.session._jvm
@@ -211,13 +232,63 @@ def test_dropping_passes_over_what_is_gone(server: Server) -> None:
     assert partitions(server) == {"b": f"{server.root}/b"}
 
 
-def test_replaced_columns_are_those_of_the_table_and_no_copy_of_the_old_ones_stays(server: Server) -> None:
+def test_replaced_columns_are_those_of_the_table_of_its_partitions_and_of_sparks_copy(server: Server) -> None:
     columns = (HiveColumn(name="id", type="bigint"), HiveColumn(name="age", type="int", comment="in years"))
     server.metastore.add_partitions(server.database, TABLE, {"a": f"{server.root}/a"})
     server.metastore.replace_columns(server.database, TABLE, columns)
     table = server.metastore.table(server.database, TABLE)
+    described = server.metastore.described_partitions(server.database, TABLE)
     assert table is not None
-    assert (table.columns, table.spark_columns, table.properties[KEY]) == (columns, None, "0")
+    assert (table.columns, table.spark_columns, table.properties[KEY]) == (columns, ("id", "age", "segment"), "0")
+    assert (described["a"].columns, disagreement(table.properties, columns, table.partition_keys)) == (columns, "")
+
+
+def test_replacing_columns_with_those_that_are_there_makes_partitions_follow(server: Server) -> None:
+    table = server.metastore.table(server.database, TABLE)
+    assert table is not None
+    server.metastore.add_partitions(server.database, TABLE, {"a": f"{server.root}/a"})
+    server.retype("a", "int")
+    before = server.metastore.described_partitions(server.database, TABLE)["a"].columns[0].type
+    server.metastore.replace_columns(server.database, TABLE, table.columns)
+    after = server.metastore.described_partitions(server.database, TABLE)["a"].columns
+    assert (before, after) == ("int", table.columns)
+
+
+def test_partitions_are_described_with_the_columns_and_formats_of_their_table(server: Server) -> None:
+    server.metastore.add_partitions(server.database, TABLE, {s: f"{server.root}/{s}" for s in "ab"})
+    table = server.metastore.table(server.database, TABLE)
+    assert table is not None
+    assert server.metastore.described_partitions(server.database, TABLE) == {
+        s: HivePartition(location=f"{server.root}/{s}", columns=table.columns, formats=PARQUET) for s in "ab"
+    }
+
+
+def test_a_restored_table_is_external_in_its_place_and_purges_nothing(server: Server) -> None:
+    server.create("managed", {KEY: "0", "external.table.purge": "true", "team": "blue"})
+    server.metastore.add_partitions(server.database, "managed", {"a": f"{server.root}/a"})
+    server.metastore.restore_table(server.database, "managed", location=f"{server.root}/there", formats=PARQUET[::-1])
+    table = server.metastore.table(server.database, "managed")
+    partition = server.metastore.described_partitions(server.database, "managed")["a"]
+    assert table is not None
+    assert (table.kind, table.location, table.formats) == (
+        "EXTERNAL_TABLE",
+        f"{server.root}/there",
+        PARQUET[::-1],
+    )
+    assert (table.properties["team"], "external.table.purge" in table.properties) == ("blue", False)
+    assert (partition.location, partition.formats) == (f"{server.root}/a", PARQUET[::-1])
+
+
+def test_an_owner_is_all_that_changes(server: Server) -> None:
+    before = server.metastore.table(server.database, TABLE)
+    server.metastore.set_owner(server.database, TABLE, "anna")
+    after = server.metastore.table(server.database, TABLE)
+    assert before is not None
+    assert after is not None
+    moving = {"transient_lastDdlTime": ""}
+    assert replace(after, properties={**after.properties, **moving}) == replace(
+        before, owner="anna", properties={**before.properties, **moving}
+    )
 
 
 def test_replacing_columns_keeps_the_partitions(server: Server) -> None:

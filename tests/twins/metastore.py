@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
-from schemasync.core.ports import HiveColumn, HiveTable
+from schemasync.core import spark_schema
+from schemasync.core.ports import HiveColumn, HivePartition, HiveTable
 from schemasync.errors import EngineError
 
 
@@ -22,13 +23,20 @@ class MemoryMetastore:
         self.settings: dict[str, str] = {}
         self._lock = threading.Lock()
         self._tables: dict[tuple[str, str], HiveTable] = {}
-        self._partitions: dict[tuple[str, str], dict[str, str]] = {}
+        self._partitions: dict[tuple[str, str], dict[str, HivePartition]] = {}
 
     def put(self, table: HiveTable) -> None:
         """Create or replace a table or view."""
         with self._lock:
             self._tables[table.database, table.name] = table
             self._partitions.setdefault((table.database, table.name), {})
+
+    def retype_first(self, database: str, name: str, segment: str, type_: str) -> None:
+        """Give a partition's first column another type, as someone with a client of their own would."""
+        with self._lock:
+            there = self._partitions[database, name]
+            first, *rest = there[segment].columns
+            there[segment] = replace(there[segment], columns=(replace(first, type=type_), *rest))
 
     def table(self, database: str, name: str) -> HiveTable | None:
         with self._lock:
@@ -51,20 +59,30 @@ class MemoryMetastore:
             return True
 
     def partitions(self, database: str, name: str) -> Mapping[str, str]:
+        return {s: p.location for s, p in self.described_partitions(database, name).items()}
+
+    def described_partitions(self, database: str, name: str) -> Mapping[str, HivePartition]:
         with self._lock:
             self._found(database, name)
             return dict(self._partitions[database, name])
 
     def add_partitions(self, database: str, name: str, locations: Mapping[str, str]) -> None:
         with self._lock:
-            self._found(database, name)
-            self._partitions[database, name] = {**locations, **self._partitions[database, name]}
+            table = self._found(database, name)
+            new = {
+                s: HivePartition(location=place, columns=table.columns, formats=table.formats)
+                for s, place in locations.items()
+            }
+            self._partitions[database, name] = new | self._partitions[database, name]
 
     def move_partitions(self, database: str, name: str, locations: Mapping[str, str]) -> None:
         with self._lock:
-            self._found(database, name)
+            columns = self._found(database, name).columns
             there = self._partitions[database, name]
-            self._partitions[database, name] = there | {s: p for s, p in locations.items() if s in there}
+            moved = {
+                s: replace(there[s], location=place, columns=columns) for s, place in locations.items() if s in there
+            }
+            self._partitions[database, name] = there | moved
 
     def drop_partitions(self, database: str, name: str, segments: Iterable[str]) -> None:
         gone = set(segments)
@@ -79,7 +97,34 @@ class MemoryMetastore:
     def replace_columns(self, database: str, name: str, columns: Sequence[HiveColumn]) -> None:
         with self._lock:
             table = self._found(database, name)
-            self._tables[database, name] = replace(table, columns=tuple(columns), spark_columns=None)
+            properties = spark_schema.rewritten(table.properties, columns, table.partition_keys)
+            fields = spark_schema.read_fields(properties)
+            self._tables[database, name] = replace(
+                table,
+                columns=tuple(columns),
+                properties=properties,
+                spark_columns=None if fields is None else tuple(f.name for f in fields),
+            )
+            there = self._partitions[database, name]
+            self._partitions[database, name] = {s: replace(p, columns=tuple(columns)) for s, p in there.items()}
+
+    def restore_table(self, database: str, name: str, *, location: str, formats: Sequence[str]) -> None:
+        with self._lock:
+            table = self._found(database, name)
+            properties = {k: v for k, v in table.properties.items() if k != "external.table.purge"}
+            self._tables[database, name] = replace(
+                table,
+                kind="EXTERNAL_TABLE",
+                location=location,
+                formats=tuple(formats),
+                properties=properties | {"EXTERNAL": "TRUE"},
+            )
+            there = self._partitions[database, name]
+            self._partitions[database, name] = {s: replace(p, formats=tuple(formats)) for s, p in there.items()}
+
+    def set_owner(self, database: str, name: str, owner: str) -> None:
+        with self._lock:
+            self._tables[database, name] = replace(self._found(database, name), owner=owner)
 
     def _found(self, database: str, name: str) -> HiveTable:
         if (database, name) not in self._tables:

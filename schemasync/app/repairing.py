@@ -1,0 +1,86 @@
+"""Repairs of what drifted: what planning finds, the steps that it yields, and the carrying out of these steps.
+
+The comparisons are those of `schemasync.core.drift`. Every repair is a step of the plan with its reasons; what people
+wrote on the view goes into the statement that replaces it, and its owner is put back after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from schemasync.app.inspecting import TableView
+from schemasync.app.states import placed_of
+from schemasync.app.workspace import Workspace
+from schemasync.core.drift import PARQUET, Drift, Found, partition_drift, table_drift
+from schemasync.core.kept import Kept, kept_of
+from schemasync.core.mapping import TableTarget
+from schemasync.core.plan import Decision, Shape, Step
+from schemasync.core.ports import HiveTable
+
+REPAIRS: Final = frozenset({"restore_table", "repair_columns"})
+"""Kinds of steps that put the table right; part of its schema."""
+
+
+def find_drift(workspace: Workspace, found: TableView) -> Drift:
+    """Compare one table of ours with what was left; only its partitions where its shape is not understood."""
+    table, decision, manifest = found.inspected.table, found.decision, found.manifest
+    properties, current, effective = decision.properties, decision.current, decision.effective
+    if table is None or properties is None:
+        return Drift()
+    placed = None if manifest is None else placed_of(workspace.storage(decision.target.location).lake, manifest)
+    if current is None or effective is None:
+        return partition_drift(table, found.partitions, placed)
+    return table_drift(
+        Found(
+            table=table,
+            partitions=found.partitions,
+            properties=properties,
+            current=current,
+            effective=effective,
+            placed=placed,
+        )
+    )
+
+
+def repair_steps(drift: Drift) -> Iterator[Step]:
+    """Yield the steps that put the table itself right."""
+    if drift.table:
+        yield Step(kind="restore_table", why="; ".join(drift.table))
+    if drift.columns:
+        yield Step(kind="repair_columns", why=f"put back {'; '.join(drift.columns)}")
+
+
+def partition_steps(drift: Drift) -> Iterator[Step]:
+    """Yield the step that makes the partitions those of the state in force; done for held tables too."""
+    if drift.partitions:
+        yield Step(kind="repair_partitions", why="; ".join(drift.partitions))
+
+
+def restore_table(workspace: Workspace, target: TableTarget) -> None:
+    """Make the table external again, where its data is, read as Parquet."""
+    root = workspace.storage(target.location).lake.root
+    workspace.metastore.restore_table(target.database, target.table, location=root, formats=PARQUET)
+
+
+def repair_columns(workspace: Workspace, found: TableView) -> None:
+    """Give the table and its partitions the columns that they should have; comments and foreign columns stay."""
+    target, drift = found.decision.target, find_drift(workspace, found)
+    workspace.metastore.replace_columns(target.database, target.table, drift.wanted)
+
+
+def kept_on_view(view: HiveTable | None, decision: Decision, desired: Shape) -> Kept:
+    """Return what people wrote on the view, for the statement that replaces it."""
+    table = f"{decision.target.database}.{decision.target.table}"
+    return kept_of(view, table=table, current=decision.current, desired=desired)
+
+
+def replace_view(workspace: Workspace, target: TableTarget, statement: str) -> None:
+    """Run the statement that replaces the view, and give the new one the owner that the old one had."""
+    before = workspace.metastore.table(target.database, target.view)
+    workspace.sql.execute(statement)
+    if before is None or not before.owner:
+        return
+    after = workspace.metastore.table(target.database, target.view)
+    if after is not None and after.owner != before.owner:
+        workspace.metastore.set_owner(target.database, target.view, before.owner)
