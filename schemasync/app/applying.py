@@ -137,6 +137,7 @@ def apply_table(
         if admitting:
             _repair_partitions(workspace, plan, done)
         changing = plan.pending and allowed(plan)
+        admitting_steps = [step for step in plan.steps if step.kind == "admit"]
         first = _admit_first(workspace, plan) if changing and admitting else None
         if first is not None and first.files:
             # What came in may hold a value that does not fit the new type.
@@ -156,7 +157,7 @@ def apply_table(
     except Exception as error:
         return Applied(plan=plan, done=tuple(done), error=as_ours(error))
     if admitted is not None and admitted.files:
-        done += [step for step in plan.steps if step.kind == "admit"]
+        done += admitting_steps
     unrecorded = _record_history(workspace, plan, shape, properties, done) if admitting else None
     return Applied(
         plan=plan, done=tuple(done), admitted=admitted, shape=shape, properties=properties, unrecorded=unrecorded

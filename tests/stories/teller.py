@@ -19,9 +19,12 @@ import yaml
 from schemasync.app.applying import Applied
 from schemasync.app.compacting import Compacted, CompactResult, compact
 from schemasync.app.planning import TablePlan
+from schemasync.app.releasing import release
+from schemasync.app.status import status
 from schemasync.core.config import parse_duration
 from schemasync.core.diagnostics import Diagnostic
 from schemasync.core.ports import FoldCounts, FoldJob, Rows, SqlEngine
+from schemasync.core.release import Release
 from tests.lab import Lab
 
 TOPIC = "shop.student"
@@ -107,6 +110,18 @@ class Teller:
         assert list(applied.done) == wanted, "a plan says everything that apply does"
         return None if "quietly" in block.words else (*_plan_lines(planned), *_applied_lines(applied))
 
+    def release(self, block: Block) -> Iterable[str]:
+        how = Release(migrate="--migrate" in block.words, rebuild="--rebuild" in block.words)
+        (applied,) = release(self.lab.workspace, TABLE, how).tables
+        assert applied.error is None, applied.error
+        return (*_plan_lines(applied.plan), *_applied_lines(applied))
+
+    def status(self, block: Block) -> Iterator[str]:
+        del block
+        (found,) = status(self.lab.workspace).tables
+        hold = found.hold
+        yield "not held" if hold is None else f"held since {hold.to_json()['since']}; release: {hold.release}"
+
     def compact(self, block: Block) -> Iterable[str] | None:
         before = self.values()
         recorder = Recorder(self.lab.workspace.sql, self.lab.workspace.fold)
@@ -165,6 +180,8 @@ _COMMANDS: dict[str, Callable[[Teller, Block], Iterable[str] | None]] = {
     "clock": Teller.clock,
     "apply": Teller.apply,
     "compact": Teller.compact,
+    "release": Teller.release,
+    "status": Teller.status,
     "view": lambda teller, _: teller.view(),
     "describe": Teller.describe,
     "files": lambda teller, _: teller.files(),
