@@ -10,10 +10,11 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from schemasync.app.applied_records import keep_record
+from schemasync.app.folding import drop_per_run_tables
 from schemasync.app.history_table import RECORD_HISTORY
 from schemasync.app.inspecting import TableView, look
 from schemasync.app.planning import TablePlan, lay_out_steps
-from schemasync.app.rekeying import rebuild
+from schemasync.app.rekeying import changes_key, rebuild
 from schemasync.app.repairing import repair_columns, replace_view, restore_table
 from schemasync.app.retiring import refresh_view
 from schemasync.app.states import keep_schema
@@ -41,6 +42,9 @@ def carry_out(workspace: Workspace, plan: TablePlan, done: list[Step]) -> TableP
     if view is None or plan.properties is None:  # pragma: no cover - a plan with schema steps has both
         return None
     _keep_schemas(workspace, view)
+    if changes_key(view.decision):
+        # Those of a rebuild that was killed: the next one may have nothing left to fold.
+        drop_per_run_tables(workspace, plan.target)
     for step in plan.steps:
         if step.kind in {"admit", "repair_partitions", RECORD_HISTORY}:
             continue

@@ -17,6 +17,7 @@ from schemasync.app.holds import note_hold
 from schemasync.app.inspecting import look, map_tables, select
 from schemasync.app.planning import TablePlan, lay_out_steps
 from schemasync.app.rekeying import key_is_unclear
+from schemasync.app.repairing import drop_aside
 from schemasync.app.states import repair_partitions, roll_forward
 from schemasync.app.workspace import Workspace
 from schemasync.core.describe import diagnostic_json
@@ -210,6 +211,7 @@ def _finish_publication(workspace: Workspace, target: TableTarget) -> None:
     except ValueError:
         return
     if properties.subject == target.subject:
+        drop_aside(workspace, target)
         roll_forward(workspace, target, properties)
 
 

@@ -1,7 +1,7 @@
 """Repairs of what drifted: what planning finds, the steps that it yields, and the carrying out of these steps.
 
 The comparisons are those of `schemasync.core.drift`. Every repair is a step of the plan with its reasons; what people
-wrote on the view goes into the statement that replaces it, and its owner is put back after it.
+wrote on the view goes into the statement that replaces it.
 """
 
 from __future__ import annotations
@@ -12,11 +12,16 @@ from typing import Final
 from schemasync.app.inspecting import TableView
 from schemasync.app.states import placed_of
 from schemasync.app.workspace import Workspace
+from schemasync.core import ddl
+from schemasync.core.ddl import qualified
 from schemasync.core.drift import PARQUET, Drift, Found, partition_drift, table_drift
 from schemasync.core.kept import Kept, kept_of
 from schemasync.core.mapping import TableTarget
-from schemasync.core.plan import Decision, Shape, Step
+from schemasync.core.names import MAX_NAME, Dialect
+from schemasync.core.plan import Decision, Shape, Step, fingerprint
 from schemasync.core.ports import HiveTable
+from schemasync.core.properties import SUBJECT
+from schemasync.errors import ConflictError, EngineError
 
 REPAIRS: Final = frozenset({"restore_table", "repair_columns"})
 """Kinds of steps that put the table right; part of its schema."""
@@ -76,11 +81,38 @@ def kept_on_view(view: HiveTable | None, decision: Decision, desired: Shape) -> 
 
 
 def replace_view(workspace: Workspace, target: TableTarget, statement: str) -> None:
-    """Run the statement that replaces the view, and give the new one the owner that the old one had."""
-    before = workspace.metastore.table(target.database, target.view)
-    workspace.sql.execute(statement)
-    if before is None or not before.owner:
+    """Replace the view by what this statement creates; readers see the old one or the new one, never none.
+
+    Spark drops a view before it creates the one that replaces it. So the new one is made beside it, and the metastore
+    gives the view its definition in one call.
+    """
+    view, aside = (qualified(target.database, name, Dialect.SPARK) for name in (target.view, aside_name(target)))
+    there = workspace.metastore.table(target.database, target.view) is not None
+    if not there or view not in statement:
+        workspace.sql.execute(statement)
         return
-    after = workspace.metastore.table(target.database, target.view)
-    if after is not None and after.owner != before.owner:
-        workspace.metastore.set_owner(target.database, target.view, before.owner)
+    workspace.sql.execute(statement.replace(view, aside, 1))
+    try:
+        workspace.metastore.redefine_view(target.database, target.view, source=aside_name(target))
+    except EngineError as error:
+        if workspace.metastore.table(target.database, aside_name(target)) is not None:
+            raise
+        raise ConflictError(
+            "another writer replaced the view first",
+            where=f"{target.database}.{target.view}",
+            fix="Run again: what is left to do is done then.",
+        ) from error
+
+
+def aside_name(target: TableTarget) -> str:
+    """Return the name under which the next definition of the view is made."""
+    name = f"{target.view}__next"
+    return name if len(name) <= MAX_NAME else f"{target.view[:100]}__{fingerprint(target.view)[:20]}"
+
+
+def drop_aside(workspace: Workspace, target: TableTarget) -> None:
+    """Drop the next definition of the view where a killed run left it."""
+    left = workspace.metastore.table(target.database, aside_name(target))
+    if left is not None and SUBJECT in left.properties:
+        drop = ddl.drop_view(target.database, aside_name(target), Dialect.SPARK)
+        workspace.sql.execute(workspace.text(drop))

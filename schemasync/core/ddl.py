@@ -182,6 +182,11 @@ def drop_table(database: str, name: str, dialect: Dialect) -> Statement:
     return Statement(template="drop_table", values={"table": qualified(database, name, dialect)})
 
 
+def drop_view(database: str, name: str, dialect: Dialect) -> Statement:
+    """Drop a view's definition."""
+    return Statement(template="drop_view", values={"view": qualified(database, name, dialect)})
+
+
 def row_source(shape: Shape, segment_versions: frozenset[int]) -> RowSource:
     """Return what expressions over a table of this shape depend on."""
     return RowSource(

@@ -233,8 +233,12 @@ class Metastore(Protocol):
         """
         ...
 
-    def set_owner(self, database: str, name: str, owner: str) -> None:
-        """Give a table or view this owner; nothing else of it changes."""
+    def redefine_view(self, database: str, name: str, *, source: str) -> None:
+        """Give a view the text, columns and properties of another one in ONE call, and drop the other.
+
+        No reader ever misses the view, as it would between the drop and the create that Spark makes of CREATE OR
+        REPLACE VIEW. Its owner stays.
+        """
         ...
 
 

@@ -201,12 +201,15 @@ class HiveMetastore:
             self._alter_partitions(database, name, set_formats)
         self._refresh(database, name)
 
-    def set_owner(self, database: str, name: str, owner: str) -> None:
-        """Give a table or view this owner."""
+    def redefine_view(self, database: str, name: str, *, source: str) -> None:
+        """Give a view the definition of another one in one ``alter_table`` call, and drop the other."""
         with self._translated(database, name):
-            table = self._client.getTable(database, name)
-            table.setOwner(owner)
-            self._alter(database, name, table)
+            old, new = (self._client.getTable(database, view) for view in (name, source))
+            new.setTableName(name)
+            new.setOwner(old.getOwner())
+            new.setCreateTime(old.getCreateTime())
+            self._client.alter_table_with_environmentContext(database, name, new, self._context({}))
+            self._client.dropTable(database, source, False, True)
         self._refresh(database, name)
 
     def _alter(self, database: str, name: str, table: Any) -> None:

@@ -13,7 +13,14 @@ from typing import Any
 from schemasync.app.workspace import Storage, Workspace
 
 _OF_THE_LAKE = ("create", "delete", "delete_directory", "make_directory", "move")
-_OF_THE_METASTORE = ("swap_properties", "add_partitions", "move_partitions", "drop_partitions", "replace_columns")
+_OF_THE_METASTORE = (
+    "swap_properties",
+    "add_partitions",
+    "move_partitions",
+    "drop_partitions",
+    "replace_columns",
+    "redefine_view",
+)
 WRITING = frozenset((*_OF_THE_LAKE, *_OF_THE_METASTORE, "execute", "run", "admit"))
 """The calls of the Lake, the Metastore, the SqlEngine, the FoldJob and the LandedFiles that change something."""
 

@@ -174,6 +174,7 @@ PUBLISHING = (
     "add_partitions",
     "move_partitions",
     "drop_partitions",
+    "redefine_view",
     "CREATE OR REPLACE",
 )
 """Calls after which readers may see something else; before such a call is after the one in front of it."""

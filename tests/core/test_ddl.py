@@ -198,6 +198,7 @@ STATEMENTS: dict[str, dict[Dialect, str]] = {
     "move_history": {d: text(ddl.move_history(STUDENTS, HISTORY, d), d) for d in (SPARK, HIVE)},
     "mark_history": {d: text(ddl.mark_history(STUDENTS, MARKS, d), d) for d in (SPARK, HIVE)},
     "add_columns": {d: text(ddl.add_columns(STUDENTS, ADDED, d), d) for d in (SPARK, HIVE)},
+    "drop_view": {d: text(ddl.drop_view("lake", "student_view", d), d) for d in Dialect},
     "drop_table": {d: text(ddl.drop_table("lake", "student", d), d) for d in Dialect},
 }
 CASES = [(name, dialect) for name, found in STATEMENTS.items() for dialect in found]

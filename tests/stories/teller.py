@@ -168,7 +168,7 @@ class Teller:
 
     def _steady(self, text: str) -> str:
         text = text.replace(f"file://{self.lab.root}", "file://").replace(f"file:{self.lab.root}", "file:")
-        text = re.sub(rf"\b{self.lab.database}\b", "lake", text)
+        text = re.sub(rf"\b{self.lab.database}\b", "lake", text).replace(f"`{TABLE}_view__next`", f"`{TABLE}_view`")
         return re.sub(r"\(\d+ bytes\)", "(N bytes)", text)
 
 

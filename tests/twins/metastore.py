@@ -122,9 +122,11 @@ class MemoryMetastore:
             there = self._partitions[database, name]
             self._partitions[database, name] = {s: replace(p, formats=tuple(formats)) for s, p in there.items()}
 
-    def set_owner(self, database: str, name: str, owner: str) -> None:
+    def redefine_view(self, database: str, name: str, *, source: str) -> None:
         with self._lock:
-            self._tables[database, name] = replace(self._found(database, name), owner=owner)
+            old, new = self._found(database, name), self._found(database, source)
+            self._tables[database, name] = replace(new, name=name, owner=old.owner)
+            del self._tables[database, source]
 
     def _found(self, database: str, name: str) -> HiveTable:
         if (database, name) not in self._tables:
