@@ -95,7 +95,7 @@ def test_a_table_goes_on_under_another_key_and_no_row_that_was_replaced_comes_ba
     before = [{"id": 1, "a": "new", "line": 0}, {"id": 3, "a": "three", "line": 0}]
     assert lab.rows(TABLE, order_by="id") == before
     done = released(lab, rebuild=True)
-    assert [step.kind for step in done.done] == ["rebuild", "replace_view", "set_version", "admit"]
+    assert [step.kind for step in done.done] == ["rebuild", "replace_view", "set_version", "admit", "record_history"]
     after = [
         {"id": 1, "a": "new", "line": 0},
         {"id": 1, "a": "second line", "line": 1},

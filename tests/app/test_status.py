@@ -52,6 +52,7 @@ def test_the_json_of_a_table_has_its_shape(lab: Lab) -> None:
         "verdict": "none",
         "held": False,
         "drift": [],
+        "hold": None,
         "state": "000001-0001",
         "generation": 1,
         "segments": {
@@ -84,8 +85,8 @@ def test_lag_is_the_age_of_the_oldest_waiting_file_in_seconds(lab: Lab) -> None:
 def test_a_held_change_is_told_and_its_files_wait(lab: Lab) -> None:
     lab.register("student", lab.flat("Student", ("age", "string")))
     lab.apply()
-    lab.register("student", lab.flat("Student", ("age", "int")))
-    lab.land("student", [event(1, age=7)])
+    lab.register("student", lab.flat("Student", ("age", {"type": {"type": "array", "items": "int"}})))
+    lab.land("student", [event(1, age=[7])])
     table = only(lab)
     assert (table["held"], table["verdict"], table["pending"]["waiting"], table["lag"]["versions"]) == (
         True,
@@ -94,6 +95,7 @@ def test_a_held_change_is_told_and_its_files_wait(lab: Lab) -> None:
         1,
     )
     assert [d["code"] for d in table["diagnostics"]] == ["SS120", "SS304"]
+    assert table["hold"] == {"since": None, "release": None}
     assert table["drift"] == ["the registry is at version 2, the table at 1"]
 
 

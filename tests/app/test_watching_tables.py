@@ -108,8 +108,8 @@ def test_an_evolution_and_what_was_written_under_it_arrive_while_it_watches(lab:
 def test_a_hold_is_told_once_and_again_after_a_restart_with_the_same_id(lab: Lab, listener: Listener) -> None:
     register(lab, AGE)
     once(lab)
-    register(lab, ("age", ["null", "string"]))
-    watching(lab, lambda: lab.land("student", [event(1, age="many")]), listener=listener)
+    register(lab, ("age", {"type": {"type": "array", "items": "int"}}))
+    watching(lab, lambda: lab.land("student", [event(1, age=[7])]), listener=listener)
     result = once(lab, listener)
     [first, second] = listener.events
     assert (listener.told[0], first.id == second.id, result.exit_code) == (("student", 1, 2, "hold"), True, 4)

@@ -68,7 +68,7 @@ def test_the_view_of_a_held_table_comes_back(lab: Lab) -> None:
     lab.register("student", lab.flat("Student", ("n", "long")))
     lab.land("student", [event(1, 1, n=7)])
     lab.apply()
-    lab.register("student", lab.flat("Student", ("n", "string")))
+    lab.register("student", lab.flat("Student", ("n", {"type": {"type": "array", "items": "long"}})))
     lab.session.sql(f"DROP VIEW {lab.database}.student_view")
     lab.apply()
     assert lab.rows("student") == [{"id": 1, "n": 7}]

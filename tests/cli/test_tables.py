@@ -46,7 +46,7 @@ def test_the_json_of_plan_has_the_promised_shape(project: Project) -> None:
         ],
         "diagnostics": [],
         "steps": ["create_database", "create_table", "replace_view", "admit", "record_history"],
-        "cost": {"files": 1, "bytes": table["cost"]["bytes"]},
+        "cost": {"files": 0, "bytes": 0},
         "fingerprint": table["fingerprint"],
     }
 

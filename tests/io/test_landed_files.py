@@ -239,11 +239,11 @@ def test_spark_shows_every_written_value_as_arrow_does(tmp_path: Path, spark: Sp
 @pytest.mark.spark
 def test_a_job_that_fails_says_why_and_not_only_that_a_call_did(tmp_path: Path, spark: SparkSession) -> None:
     """The job is made to fail by the one setting that lets Spark refuse a value of ours."""
-    mode = "spark.sql.parquet.datetimeRebaseModeInRead"
+    mode = "spark.sql.parquet.datetimeRebaseModeInWrite"
     land(tmp_path, "x.parquet", own(1) | {"v": pa.array([date(1000, 1, 1)])})
     spark.conf.set(mode, "EXCEPTION")
     try:
-        with pytest.raises(EngineError, match=r"Spark failed to admit landed files: .*READ_ANCIENT_DATETIME"):
+        with pytest.raises(EngineError, match=r"Spark failed to admit landed files: .*WRITE_ANCIENT_DATETIME"):
             open_spark(spark, tmp_path).admit(request(tmp_path, ["x.parquet"], ID | {"v": DATE}, directory="delta/1"))
     finally:
         spark.conf.set(mode, "CORRECTED")
