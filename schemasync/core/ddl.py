@@ -18,7 +18,6 @@ from schemasync.core.layout import (
     OP,
     SCHEMA_VERSION,
     SEGMENT,
-    TS_MS,
     MetaColumn,
     PhysicalColumn,
     meta_columns,
@@ -108,7 +107,7 @@ def create_table(target: TableTarget, shape: Shape, properties: TableProperties,
         "table",
         name=qualified(target.database, target.table, dialect),
         columns=physical_columns(shape),
-        partitions=((SEGMENT, Primitive.STRING, "base_*: shards; delta_*: changes admitted since"),),
+        partitions=((SEGMENT, *_SEGMENT_COLUMN),),
         location=target.location,
         properties=write_properties(properties),
         comment=f"{target.subject}: query {target.view} instead, it shows {shows(shape)}",
@@ -275,19 +274,30 @@ def shown_columns(target: TableTarget, shape: Shape, kept: Kept = NOTHING) -> tu
     """Return (name, type, comment) of what the view shows."""
     row = ((c.name, c.type, kept.comments.get(c.name, comment_text(c.doc))) for c in shape.columns)
     metadata = shown_metadata(shape.columns) if target.metadata else ()
-    return (*row, *((name, _METADATA_TYPES[physical], "") for name, physical in metadata))
+    own = {c.name: (c.type, c.comment) for c in meta_columns(shape.envelope)} | {SEGMENT: _SEGMENT_COLUMN}
+    return (*row, *((name, *own[physical]) for name, physical in metadata))
 
 
-_METADATA_TYPES: Final = {OP: Primitive.STRING, TS_MS: Primitive.BIGINT, SEGMENT: Primitive.STRING}
+_SEGMENT_COLUMN: Final = (Primitive.STRING, "base_*: shards; delta_*: changes admitted since")
+
+
+def _documented(shape: Shape) -> frozenset[str]:
+    """Return the columns that had a doc in any version: Spark gives a view the comments of the table's columns."""
+    had = {c.life for v in shape.history.versions for c in v.columns if c.doc}
+    return frozenset(c.name for c in shape.columns if c.life in had)
 
 
 def create_view(target: TableTarget, shape: Shape, body: str, dialect: Dialect, kept: Kept = NOTHING) -> Statement:
     """Create or replace the dedup view around a rendered body; ``kept`` is what people wrote on the one before."""
     comment = kept.comment or view_comment(shape, f"{target.database}.{target.table}")
+    documented = _documented(shape)
     values = {
         "view": qualified(target.database, target.view, dialect),
         "columns": [
-            {"name": quote_identifier(name, dialect), "comment": quote_string(comment, dialect) if comment else ""}
+            {
+                "name": quote_identifier(name, dialect),
+                "comment": quote_string(comment, dialect) if comment or name in documented else "",
+            }
             for name, _, comment in shown_columns(target, shape, kept)
         ],
         "comment": quote_string(comment, dialect),

@@ -113,7 +113,7 @@ def test_a_hold_is_told_once_and_again_after_a_restart_with_the_same_id(lab: Lab
     result = once(lab, listener)
     [first, second] = listener.events
     assert (listener.told[0], first.id == second.id, result.exit_code) == (("student", 1, 2, "hold"), True, 4)
-    assert [d["code"] for d in first.diagnostics] == ["SS120"]
+    assert [d["code"] for d in first.diagnostics] == ["SS120", "SS110"]
 
 
 def test_a_corrupt_file_holds_its_table_and_no_other_until_it_is_gone(lab: Lab, listener: Listener) -> None:

@@ -6,9 +6,9 @@ CREATE OR REPLACE VIEW `lake`.`student_view` (
   `select`,
   `first-seen`,
   `segment`,
-  `__op`,
-  `__ts_ms`,
-  `__segment`
+  `__op` COMMENT 'c create, u update, r snapshot read, d delete',
+  `__ts_ms` COMMENT 'time of the event, ms since 1970 UTC',
+  `__segment` COMMENT 'base_*: shards; delta_*: changes admitted since'
 )
 COMMENT 'the newest row per key of lake.student'
 TBLPROPERTIES (

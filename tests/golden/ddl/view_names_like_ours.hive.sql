@@ -8,9 +8,9 @@ CREATE OR REPLACE VIEW `lake`.`student_view` (
   `ROW__ID`,
   `t`,
   `r`,
-  `__op__2`,
-  `__ts_ms`,
-  `__segment__2`
+  `__op__2` COMMENT 'c create, u update, r snapshot read, d delete',
+  `__ts_ms` COMMENT 'time of the event, ms since 1970 UTC',
+  `__segment__2` COMMENT 'base_*: shards; delta_*: changes admitted since'
 )
 COMMENT 'the newest row per key of lake.student'
 TBLPROPERTIES (
