@@ -110,10 +110,19 @@ def _value(row: Mapping[str, Any], written: Field | None, wanted: Field) -> Any:
         return None
     if wanted.members:
         return _projected(value, written.members, wanted.members)
-    return float(value) if wanted.type in {"float", "double"} else value
+    return _as(value, wanted.type)
+
+
+def _as(value: Any, type_: str) -> Any:
+    """Return a value under a later type of its column: the same number, or its text."""
+    if type_ in {"float", "double"}:
+        return float(value)
+    return str(value) if type_ == "string" else value
 
 
 WIDER = {"int": ("long", "double"), "float": ("double",)}
+WRITTEN_OUT = {"int", "long"}
+"""Types whose every value has one text on all engines: such columns may be retyped to string."""
 NAMES = ("a", "b", "c", "d")
 _LEAVES = ("int", "long", "float", "double", "string")
 _DEFAULTS: dict[str, Any] = {"int": 42, "long": -7, "float": 0.5, "double": 2.25, "string": "it's ? né"}
@@ -147,7 +156,7 @@ class _Evolution:
     def next(self, before: Schema) -> Schema:
         now = before
         for _ in range(self.draw(st.integers(1, 2))):
-            changes = (self.add, self.add, self.drop, self.widen, self.nest, self.relax, self.turn)
+            changes = (self.add, self.add, self.drop, self.widen, self.retype, self.nest, self.relax, self.turn)
             now = self.draw(st.sampled_from(changes))(before, now)
         return now
 
@@ -178,6 +187,17 @@ class _Evolution:
             changed = replace(changed, frozen=float(changed.frozen))
         return (*now[:place], changed, *now[place + 1 :])
 
+    def retype(self, _: Schema, now: Schema) -> Schema:
+        candidates = [n for n, f in enumerate(now) if n and f.type in WRITTEN_OUT]
+        if not candidates:
+            return now
+        place = self.draw(st.sampled_from(candidates))
+        return (*now[:place], self.text(now[place]), *now[place + 1 :])
+
+    def text(self, field: Field) -> Field:
+        default, frozen = (None if v is None else str(v) for v in (field.default, field.frozen))
+        return replace(field, type="string", default=default, frozen=frozen)
+
     def nest(self, before: Schema, now: Schema) -> Schema:
         structs = [n for n, f in enumerate(now) if f.members]
         if not structs:
@@ -190,6 +210,8 @@ class _Evolution:
     def inside(self, before: Sequence[Field], now: tuple[Field, ...]) -> tuple[Field, ...]:
         if len(now) > 1 and self.draw(st.booleans()):
             return now[1:]
+        if now[0].type in WRITTEN_OUT and self.draw(st.booleans()):
+            return (self.text(now[0]), *now[1:])
         taken = {m.name for m in (*before, *now)}
         free = [name for name in ("m0", "m1", "m2") if name not in taken]
         return (*now, self.field(free[0], nested=True)) if free else now
