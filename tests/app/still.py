@@ -15,9 +15,11 @@ from schemasync.app.inspecting import look, map_tables
 from schemasync.app.opening import open_renderer
 from schemasync.app.planning import Plan, TablePlan, lay_out_steps, plan, view_sql
 from schemasync.app.workspace import Storage, Workspace
-from schemasync.core import ddl
+from schemasync.core import ddl, spark_schema
 from schemasync.core.config import Config
-from schemasync.core.ports import HiveTable
+from schemasync.core.drift import PARQUET
+from schemasync.core.layout import SEGMENT
+from schemasync.core.ports import HiveColumn, HiveTable
 from schemasync.core.properties import SUBJECT, write_properties
 from schemasync.io.lake import ArrowLake
 from schemasync.io.landed.arrow import ArrowFiles
@@ -93,9 +95,22 @@ class Still:
         if not table.pending or shape is None or table.properties is None:
             return
         columns = tuple(ddl.hive_column(c) for c in ddl.expected_columns(shape))
-        self.put(target.table, columns=columns, properties=write_properties(table.properties))
+        keys = (HiveColumn(name=SEGMENT, type="string"),)
+        self.put(
+            target.table,
+            columns=columns,
+            partition_keys=keys,
+            location=self.workspace.storage(target.location).lake.root,
+            formats=PARQUET,
+            properties=spark_schema.rewritten(write_properties(table.properties), columns, keys),
+        )
         body = view_sql(self.workspace, target, shape, frozenset()).body
-        self.put(target.view, kind="VIRTUAL_VIEW", properties={SUBJECT: target.subject}, view_text=body)
+        shown = tuple(
+            HiveColumn(name=name, type=ddl.hive_type(type_), comment=comment)
+            for name, type_, comment in ddl.shown_columns(target, shape)
+        )
+        properties = spark_schema.rewritten({SUBJECT: target.subject}, shown, ())
+        self.put(target.view, kind="VIRTUAL_VIEW", columns=shown, properties=properties, view_text=body)
 
     def view(self, name: str, text: str, database: str = "lake", **properties: str) -> None:
         """Make a view of somebody else."""
@@ -103,4 +118,4 @@ class Still:
 
     def put(self, name: str, *, properties: Mapping[str, str], **more: Any) -> None:
         given: dict[str, Any] = {"database": "lake", "kind": "EXTERNAL_TABLE", "columns": (), "partition_keys": ()}
-        self.metastore.put(HiveTable(name=name, location="", properties=properties, **(given | more)))
+        self.metastore.put(HiveTable(name=name, properties=properties, **({"location": ""} | given | more)))

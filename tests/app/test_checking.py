@@ -130,7 +130,7 @@ def test_a_schema_that_can_be_no_table_is_refused_with_its_field(still: Still) -
     still.settle()
     twice = avro(NAME, ("Name", "string"))
     found = checked(still, twice)
-    assert (found.plan.verdict, found.refused, [code for code, _ in told(found)]) == (Verdict.HOLD, True, ["SS406"])
+    assert (found.plan.verdict, found.refused, [code for code, _ in told(found)]) == (Verdict.HOLD, True, ["SS410"])
     recursive = avro(("parent", ["null", "Student"]))
     assert told(checked(still, recursive)) == [("SS406", line(recursive, "parent"))]
 

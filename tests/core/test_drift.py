@@ -311,6 +311,11 @@ def test_a_view_is_replaced_for_a_reason(found: HiveTable | None, reasons: tuple
     assert view_reasons(found, TARGET, V1, BODY, NOTHING) == reasons
 
 
+def test_a_view_whose_types_only_spark_keeps_is_compared_by_sparks_copy() -> None:
+    parked = view(columns=tuple(replace(c, type="") for c in FOLDED))
+    assert view_reasons(parked, TARGET, V1, BODY, NOTHING) == ()
+
+
 HANDS = Kept(properties={"team": "blue"}, comments={"fullName": "by hand"}, comment="ask anna")
 
 
