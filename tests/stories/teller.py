@@ -89,6 +89,10 @@ class Teller:
         schema = _WRAPPERS[block.words[1]](block.given)
         self.lab.register(TOPIC, schema, key=None)
 
+    def forget(self, block: Block) -> None:
+        del block
+        self.lab.registry.delete(f"{TOPIC}-value")
+
     def land(self, block: Block) -> None:
         _, version, hour, *name = block.words
         self.lab.land(
@@ -176,6 +180,7 @@ _COMMANDS: dict[str, Callable[[Teller, Block], Iterable[str] | None]] = {
     "config": Teller.config,
     "key": Teller.key,
     "register": Teller.register,
+    "forget": Teller.forget,
     "land": Teller.land,
     "clock": Teller.clock,
     "apply": Teller.apply,
