@@ -24,7 +24,7 @@ from schemasync.core.avro import read_value_schema
 from schemasync.core.config import Config
 from schemasync.core.types import Struct
 from schemasync.core.written import written_type
-from schemasync.io.landed.values import arrow_type
+from schemasync.io.parquet.values import arrow_type
 from tests.twins.registry import MemoryRegistry
 
 if TYPE_CHECKING:

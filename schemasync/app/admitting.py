@@ -84,7 +84,7 @@ def _publish(
     now = max(workspace.now_ms(), before.manifest.published_ms + 1)
     number = before.manifest.next_delta
     directory = f"delta/g={number:06}/{workspace.token()}"
-    request = _request(target, shape, before.properties, landed, directory=directory, now_ms=now)
+    request = _request(target, shape, landed, directory=directory, now_ms=now)
     written = reader_for(storage, target, landed.ready).admit(request)
     for file in written.files:
         require_in_place(storage.small, request.columns, file.path)
@@ -116,16 +116,13 @@ def reader_for(storage: Storage, target: TableTarget, files: tuple[LandedFile, .
     return storage.small if small else storage.large
 
 
-def _request(
-    target: TableTarget, shape: Shape, properties: TableProperties, landed: Landed, *, directory: str, now_ms: int
-) -> AdmissionRequest:
+def _request(target: TableTarget, shape: Shape, landed: Landed, *, directory: str, now_ms: int) -> AdmissionRequest:
     columns = ddl.expected_columns(shape)
-    by_name = {c.name: c for c in shape.columns}
     return AdmissionRequest(
         files=landed.ready,
         directory=directory,
         columns=tuple((c.name, c.type) for c in columns),
-        keys=tuple(shape.layout.current(by_name[key]).name for key in properties.keys),
+        keys=tuple(name for name, _ in shape.key_columns),
         ordering=ordering_columns(shape.envelope),
         ordering_fields=shape.envelope.ordering,
         schema_version=shape.version.version,
@@ -146,6 +143,7 @@ def _segment(request: AdmissionRequest, written: Admitted, *, name: str) -> Segm
         columns=tuple(column for column, _ in request.columns),
         toasted=written.toasted,
         events=written.events,
+        sorted_by=request.keys,
         created_ms=request.admitted_ms,
     )
 

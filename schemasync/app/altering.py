@@ -10,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from schemasync.app.applied_records import keep_record
-from schemasync.app.folding import drop_per_run_tables
 from schemasync.app.history_table import RECORD_HISTORY
 from schemasync.app.inspecting import TableView, look
+from schemasync.app.per_run import drop_per_run_tables
 from schemasync.app.planning import TablePlan, lay_out_steps
 from schemasync.app.rekeying import changes_key, rebuild
 from schemasync.app.repairing import repair_columns, replace_view, restore_table

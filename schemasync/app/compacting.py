@@ -12,17 +12,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from schemasync.app.applying import Applied, apply_table
-from schemasync.app.folding import drop_per_run_tables, run_fold
+from schemasync.app.folding import run_fold, shards_to_write
 from schemasync.app.inspecting import map_tables, select
+from schemasync.app.per_run import drop_per_run_tables
 from schemasync.app.planning import TablePlan
 from schemasync.app.retiring import refresh_view, retire
 from schemasync.app.states import read_manifest, recover
 from schemasync.app.workspace import Workspace
-from schemasync.core.compaction import FoldPlan, plan_fold
+from schemasync.core.compaction import FoldCounts, FoldPlan, needs_fold, plan_fold
 from schemasync.core.diagnostics import Severity
+from schemasync.core.manifest import Manifest, Segment
 from schemasync.core.mapping import TableTarget
 from schemasync.core.plan import Shape
-from schemasync.core.ports import FoldCounts
 from schemasync.core.properties import TableProperties
 from schemasync.errors import SchemasyncError, UsageError, as_ours
 
@@ -31,17 +32,24 @@ from schemasync.errors import SchemasyncError, UsageError, as_ours
 class Compacted:
     """What a compaction did with one table; ``fold`` None means that there was nothing to fold.
 
-    ``counts`` are zero in a dry run. ``seconds`` is the wall time of fold and publication.
+    ``base`` are the shards that are in force then. ``counts`` are zero in a dry run. ``seconds`` is the wall time of
+    fold and publication.
     """
 
     target: TableTarget
     applied: Applied
     generation: int = 0
+    base: tuple[Segment, ...] = ()
     fold: FoldPlan | None = None
     counts: FoldCounts | None = None
     bytes_written: int = 0
     seconds: float = 0.0
     error: SchemasyncError | None = None
+
+    @property
+    def rows(self) -> int:
+        """Live rows of the base."""
+        return sum(shard.rows - shard.tombstones for shard in self.base)
 
     @property
     def failure(self) -> SchemasyncError | None:
@@ -50,18 +58,18 @@ class Compacted:
 
     def to_json(self) -> dict[str, Any]:
         """Return the table's part of ``compact --json``."""
-        counts = self.counts or FoldCounts(written=0, rows=0, keys=0, inserted=0, updated=0, deleted=0, purged=0)
+        counts = self.counts or FoldCounts()
         return {
             "table": self.target.table,
             "generation": self.generation,
             "events": self.fold.events if self.fold else 0,
             "keys": counts.keys,
-            "rows": counts.rows,
+            "rows": self.rows if self.counts else 0,
             "inserted": counts.inserted,
             "updated": counts.updated,
             "deleted": counts.deleted,
-            "shards_rewritten": 1 if self.counts else 0,
-            "shards": 1 if self.generation else 0,
+            "shards_rewritten": len(self.fold.shards) if self.fold and self.counts else 0,
+            "shards": len(self.base),
             "bytes_read": self.fold.bytes_read if self.fold else 0,
             "bytes_written": self.bytes_written,
             "seconds": round(self.seconds, 3),
@@ -130,21 +138,19 @@ def _compact(
         properties = recover(workspace, target, properties)
     manifest = read_manifest(lake, target, properties)
     started = workspace.now_ms()
-    fold = plan_fold(
-        manifest,
-        now_ms=started,
-        tombstone_retention_ms=target.compaction.tombstone_retention,
-        schema_version=shape.version.version,
-    )
-    if fold is not None and _something_waits(applied):
-        # A file that could not be admitted may hold an older event of a deleted key.
-        fold = replace(fold, purge_before_ms=0)
+    fold = _planned(workspace, shape, manifest, applied) if _is_due(shape, manifest) else None
     if fold is None or dry_run:
         if not dry_run:
             # Those of a run that was killed once its state was written: nothing is left to fold after it.
             drop_per_run_tables(workspace, target)
             retire(workspace, target, shape, properties, manifest)
-        return Compacted(target=target, applied=applied, generation=manifest.state.generation, fold=fold)
+        return Compacted(
+            target=target,
+            applied=applied,
+            generation=manifest.state.generation,
+            base=manifest.base,
+            fold=fold,
+        )
     folded = run_fold(workspace, target, shape, properties, manifest, fold)
     refresh_view(workspace, target, shape, folded.manifest)
     seconds = (workspace.now_ms() - started) / 1000
@@ -153,11 +159,28 @@ def _compact(
         target=target,
         applied=applied,
         generation=fold.generation,
+        base=folded.manifest.base,
         fold=fold,
         counts=folded.counts,
-        bytes_written=folded.written.bytes,
+        bytes_written=sum(shard.bytes for shard in folded.written),
         seconds=seconds,
     )
+
+
+def _is_due(shape: Shape, manifest: Manifest) -> bool:
+    return needs_fold(manifest, schema_version=shape.version.version)
+
+
+def _planned(workspace: Workspace, shape: Shape, manifest: Manifest, applied: Applied) -> FoldPlan:
+    target = applied.target
+    fold = plan_fold(
+        manifest,
+        shards_to_write(workspace, target, shape, manifest),
+        now_ms=workspace.now_ms(),
+        tombstone_retention_ms=target.compaction.tombstone_retention,
+    )
+    # A file that could not be admitted may hold an older event of a deleted key.
+    return replace(fold, purge_before_ms=0) if _something_waits(applied) else fold
 
 
 def _something_waits(applied: Applied) -> bool:

@@ -1,4 +1,4 @@
-"""One fold, done: the run's tables are made, the new shard is written, read back and published.
+"""One fold, done: the run's tables are made, the new shards are written, read back and published.
 
 Called by the compaction, and by apply before a table goes on under another key. Whatever fails, the state in force
 stays readable, and the run's tables are dropped.
@@ -6,33 +6,69 @@ stays readable, and the run's tables are dropped.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
+from schemasync.app.per_run import per_run_tables, present
 from schemasync.app.states import publish, require_files, require_in_place
-from schemasync.app.workspace import Workspace
+from schemasync.app.workspace import Storage, Workspace
 from schemasync.core import ddl
 from schemasync.core.admission import Unreadable
-from schemasync.core.compaction import BASE_SHARD, FoldPlan, after_fold
+from schemasync.core.compaction import FoldCounts, FoldPlan, after_fold
+from schemasync.core.keys import Key, is_ordered
 from schemasync.core.manifest import DataFile, Manifest, Segment, SegmentKind
 from schemasync.core.mapping import TableTarget
-from schemasync.core.names import Dialect, expand_pattern, parse_hour, quote_identifier
+from schemasync.core.merge_plan import merge_request
+from schemasync.core.merging import MergedShard, MergeRequest
+from schemasync.core.names import Dialect, is_hidden, quote_identifier
 from schemasync.core.plan import Shape
-from schemasync.core.ports import FoldCounts, Lake
+from schemasync.core.ports import Lake, ShardJob
 from schemasync.core.properties import TableProperties
+from schemasync.core.sharding import ShardFold, bounds, cut, in_one_shard, is_sorted
 from schemasync.core.toast import left_unsent
-from schemasync.errors import DataError, OwnershipError, SchemasyncError, StorageError
+from schemasync.errors import DataError, SchemasyncError, StorageError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Folded:
-    """What a fold made: the new shard and its counts, and the table with it in force."""
+    """What a fold made: the new shards and their counts, and the table with them in force."""
 
-    written: Segment
+    written: tuple[Segment, ...]
     counts: FoldCounts
     manifest: Manifest
     properties: TableProperties
+
+
+def shards_to_write(
+    workspace: Workspace, target: TableTarget, shape: Shape, manifest: Manifest
+) -> tuple[ShardFold, ...]:
+    """Look where the changes lie, and decide which shards a compaction writes."""
+    if not _can_be_cut(shape, manifest):
+        return in_one_shard(manifest)
+    job = workspace.storage(target.location).shards
+    keys = shape.key_columns
+    names, types = [name for name, _ in keys], [type_ for _, type_ in keys]
+
+    def sample(shard: ShardFold, pieces: int) -> Sequence[Key]:
+        files = [f for s in (*shard.rewrite, *shard.deltas) for f in s.files]
+        return job.cuts(files, names, shard.keys, pieces)
+
+    changes = [f for delta in manifest.deltas for f in delta.files]
+    return cut(
+        manifest,
+        job.spread(changes, names, bounds(manifest.base, types)),
+        types=types,
+        schema_version=shape.version.version,
+        shard_bytes=target.compaction.shard_size,
+        sample=sample,
+    )
+
+
+def _can_be_cut(shape: Shape, manifest: Manifest) -> bool:
+    """Tell whether keys have an order, and all that is there was sorted by the present one."""
+    keys = shape.key_columns
+    return all(is_ordered(type_) for _, type_ in keys) and is_sorted(manifest.segments, [name for name, _ in keys])
 
 
 def run_fold(
@@ -43,23 +79,56 @@ def run_fold(
     manifest: Manifest,
     fold: FoldPlan,
 ) -> Folded:
-    """Write and publish the shard that a plan decided.
+    """Write and publish the shards that a plan decided.
 
     Raises:
         ConflictError: another writer published first; nothing of this run became visible.
         DataError: a file of the table is missing or was changed.
-        StorageError: the new shard cannot be written, or is not what the job wrote.
+        StorageError: a new shard cannot be written, or is not what the job wrote.
     """
-    lake = workspace.storage(target.location).lake
+    run = _Run(
+        workspace=workspace,
+        target=target,
+        shape=shape,
+        manifest=manifest,
+        fold=fold,
+        directory=f"base/g={fold.generation:06}/{workspace.token()}",
+    )
+    lake = run.storage.lake
     require_files(lake, (*fold.rewrite, *fold.fold))
-    with _per_run_tables(workspace, target, shape, manifest, fold) as location:
+    with per_run_tables(workspace, target, shape, manifest, fold, run.directory):
         workspace.progress(target.table, f"folding {fold.events} events into generation {fold.generation}")
-        with _abandoned(lake, location):
-            counts = _run(workspace, target, shape, manifest, fold, location)
-            written = _read_back(workspace, target, shape, location, counts)
+        with _abandoned(lake, run.directory):
+            merged = _merged(run)
+            shards = {shard.shard: shard for shard in fold.shards}
+            written = tuple(_read_back(run, m, shards[m.shard]) for m in merged)
         manifest = after_fold(manifest, fold, written=written, now_ms=workspace.now_ms())
         properties = publish(workspace, target, properties, manifest)
+    counts = sum((m.counts for m in merged), start=FoldCounts())
     return Folded(written=written, counts=counts, manifest=manifest, properties=properties)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Run:
+    """What one fold works on, and the directory below which it writes."""
+
+    workspace: Workspace
+    target: TableTarget
+    shape: Shape
+    manifest: Manifest
+    fold: FoldPlan
+    directory: str
+
+    @property
+    def storage(self) -> Storage:
+        return self.workspace.storage(self.target.location)
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        return tuple(name for name, _ in self.shape.key_columns)
+
+    def place(self, shard: ShardFold) -> str:
+        return f"{self.directory}/s={shard.shard.removeprefix('base_s')}"
 
 
 @contextmanager
@@ -73,111 +142,75 @@ def _abandoned(lake: Lake, directory: str) -> Iterator[None]:
         raise
 
 
-@contextmanager
-def _per_run_tables(
-    workspace: Workspace, target: TableTarget, shape: Shape, manifest: Manifest, fold: FoldPlan
-) -> Iterator[str]:
-    """Make the run's tables, yield the new shard's directory, and drop the tables whatever happens."""
-    lake = workspace.storage(target.location).lake
-    shard = fold.shard.removeprefix("base_s")
-    directory = f"base/g={fold.generation:06}/{workspace.token()}/s={shard}"
-    base = fold.rewrite[0].location if fold.rewrite else "_schemasync/empty"
-    for place in (directory, base):
-        lake.make_directory(place)
-    run = ddl.PerRun(
-        base=lake.uri(base),
-        compactor=lake.uri(directory),
-        increments=_hours(workspace, target, manifest, fold),
-        present=_present(workspace, target),
+def _merged(run: _Run) -> tuple[MergedShard, ...]:
+    """Write the shards: with Arrow where it can stream sorted files, with Spark's SQL where not, or where told so."""
+    if run.target.compaction.kernel == "spark" or not _can_be_cut(run.shape, run.manifest):
+        return tuple(_selected(run, shard) for shard in run.fold.shards)
+    witnesses = _witnesses(run)
+    request = merge_request(
+        run.target,
+        run.shape,
+        run.manifest,
+        run.fold.shards,
+        directories={shard.shard: run.place(shard) for shard in run.fold.shards},
+        witnesses=witnesses or (),
+        # Of a witness in another order nobody can tell in passing which keys it has.
+        purge_before_ms=0 if witnesses is None else run.fold.purge_before_ms,
     )
-    drop_per_run_tables(workspace, target)
-    try:
-        for statement in ddl.per_run_tables(target, shape, run, Dialect.SPARK):
-            workspace.sql.execute(workspace.text(statement))
-        yield directory
-    finally:
-        drop_per_run_tables(workspace, target)
+    return _job_for(run, request).merge(request)
 
 
-def _present(workspace: Workspace, target: TableTarget) -> frozenset[str]:
-    table = workspace.metastore.table(target.database, target.table)
-    return frozenset(c.name for c in table.columns) if table else frozenset()
+def _job_for(run: _Run, request: MergeRequest) -> ShardJob:
+    """Merge in this process while little is read, in Spark's tasks beyond that."""
+    small = sum(shard.bytes for shard in request.shards) <= run.target.compaction.arrow_limit
+    return run.storage.shards if small else run.storage.large_shards
 
 
-def _hours(workspace: Workspace, target: TableTarget, manifest: Manifest, fold: FoldPlan) -> dict[str, str]:
-    """Return hour -> location of the increment directories whose files the run folds."""
-    lake = workspace.storage(target.location).lake
-    folded = {segment.name for segment in fold.fold}
-    directories = {f.path.rpartition("/")[0] for f in manifest.admitted if f.segment in folded}
-    hours = ((parse_hour(target.increments, d), d) for d in sorted(directories))
-    return {hour: lake.uri(directory) for hour, directory in hours if hour is not None}
+def _witnesses(run: _Run) -> tuple[str, ...] | None:
+    """Return the files of folded deltas that readers may still meet; None where one has another order."""
+    met, lake = run.manifest.met, run.storage.lake
+    if any(s.sorted_by != run.keys for s in met):
+        return None
+    return tuple(f.path for s in met for f in lake.files(s.location) if not is_hidden(f.path))
 
 
-def drop_per_run_tables(workspace: Workspace, target: TableTarget) -> None:
-    """Drop the tables of this or an earlier compaction of the table; only definitions, they are external.
-
-    Raises:
-        OwnershipError: a table of such a name is not ours.
-    """
-    hours = expand_pattern(target.incremental, {"hour": "*"})
-    for pattern in (target.base, target.compactor, hours):
-        for name in workspace.metastore.names(target.database, pattern):
-            table = workspace.metastore.table(target.database, name)
-            if table is None:
-                continue
-            if table.properties.get(ddl.PER_RUN) != target.table:
-                if pattern == hours and not _is_hourly(target, name):
-                    continue
-                raise OwnershipError(
-                    f"{target.database}.{name} stands where a compaction needs a table of its own",
-                    where=target.table,
-                    fix="Rename it, or choose other names for the per-run tables (names:).",
-                )
-            workspace.sql.execute(workspace.text(ddl.drop_table(target.database, name, Dialect.SPARK)))
-
-
-def _is_hourly(target: TableTarget, name: str) -> bool:
-    """Tell whether a compaction could need this name for one of its hours; others only look alike."""
-    before, after = target.incremental_table("*").split("*")
-    hour = name.removeprefix(before).removesuffix(after)
-    return len(hour) == 10 and hour.isdecimal()
-
-
-def _run(
-    workspace: Workspace, target: TableTarget, shape: Shape, manifest: Manifest, fold: FoldPlan, directory: str
-) -> FoldCounts:
+def _selected(run: _Run, shard: ShardFold) -> MergedShard:
+    """Write one shard with Spark's SQL."""
+    workspace, target, shape, manifest = run.workspace, run.target, run.shape, run.manifest
     statement = ddl.fold(
         target,
         shape,
+        shard,
         segment_versions=manifest.segment_versions,
-        deltas=[segment.name for segment in fold.fold],
-        witnesses=[folded.segment for folded in manifest.superseded if folded.registered and shape.keys],
-        present=_present(workspace, target),
-        purge_before_ms=fold.purge_before_ms,
+        witnesses=[s.segment for s in manifest.met if shape.keys],
+        present=present(workspace, target),
+        purge_before_ms=run.fold.purge_before_ms,
         dialect=Dialect.SPARK,
         toasted=manifest.toasted,
     )
-    by_name = {c.name: c for c in shape.columns}
-    keys = [shape.layout.current(by_name[key]).name for key in shape.keys]
+    directory, lake = run.place(shard), run.storage.lake
+    lake.make_directory(directory)
     # By path, not by the compactor's name: another run's table of that name has another directory.
-    into = workspace.storage(target.location).lake.uri(directory)
+    into = lake.uri(directory)
     unsent = left_unsent(target, shape, manifest.toasted, Dialect.SPARK)
-    return workspace.fold.run(workspace.text(statement), into=into, sort_by=keys, unsent=unsent)
+    counts = workspace.fold.run(workspace.text(statement), into=into, sort_by=run.keys, unsent=unsent)
+    if _repeats_keys(run, into):
+        raise StorageError("the job wrote a key twice", where=into, fix="Run again; the old state is in force.")
+    return MergedShard(shard=shard.shard, directory=directory, counts=counts)
 
 
-def _read_back(workspace: Workspace, target: TableTarget, shape: Shape, directory: str, counts: FoldCounts) -> Segment:
-    """Look at what was written before anyone else does: files, rows, columns, one row per key.
+def _read_back(run: _Run, merged: MergedShard, shard: ShardFold) -> Segment:
+    """Look at what was written before anyone else does: files, rows, columns.
 
     Raises:
         StorageError: it is not what the job said that it wrote; nothing is published then.
     """
-    storage = workspace.storage(target.location)
-    now = workspace.now_ms()
+    storage, shape, now = run.storage, run.shape, run.workspace.now_ms()
     files: list[DataFile] = []
     declared = [(name, type_) for name, type_, _ in ddl.physical_columns(shape)]
     columns = tuple(name for name, _ in declared)
-    for file in storage.lake.files(directory):
-        if file.path.rsplit("/", 1)[-1].startswith(("_", ".")):
+    for file in storage.lake.files(merged.directory):
+        if is_hidden(file.path):
             continue
         footer = storage.small.footer(file, now_ms=now)
         if isinstance(footer, Unreadable):
@@ -187,32 +220,34 @@ def _read_back(workspace: Workspace, target: TableTarget, shape: Shape, director
         require_in_place(storage.small, declared, file.path)
         files.append(DataFile(path=file.path, rows=footer.rows, bytes=file.bytes))
     rows = sum(f.rows for f in files)
-    if rows != counts.written or _repeated_keys(workspace, shape, storage.lake.uri(directory)):
+    if rows != merged.counts.written:
         raise StorageError(
             "the new base is not what the job wrote",
-            where=f"{target.location}/{directory}",
-            why=f"{rows} rows read back, {counts.written} written",
+            where=storage.lake.uri(merged.directory),
+            why=f"{rows} rows read back, {merged.counts.written} written",
             fix="Run again; the old state is in force.",
         )
     return Segment(
-        name=BASE_SHARD,
+        name=shard.shard,
         kind=SegmentKind.BASE,
-        location=directory,
+        location=merged.directory,
         files=tuple(files),
         rows=rows,
         bytes=sum(f.bytes for f in files),
         schema_version=shape.version.version,
         columns=columns,
-        toasted=counts.unsent,
+        toasted=merged.counts.unsent,
         created_ms=now,
+        tombstones=merged.counts.written - merged.counts.rows,
+        sorted_by=run.keys,
+        low=shard.low,
     )
 
 
-def _repeated_keys(workspace: Workspace, shape: Shape, directory: str) -> bool:
-    if not shape.keys:
+def _repeats_keys(run: _Run, directory: str) -> bool:
+    if not run.keys:
         return False
-    by_name = {c.name: c for c in shape.columns}
-    keys = ", ".join(f"`{shape.layout.current(by_name[key]).name}`" for key in shape.keys)
+    keys = ", ".join(quote_identifier(name, Dialect.SPARK) for name in run.keys)
     files = f"parquet.{quote_identifier(directory, Dialect.SPARK)}"
     twice = f"SELECT 1 FROM {files} GROUP BY {keys} HAVING count(*) > 1 LIMIT 1"  # noqa: S608 - quoted names only
-    return bool(workspace.sql.query(twice).rows)
+    return bool(run.workspace.sql.query(twice).rows)

@@ -167,9 +167,10 @@ def workspace_of(
 ) -> Workspace:
     """Wire a workspace around a running Spark session."""
     from schemasync.io.lake import ArrowLake  # noqa: PLC0415
-    from schemasync.io.landed.arrow import ArrowFiles  # noqa: PLC0415
-    from schemasync.io.landed.spark import SparkFiles  # noqa: PLC0415
     from schemasync.io.metastore_hive import HiveMetastore  # noqa: PLC0415
+    from schemasync.io.parquet.arrow import ArrowFiles  # noqa: PLC0415
+    from schemasync.io.parquet.shards import ArrowShards, SparkShards  # noqa: PLC0415
+    from schemasync.io.parquet.spark import SparkFiles  # noqa: PLC0415
     from schemasync.io.spark_fold import SparkFold  # noqa: PLC0415
     from schemasync.io.spark_sql import SparkSql  # noqa: PLC0415
 
@@ -177,7 +178,13 @@ def workspace_of(
     def storage(location: str) -> Storage:
         lake = ArrowLake(location)
         arrow = ArrowFiles(lake.filesystem, lake.path(""))
-        return Storage(lake=lake, small=arrow, large=SparkFiles(session, arrow, lake))
+        return Storage(
+            lake=lake,
+            small=arrow,
+            large=SparkFiles(session, arrow, lake),
+            shards=ArrowShards(lake.filesystem, lake.path("")),
+            large_shards=SparkShards(session, lake.filesystem, lake.path("")),
+        )
 
     return Workspace(
         config=config,

@@ -18,6 +18,7 @@ from schemasync.core.drift import Placed, same_place
 from schemasync.core.in_place import misreads
 from schemasync.core.manifest import FORMAT, Manifest, Segment, StateId, empty
 from schemasync.core.mapping import TableTarget
+from schemasync.core.names import is_hidden
 from schemasync.core.ports import Lake, LandedFiles, RegisteredSchema
 from schemasync.core.properties import STATE, TableProperties, write_properties
 from schemasync.core.types import Type
@@ -68,7 +69,7 @@ def require_files(lake: Lake, segments: Iterable[Segment]) -> None:
         DataError: one is missing or has another size; names it.
     """
     for segment in segments:
-        there = {f.path: f.bytes for f in lake.files(segment.location) if not _is_hidden(f.path)}
+        there = {f.path: f.bytes for f in lake.files(segment.location) if not is_hidden(f.path)}
         if unknown := sorted(there.keys() - {file.path for file in segment.files}):
             raise DataError(
                 "a directory of the table holds a file that nobody published",
@@ -183,10 +184,6 @@ def placed_of(lake: Lake, manifest: Manifest) -> Placed:
     locations |= dict.fromkeys(gone, lake.uri(EMPTY))
     carried = {s.name: s.columns for s in manifest.segments}
     return Placed(root=lake.root, locations=locations, carried=carried, passing=folded)
-
-
-def _is_hidden(path: str) -> bool:
-    return path.rsplit("/", 1)[-1].startswith(("_", "."))
 
 
 def recover(workspace: Workspace, target: TableTarget, properties: TableProperties) -> TableProperties:

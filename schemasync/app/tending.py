@@ -49,14 +49,16 @@ class Upkeep:
     shape: Shape
     manifest: Manifest
 
-    def fold_due_ms(self, now_ms: int) -> int | None:
-        """Return when a compaction is due, None where there is nothing to fold."""
+    @property
+    def fold_due_ms(self) -> int | None:
+        """When a compaction is due, None where there is nothing to fold."""
         rules, version = self.applied.target.compaction, self.shape.version.version
-        return fold_due_ms(self.manifest, rules=rules, schema_version=version, now_ms=now_ms)
+        return fold_due_ms(self.manifest, rules=rules, schema_version=version)
 
-    def due_ms(self, now_ms: int) -> int | None:
-        """Return when a compaction or a cleaning up is due, None where nothing will be."""
-        due = (self.fold_due_ms(now_ms), cleanup_due_ms(self.manifest, rules=self.applied.target.compaction))
+    @property
+    def due_ms(self) -> int | None:
+        """When a compaction or a cleaning up is due, None where nothing will be."""
+        due = (self.fold_due_ms, cleanup_due_ms(self.manifest, rules=self.applied.target.compaction))
         return min((d for d in due if d is not None), default=None)
 
 
@@ -185,7 +187,7 @@ class TendedTable:
     def _remember(self, applied: Applied, landed: frozenset[FileInfo]) -> None:
         now = self._workspace.now_ms()
         upkeep = _upkeep(applied)
-        due = upkeep.due_ms(now) if upkeep else None
+        due = upkeep.due_ms if upkeep else None
         if due is not None:
             due = max(due, self._memory.folding.until_ms)
         self._upkeep = upkeep if due is not None and due <= now else None
@@ -197,7 +199,7 @@ class TendedTable:
 
     def _compact_or_retire(self, upkeep: Upkeep) -> None:
         now, applied = self._workspace.now_ms(), upkeep.applied
-        fold = upkeep.fold_due_ms(now)
+        fold = upkeep.fold_due_ms
         if fold is not None and fold <= now:
             compacted = compact_table(self._workspace, self.target, applied=applied)
             if compacted.failure is not None:

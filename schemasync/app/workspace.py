@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from schemasync.core.config import Config
 from schemasync.core.ddl import Statement
 from schemasync.core.names import Dialect
-from schemasync.core.ports import FoldJob, Lake, LandedFiles, Metastore, Registry, SqlEngine
+from schemasync.core.ports import FoldJob, Lake, LandedFiles, Metastore, Registry, ShardJob, SqlEngine
 
 
 class Renderer(Protocol):
@@ -38,11 +38,13 @@ def silent(table: str, text: str) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Storage:
-    """One table's location: its files, and the two ways to admit what landed there."""
+    """One table's location: its files, the two ways to admit what landed there, and the two to merge shards."""
 
     lake: Lake
     small: LandedFiles
     large: LandedFiles
+    shards: ShardJob
+    large_shards: ShardJob
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

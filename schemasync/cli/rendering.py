@@ -24,6 +24,8 @@ from schemasync.cli.lines import duration_text as _duration
 from schemasync.cli.lines import many as _many
 from schemasync.cli.lines import size_text as _size
 from schemasync.cli.lines import versions_text as _versions
+from schemasync.core.compaction import FoldPlan
+from schemasync.core.manifest import Segment
 from schemasync.core.plan import Step
 from schemasync.core.policy import Verdict
 from schemasync.core.ports import Rows
@@ -103,15 +105,20 @@ def _compacted(table: Compacted, *, dry_run: bool) -> Iterator[Line]:
     elif counts is None:
         would = f"  would fold {_many(fold.events, 'event')} of {_many(len(fold.fold), 'segment')}"
         yield name + Text(f"{would} into generation {fold.generation}, reading {_size(fold.bytes_read)}")
+        yield f"  {_shards(fold, table.base)} written"
     else:
         yield name + Text(f"  generation {table.generation}: {_many(fold.events, 'event')} folded", "green")
-        yield f"  {_many(counts.rows, 'row')}: {counts.inserted} inserted, {counts.updated} updated, " + (
+        yield f"  {_many(table.rows, 'row')}: {counts.inserted} inserted, {counts.updated} updated, " + (
             f"{counts.deleted} deleted"
         )
         sizes = f"read {_size(fold.bytes_read)}, wrote {_size(table.bytes_written)}"
-        yield f"  {sizes} in {table.seconds:.1f} s"
+        yield f"  {_shards(fold, table.base)} written: {sizes} in {table.seconds:.1f} s"
     if table.applied.held or not dry_run:
         yield from _diagnostics(table.applied.diagnostics)
+
+
+def _shards(fold: FoldPlan, base: Sequence[Segment]) -> str:
+    return f"{len(fold.shards)} of {_many(max(len(base), len(fold.shards)), 'shard')}"
 
 
 def status_text(status: Status) -> Iterator[Line]:

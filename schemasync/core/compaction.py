@@ -1,7 +1,6 @@
-"""Which shards are rewritten and which deltas are folded: decisions, apart from the doing.
+"""Compactions, decided: what a run replaces, the state after it, and what becomes superfluous with time.
 
-One shard is the whole base here. The decision names shards and files so that many shards change this module and the
-job that executes it, and nothing else.
+Which shards are written is decided in `schemasync.core.sharding`.
 """
 
 from __future__ import annotations
@@ -9,24 +8,26 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from schemasync.core.manifest import AdmittedFile, Manifest, Segment, SegmentKind, StateId, Superseded
-
-BASE_SHARD = "base_s0000"
-"""The only shard while a base has one."""
+from schemasync.core.manifest import AdmittedFile, Manifest, Segment, StateId, Superseded
+from schemasync.core.sharding import ShardFold, in_one_shard, next_shard
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoldPlan:
-    """What one compaction does: the shards it rewrites, the deltas it folds into them."""
+    """What one compaction does: the shards it writes, and the deltas whose rows are in the base then."""
 
-    shard: str
-    rewrite: tuple[Segment, ...]
+    shards: tuple[ShardFold, ...]
     fold: tuple[Segment, ...]
     generation: int
     purge_before_ms: int
     """Tombstones admitted before this time may go, where no other segment holds their key."""
     hides: bool = False
     """Whether folded deltas are hidden at once: beside a base of another key their rows would show again."""
+
+    @property
+    def rewrite(self) -> tuple[Segment, ...]:
+        """The shards that are replaced, each once: a split reads one several times."""
+        return tuple({s.name: s for shard in self.shards for s in shard.rewrite}.values())
 
     @property
     def bytes_read(self) -> int:
@@ -39,17 +40,48 @@ class FoldPlan:
         return sum(s.events for s in self.fold)
 
 
-def plan_fold(current: Manifest, *, now_ms: int, tombstone_retention_ms: int, schema_version: int) -> FoldPlan | None:
-    """Decide a compaction; None where the base already holds everything in its newest form.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoldCounts:
+    """What a fold found and wrote: rows written (tombstones included), live rows, and what happened to keys."""
+
+    written: int = 0
+    rows: int = 0
+    keys: int = 0
+    inserted: int = 0
+    updated: int = 0
+    deleted: int = 0
+    purged: int = 0
+    unsent: tuple[str, ...] = ()
+    """Columns in which rows that were written still have a placeholder."""
+
+    def __add__(self, other: FoldCounts) -> FoldCounts:
+        """Return what both folds did."""
+        return FoldCounts(
+            written=self.written + other.written,
+            rows=self.rows + other.rows,
+            keys=self.keys + other.keys,
+            inserted=self.inserted + other.inserted,
+            updated=self.updated + other.updated,
+            deleted=self.deleted + other.deleted,
+            purged=self.purged + other.purged,
+            unsent=tuple(sorted({*self.unsent, *other.unsent})),
+        )
+
+
+def needs_fold(current: Manifest, *, schema_version: int) -> bool:
+    """Tell whether the base does not hold everything in its newest form.
 
     A base of an older schema version is rewritten too: that is how dropped columns leave the files.
     """
-    stale = any(s.schema_version != schema_version for s in current.base)
-    if not current.deltas and not stale:
-        return None
+    return bool(current.deltas) or any(s.schema_version != schema_version for s in current.base)
+
+
+def plan_fold(
+    current: Manifest, shards: tuple[ShardFold, ...], *, now_ms: int, tombstone_retention_ms: int
+) -> FoldPlan:
+    """Decide a compaction that writes these shards."""
     return FoldPlan(
-        shard=BASE_SHARD,
-        rewrite=current.base,
+        shards=shards,
         fold=current.deltas,
         generation=current.state.generation + 1,
         purge_before_ms=now_ms - tombstone_retention_ms,
@@ -64,8 +96,7 @@ def plan_rekey(current: Manifest) -> FoldPlan | None:
     if not current.deltas:
         return None
     return FoldPlan(
-        shard=BASE_SHARD,
-        rewrite=current.base,
+        shards=in_one_shard(current),
         fold=current.deltas,
         generation=current.state.generation + 1,
         purge_before_ms=0,
@@ -94,38 +125,45 @@ def _hidden(superseded: Iterable[Superseded]) -> tuple[Superseded, ...]:
     return tuple(s.model_copy(update={"hidden": s.registered}) for s in superseded)
 
 
-def after_fold(current: Manifest, plan: FoldPlan, *, written: Segment, now_ms: int) -> Manifest:
-    """Return the state in which the new shard replaces what the plan read.
+def after_fold(current: Manifest, plan: FoldPlan, *, written: Iterable[Segment], now_ms: int) -> Manifest:
+    """Return the state in which the new shards replace what the plan read.
 
-    The folded deltas stay registered beside it until the reader grace is over: a reader that met the old base and the
-    new partitions, or the other way round, still sees every row.
+    The folded deltas stay registered beside them until the reader grace is over: a reader that met the old base and
+    the new partitions, or the other way round, still sees every row. A shard that was joined to its neighbour keeps an
+    empty partition until then.
     """
-    folded = {s.name for s in plan.fold}
+    shards = tuple(written)
+    names = {s.name for s in shards}
+    replaced = names | {s.name for s in (*plan.rewrite, *plan.fold)}
     superseded = [_superseded(s, now_ms, registered=True) for s in plan.fold]
-    superseded += [_superseded(s, now_ms, registered=False) for s in plan.rewrite]
+    superseded += [_superseded(s, now_ms, registered=s.name not in names, hidden=True) for s in plan.rewrite]
     retired = (*current.superseded, *superseded)
-    others = tuple(s for s in current.segments if s.name not in folded and s.kind is not SegmentKind.BASE)
+    others = tuple(s for s in current.segments if s.name not in replaced)
+    folded = {s.name for s in plan.fold}
     return current.model_copy(
         update={
             "state": StateId(generation=plan.generation, admission=0),
             "parent": current.state,
-            "schema_version": written.schema_version,
+            "schema_version": max((s.schema_version for s in shards), default=current.schema_version),
             "published_ms": now_ms,
-            "segments": (written, *others),
+            "next_shard": next_shard(current, plan.shards),
+            "segments": (*shards, *others),
             "superseded": _hidden(retired) if plan.hides else retired,
             "admitted": tuple(_folded(f, folded, plan.generation, now_ms) for f in current.admitted),
         }
     )
 
 
-def _superseded(segment: Segment, now_ms: int, *, registered: bool) -> Superseded:
+def _superseded(segment: Segment, now_ms: int, *, registered: bool, hidden: bool = False) -> Superseded:
     return Superseded(
         segment=segment.name,
         location=segment.location,
         schema_version=segment.schema_version,
         since_ms=now_ms,
         registered=registered,
+        hidden=hidden and registered,
         toasted=segment.toasted,
+        sorted_by=segment.sorted_by,
     )
 
 

@@ -218,7 +218,9 @@ class Policies(Settings):
 class Compaction(Settings):
     """When and how increments are folded; durations in ms.
 
-    ``arrow_limit``: bytes of landed files per admission up to which Arrow does the work, beyond it Spark.
+    ``arrow_limit``: bytes up to which one process admits landed files and merges shards, beyond it Spark's tasks do.
+    ``shard_size``: about how many bytes a shard of the base has. ``memory``: bytes that merging one
+    may hold. ``kernel``: what merges shards, Arrow or Spark's SQL.
     """
 
     every: Duration = HOUR
@@ -227,6 +229,9 @@ class Compaction(Settings):
     vacuum_retention: Duration = 7 * DAY
     on_fold: Literal["delete", "archive", "keep"] = "delete"
     arrow_limit: Size = 256 * MB
+    shard_size: Size = 128 * MB
+    memory: Size = 512 * MB
+    kernel: Literal["arrow", "spark"] = "arrow"
 
 
 class Names(Settings):

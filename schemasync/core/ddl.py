@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from schemasync.core.history_table import COLUMNS as HISTORY_COLUMNS
 from schemasync.core.kept import NOTHING, Kept, shows, view_comment
+from schemasync.core.keys import at_or_above
 from schemasync.core.layout import (
     ADMITTED_MS,
     OP,
@@ -29,6 +30,7 @@ from schemasync.core.names import Dialect, comment_text, free_name, quote_identi
 from schemasync.core.plan import Shape
 from schemasync.core.ports import HiveColumn
 from schemasync.core.properties import SUBJECT, TableProperties, write_properties
+from schemasync.core.sharding import KeyRange, ShardFold
 from schemasync.core.toast import carried_columns
 from schemasync.core.type_strings import parse_type, print_type
 from schemasync.core.types import Primitive, Type
@@ -313,7 +315,10 @@ PER_RUN: Final = "schemasync.per_run_of"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PerRun:
-    """Where one compaction's tables lie: the old base, the hours that it folds, the new shard."""
+    """Where one compaction's tables lie: the old base, the hours that it folds, the new shards.
+
+    The old shards are partitions of the base table, which are added when it was made.
+    """
 
     base: str
     compactor: str
@@ -332,23 +337,25 @@ def per_run_tables(target: TableTarget, shape: Shape, run: PerRun, dialect: Dial
     event = shape.version.event
     landed = [(m.name, written_type(m.encoding), "") for m in event.members] if event else []
     hours = [
-        ("incremental", target.incremental_table(hour), landed, place) for hour, place in sorted(run.increments.items())
+        ("incremental", target.incremental_table(hour), landed, place, ())
+        for hour, place in sorted(run.increments.items())
     ]
     tables = (
-        ("base", target.base, stored_columns(shape, run.present), run.base),
+        ("base", target.base, stored_columns(shape, run.present), run.base, ((SEGMENT, *_SEGMENT_COLUMN),)),
         *hours,
-        ("compactor", target.compactor, physical_columns(shape), run.compactor),
+        ("compactor", target.compactor, physical_columns(shape), run.compactor, ()),
     )
     return tuple(
         _external(
             template,
             name=qualified(target.database, name, dialect),
             columns=columns,
+            partitions=partitions,
             location=location,
             properties={PER_RUN: target.table},
             dialect=dialect,
         )
-        for template, name, columns, location in tables
+        for template, name, columns, location, partitions in tables
     )
 
 
@@ -361,16 +368,16 @@ def stored_columns(shape: Shape, present: frozenset[str]) -> tuple[tuple[str, Ty
 def fold(
     target: TableTarget,
     shape: Shape,
+    shard: ShardFold,
     *,
     segment_versions: frozenset[int],
-    deltas: Sequence[str],
     present: frozenset[str],
     purge_before_ms: int,
     dialect: Dialect,
     witnesses: Sequence[str] = (),
     toasted: AbstractSet[str] = frozenset(),
 ) -> Statement:
-    """Select what the new shard holds: the newest row per key of base and deltas, projected to the newest version.
+    """Select what a new shard holds: the newest row per key of base and deltas, projected to the newest version.
 
     Four flags stand beside the columns: the key was alive in the base; a delta has the key; the row itself comes from
     a delta; the row is a tombstone that may go. ``witnesses`` are folded deltas that are still registered: a tombstone
@@ -379,6 +386,8 @@ def fold(
     source = row_source(shape, segment_versions)
     columns = carried_columns(source, toasted, target.toast_placeholder, dialect)
     segment = quote_identifier(SEGMENT, dialect)
+    deltas = [s.name for s in shard.deltas]
+    inside = _inside(shape, shard.keys, dialect)
     stored = [quote_identifier(name, dialect) for name, _, _ in stored_columns(shape, present)]
     base = f"(t.{segment} = 'base')"
     values = {
@@ -393,15 +402,26 @@ def fold(
         "segment": segment,
         "stored": stored,
         "sources": [
-            {"table": qualified(target.database, target.base, dialect), "segment": "'base'", "filter": ""},
+            {
+                "table": qualified(target.database, target.base, dialect),
+                "segment": "'base'",
+                "filter": _among(segment, [s.name for s in shard.rewrite], dialect) + inside,
+            },
             {
                 "table": qualified(target.database, target.table, dialect),
                 "segment": segment,
-                "filter": _among(segment, (*deltas, *witnesses), dialect),
+                "filter": _among(segment, (*deltas, *witnesses), dialect) + inside,
             },
         ],
     }
     return Statement(template="fold", values=values)
+
+
+def _inside(shape: Shape, keys: KeyRange, dialect: Dialect) -> str:
+    """Return the further condition that a row's key lies in a range."""
+    columns = shape.key_columns
+    low = "" if keys.low is None else f" AND {at_or_above(columns, keys.low, dialect)}"
+    return low if keys.high is None else f"{low} AND NOT {at_or_above(columns, keys.high, dialect)}"
 
 
 def _among(column: str, names: Sequence[str], dialect: Dialect) -> str:

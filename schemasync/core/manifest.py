@@ -14,7 +14,7 @@ from typing import Final, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 """Version of this file format; a newer one is refused rather than misread."""
 
 _STATE: Final = re.compile(r"(?P<generation>[0-9]{6,})(-(?P<admission>[0-9]{4,}))?")
@@ -84,6 +84,12 @@ class Segment(_Value):
     """Physical columns in which rows have a placeholder for a value that the source did not send."""
     events: int = 0
     """Landed events that a delta was made from."""
+    tombstones: int = 0
+    """Rows of a shard that are remembered deletes."""
+    sorted_by: tuple[str, ...] = ()
+    """Physical columns by which every file is sorted: the key's when it was written."""
+    low: tuple[str, ...] | None = None
+    """Lowest key that a shard may hold (`schemasync.core.keys.print_key`); None for the first one."""
     created_ms: int = 0
 
 
@@ -116,6 +122,7 @@ class Superseded(_Value):
     hidden: bool = False
     """Whether that partition points to an empty directory: its rows, beside the new base, would show again."""
     toasted: tuple[str, ...] = ()
+    sorted_by: tuple[str, ...] = ()
 
 
 class Manifest(_Value):
@@ -131,6 +138,8 @@ class Manifest(_Value):
     """Whether rows have a key; without one every event is a row, and no row may ever be registered twice."""
     published_ms: int
     next_delta: int = 1
+    next_shard: int = 1
+    """Number of the next shard that a split makes."""
     segments: tuple[Segment, ...] = ()
     superseded: tuple[Superseded, ...] = ()
     admitted: tuple[AdmittedFile, ...] = ()
@@ -146,15 +155,20 @@ class Manifest(_Value):
         return tuple(s for s in self.segments if s.kind is SegmentKind.DELTA)
 
     @property
+    def met(self) -> tuple[Superseded, ...]:
+        """Folded deltas that readers may still meet."""
+        return tuple(s for s in self.superseded if s.registered and not s.hidden)
+
+    @property
     def segment_versions(self) -> frozenset[int]:
         """Subject versions of the rows that readers may still meet; superseded segments count while registered."""
-        folded = {s.schema_version for s in self.superseded if s.registered and not s.hidden}
+        folded = {s.schema_version for s in self.met}
         return frozenset(s.schema_version for s in self.segments) | folded
 
     @property
     def toasted(self) -> frozenset[str]:
         """Physical columns in which readers may meet a placeholder; superseded segments count while registered."""
-        folded = {name for s in self.superseded if s.registered and not s.hidden for name in s.toasted}
+        folded = {name for s in self.met for name in s.toasted}
         return frozenset(name for s in self.segments for name in s.toasted) | folded
 
     def knows(self, path: str, size: int) -> bool:

@@ -71,6 +71,11 @@ class Dialect(Enum):
     TRINO = "trino"
 
 
+def is_hidden(path: str) -> bool:
+    """Tell whether engines pass over a file: its name begins with a dot or an underscore."""
+    return path.rsplit("/", 1)[-1].startswith(("_", "."))
+
+
 def quote_identifier(name: str, dialect: Dialect) -> str:
     """Return the name quoted: back-ticks for Spark and Hive, double quotes for Trino, the quote itself doubled."""
     match dialect:

@@ -33,7 +33,7 @@ from schemasync.core.properties import (
 from schemasync.core.reshape import Beyond, Convert, Reshape, reshape
 from schemasync.core.schema import Column, Envelope, EnvelopeKind, Life, OrderingField, SubjectVersion, TableSchema
 from schemasync.core.type_strings import print_type
-from schemasync.core.types import Array, Map, Primitive, Struct
+from schemasync.core.types import Array, Map, Primitive, Struct, Type
 from schemasync.core.written import written_type
 
 
@@ -64,6 +64,13 @@ class Shape:
     keys: tuple[str, ...]
     envelope: Envelope
     fill_defaults: bool
+
+    @property
+    def key_columns(self) -> tuple[tuple[str, Type], ...]:
+        """(name, type) of the physical columns of the key, in its order."""
+        by_name = {c.name: c for c in self.columns}
+        found = (self.layout.current(by_name[key]) for key in self.keys)
+        return tuple((c.name, c.type) for c in found)
 
     @property
     def columns_hash(self) -> str:

@@ -11,8 +11,13 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from schemasync.core.admission import AdmissionRequest, Admitted, Footer, Unreadable
+from schemasync.core.compaction import FoldCounts
 from schemasync.core.events import SchemaEvent
 from schemasync.core.in_place import Stored
+from schemasync.core.keys import Key
+from schemasync.core.manifest import DataFile
+from schemasync.core.merging import MergedShard, MergeRequest
+from schemasync.core.sharding import KeyRange
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -282,21 +287,6 @@ class SqlEngine(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FoldCounts:
-    """What a fold found and wrote: rows written (tombstones included), live rows, and what happened to keys."""
-
-    written: int
-    rows: int
-    keys: int
-    inserted: int
-    updated: int
-    deleted: int
-    purged: int
-    unsent: tuple[str, ...] = ()
-    """Columns in which rows that were written still have a placeholder."""
-
-
 class FoldJob(Protocol):
     """Executes the SELECT of a fold."""
 
@@ -309,6 +299,30 @@ class FoldJob(Protocol):
         Raises:
             EngineError: the job failed; what it wrote so far is of no consequence.
             StorageError: there is no space left.
+        """
+        ...
+
+
+class ShardJob(Protocol):
+    """Cuts and merges shards, whose files are sorted by key."""
+
+    def spread(
+        self, files: Sequence[DataFile], keys: Sequence[str], bounds: Sequence[Key]
+    ) -> Mapping[str, Sequence[int]]:
+        """Return, by file, how many rows lie before the first bound, between each two, and from the last one on."""
+        ...
+
+    def cuts(self, files: Sequence[DataFile], keys: Sequence[str], within: KeyRange, pieces: int) -> tuple[Key, ...]:
+        """Return where a range is cut into about equal pieces: at most one key less than these, ascending."""
+        ...
+
+    def merge(self, request: MergeRequest) -> tuple[MergedShard, ...]:
+        """Write all shards of a request, in any order.
+
+        Raises:
+            DataError: a value does not fit the type that its column has now.
+            EngineError: the engine failed.
+            StorageError: a shard cannot be written, or a file is not what it should be.
         """
         ...
 

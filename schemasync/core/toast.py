@@ -17,11 +17,12 @@ from typing import Final, assert_never
 from schemasync.core.admission import DELETE, UPSERT, UnsentRule
 from schemasync.core.defaults import literal_sql
 from schemasync.core.diagnostics import Diagnostic, diagnose
-from schemasync.core.layout import OP
+from schemasync.core.layout import OP, Layout
 from schemasync.core.manifest import Segment
 from schemasync.core.mapping import TableTarget
 from schemasync.core.names import Dialect, quote_identifier, quote_string
 from schemasync.core.plan import Shape
+from schemasync.core.schema import Column
 from schemasync.core.types import Array, Primitive, Type
 from schemasync.core.view import RowSource, ViewColumn, key_expressions, order_by, view_columns
 
@@ -104,16 +105,16 @@ def carried_columns(
     columns = view_columns(source, dialect)
     if not toasted or not source.keys:
         return columns
-    asked = set(_asked(source, toasted))
+    asked = {column.name for column in asked_columns(source.columns, source.layout, toasted)}
     return tuple(_carried(source, c, placeholder, dialect) if c.name in asked else c for c in columns)
 
 
-def _asked(source: RowSource, toasted: AbstractSet[str]) -> Iterator[str]:
+def asked_columns(columns: Iterable[Column], layout: Layout, toasted: AbstractSet[str]) -> Iterator[Column]:
     """Yield the columns of which some version's values stand where placeholders occur."""
-    for column in source.columns:
-        phases = {c.name for c in source.layout.columns if c.life == column.life}
+    for column in columns:
+        phases = {c.name for c in layout.columns if c.life == column.life}
         if column.type in _TYPES and phases & toasted:
-            yield column.name
+            yield column
 
 
 def _carried(source: RowSource, column: ViewColumn, placeholder: str, dialect: Dialect) -> ViewColumn:

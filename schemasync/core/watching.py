@@ -24,7 +24,7 @@ from schemasync.core.changes import (
     ReorderColumns,
     WidenColumn,
 )
-from schemasync.core.compaction import plan_fold
+from schemasync.core.compaction import needs_fold
 from schemasync.core.config import Compaction, Watch
 from schemasync.core.manifest import Manifest
 from schemasync.core.mapping import TableTarget
@@ -210,13 +210,12 @@ class TableMemory:
         )
 
 
-def fold_due_ms(manifest: Manifest, *, rules: Compaction, schema_version: int, now_ms: int) -> int | None:
+def fold_due_ms(manifest: Manifest, *, rules: Compaction, schema_version: int) -> int | None:
     """Return when a compaction is due, None where there is nothing to fold.
 
     ``compaction.every`` counts from the base that is in force; a table that has none is due at once.
     """
-    retention = rules.tombstone_retention
-    if not plan_fold(manifest, now_ms=now_ms, tombstone_retention_ms=retention, schema_version=schema_version):
+    if not needs_fold(manifest, schema_version=schema_version):
         return None
     return max((segment.created_ms + rules.every for segment in manifest.base), default=0)
 

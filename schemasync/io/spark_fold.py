@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
+from schemasync.core.compaction import FoldCounts
 from schemasync.core.layout import OP
-from schemasync.core.ports import FoldCounts
 from schemasync.errors import EngineError, SchemasyncError, StorageError
 
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ _OF_THE_METASTORE = (
     "replace_columns",
     "redefine_view",
 )
-WRITING = frozenset((*_OF_THE_LAKE, *_OF_THE_METASTORE, "execute", "run", "admit"))
-"""The calls of the Lake, the Metastore, the SqlEngine, the FoldJob and the LandedFiles that change something."""
+WRITING = frozenset((*_OF_THE_LAKE, *_OF_THE_METASTORE, "execute", "run", "admit", "merge"))
+"""The calls of the Lake, the Metastore, the SqlEngine, the jobs and the LandedFiles that change something."""
 
 
 class KilledError(BaseException):
@@ -85,7 +85,13 @@ def mortal(workspace: Workspace, fuse: Fuse) -> Workspace:
 
     def storage(location: str) -> Storage:
         real = workspace.storage(location)
-        return Storage(lake=Mortal(real.lake, fuse), small=Mortal(real.small, fuse), large=Mortal(real.large, fuse))
+        return Storage(
+            lake=Mortal(real.lake, fuse),
+            small=Mortal(real.small, fuse),
+            large=Mortal(real.large, fuse),
+            shards=Mortal(real.shards, fuse),
+            large_shards=Mortal(real.large_shards, fuse),
+        )
 
     return replace(
         workspace,

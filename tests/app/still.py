@@ -22,7 +22,8 @@ from schemasync.core.layout import SEGMENT
 from schemasync.core.ports import HiveColumn, HiveTable
 from schemasync.core.properties import SUBJECT, write_properties
 from schemasync.io.lake import ArrowLake
-from schemasync.io.landed.arrow import ArrowFiles
+from schemasync.io.parquet.arrow import ArrowFiles
+from schemasync.io.parquet.shards import ArrowShards
 from tests.twins.metastore import MemoryMetastore
 from tests.twins.registry import MemoryRegistry
 
@@ -60,7 +61,8 @@ class Still:
         def storage(location: str) -> Storage:
             lake = ArrowLake(location)
             files = ArrowFiles(lake.filesystem, lake.path(""))
-            return Storage(lake=lake, small=files, large=files)
+            shards = ArrowShards(lake.filesystem, lake.path(""))
+            return Storage(lake=lake, small=files, large=files, shards=shards, large_shards=shards)
 
         return Workspace(
             config=self.config,

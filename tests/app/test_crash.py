@@ -114,6 +114,33 @@ def retyped(lab: Lab) -> None:
     lab.land(TOPIC, [event(4, 3, "c", a="four", b="w")], hour="2026112001")
 
 
+SMALL = {"compaction": {"shard_size": "1KB"}}
+
+
+def one_shard(lab: Lab) -> None:
+    """A base in one shard, which is too large for the settings from now on."""
+    lab.settings = {}
+    created(lab)
+    lab.compact()
+    lab.now_ms += MINUTE
+    lab.land(TOPIC, [event(1, 2, "u", a=10, b="x"), event(5, 2, "c", a=5, b=None)], hour="2026112001")
+    lab.settings = {"defaults": SMALL}
+    lab.apply()
+    lab.now_ms += MINUTE
+
+
+def many_shards(lab: Lab) -> None:
+    """A base in several shards, which are small for the settings from now on; changes fall into all of them."""
+    one_shard(lab)
+    lab.compact()
+    lab.now_ms += MINUTE
+    lab.settings = {}
+    changes = [event(1, 3, "d", a=None, b=None), event(3, 3, a=30, b="z"), event(5, 3, a=50, b=None)]
+    lab.land(TOPIC, changes, hour="2026112002")
+    lab.apply()
+    lab.now_ms += MINUTE
+
+
 def rekeyed(lab: Lab) -> None:
     """``line`` joins the key; a base, a folded delta beside it, a new delta, and a file that waits."""
     lab.register(TOPIC, lab.flat("S", ("a", "int"), ("line", "long")))
@@ -141,6 +168,8 @@ HALF = [row(r["id"], a=r["a"], e=42) for r in FIRST]
 """The old rows under the new schema."""
 SECOND = [row(2, a=5, e=1), row(3, a=3, e=42), row(4, a=2**40, e=7)]
 
+SPLIT = [row(1, a=10, b="x"), row(2, a=2, b="y"), row(3, a=3, b="z"), row(5, a=5, b=None)]
+JOINED = [row(2, a=2, b="y"), row(3, a=30, b="z"), row(5, a=50, b=None)]
 CARRIED = [row(1, a=10, b="x"), *FIRST[1:]]
 
 RETYPED = [row(1, a="1", b="x"), row(2, a="20", b="y"), row(3, a="3", b="z"), row(4, a="four", b="w")]
@@ -153,6 +182,8 @@ SCENES = {
     "first base": Scene(prepare=first_base, run=compact, old=FIRST, new=[row(1, a=10, b="x"), row(2, a=2, b="y")]),
     "evolve and compact": Scene(prepare=evolved, run=compact, old=FIRST, new=EVOLVED, between=(HALF,)),
     "second base": Scene(prepare=second_base, run=compact, old=EVOLVED, new=SECOND),
+    "split": Scene(prepare=one_shard, run=compact, old=FIRST, new=SPLIT, settings=SMALL),
+    "join": Scene(prepare=many_shards, run=compact, old=SPLIT, new=JOINED),
     "carry": Scene(prepare=unsent, run=apply, old=FIRST, new=CARRIED),
     "fold what is carried": Scene(prepare=unsent_base, run=compact, old=CARRIED, new=CARRIED),
     "migrate": Scene(prepare=retyped, run=apply, old=FIRST, new=RETYPED, between=(ADMITTED_FIRST, RETYPED[:3])),
@@ -232,13 +263,26 @@ def publishing_points(calls: Sequence[str]) -> list[int]:
 
     A compaction begins with an admission; that is a scene of its own.
     """
-    first = calls.index("run") if "run" in calls else 0
+    first = next((n for n, call in enumerate(calls) if call in {"run", "merge"}), 0)
     places = [n for n, call in enumerate(calls) if call in PUBLISHING and n >= first]
     return sorted({after for n in places for after in (n, n + 1) if after < len(calls)})
 
 
 @pytest.mark.parametrize(
-    "name", ["create and admit", "evolve and admit", "migrate", "rebuild", "carry", "second base", "retire"]
+    "name",
+    [
+        *(
+            "create and admit",
+            "evolve and admit",
+            "migrate",
+            "rebuild",
+            "carry",
+            "second base",
+            "retire",
+            "split",
+            "join",
+        )
+    ],
 )
 def test_killed_before_and_after_every_publishing_step_the_view_is_right(new_lab: Callable[[], Lab], name: str) -> None:
     scene = SCENES[name]
@@ -274,7 +318,7 @@ def test_killed_after_any_writing_call_the_view_is_right(new_lab: Callable[[], L
 
 @pytest.mark.long
 @pytest.mark.parametrize("whom", ["group", "process"])
-@pytest.mark.parametrize("step", ["run", "create _schemasync/generations", "swap_properties"])
+@pytest.mark.parametrize("step", ["merge", "create _schemasync/generations", "swap_properties"])
 def test_really_killed_in_a_compaction_the_view_is_right(tmp_path: Path, step: str, whom: str) -> None:
     """SIGKILL, to Python and its JVM or to Python alone; another process looks, and then goes on."""
     root, home = str(tmp_path / "lab"), str(tmp_path / "home")

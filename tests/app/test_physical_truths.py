@@ -21,7 +21,7 @@ from schemasync.core.encoding import Meaning
 from schemasync.core.types import Decimal, Primitive
 from schemasync.core.written import avro_type
 from schemasync.errors import StorageError
-from schemasync.io.landed.values import arrow_type
+from schemasync.io.parquet.values import arrow_type
 from tests.lab import DAY, HOUR, Lab
 
 pytestmark = pytest.mark.spark

@@ -12,8 +12,8 @@ import pytest
 
 from schemasync.app.watched import WatchResult
 from schemasync.app.watching import watch
+from schemasync.core.compaction import FoldCounts
 from schemasync.core.events import SchemaEvent
-from schemasync.core.ports import FoldCounts
 from schemasync.errors import EngineError
 from tests.lab import DAY, HOUR, Lab
 

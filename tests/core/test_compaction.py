@@ -5,25 +5,29 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from schemasync.core.compaction import (
-    BASE_SHARD,
+    FoldCounts,
     FoldPlan,
     Retirement,
     after_fold,
     after_hiding,
     after_retirement,
     due,
+    needs_fold,
     needs_rebuild,
     plan_fold,
     plan_rekey,
 )
 from schemasync.core.manifest import Manifest, Segment, StateId, Superseded
+from schemasync.core.sharding import BASE_SHARD, KeyRange, ShardFold, in_one_shard
 from tests.core.builders import admitted, fresh, landed, segment
 
 HOUR = 3_600_000
 
 
 def plan(manifest: Manifest, *, now_ms: int = 1000, version: int = 1) -> FoldPlan | None:
-    return plan_fold(manifest, now_ms=now_ms, tombstone_retention_ms=300, schema_version=version)
+    if not needs_fold(manifest, schema_version=version):
+        return None
+    return plan_fold(manifest, in_one_shard(manifest), now_ms=now_ms, tombstone_retention_ms=300)
 
 
 def folded(manifest: Manifest, *, now_ms: int = 1000, version: int = 1) -> Manifest:
@@ -31,7 +35,7 @@ def folded(manifest: Manifest, *, now_ms: int = 1000, version: int = 1) -> Manif
     found = plan(manifest, now_ms=now_ms, version=version)
     assert found is not None
     base = segment(BASE_SHARD, schema_version=version, location=f"base/{found.generation}")
-    return after_fold(manifest, found, written=base, now_ms=now_ms)
+    return after_fold(manifest, found, written=[base], now_ms=now_ms)
 
 
 def left(of: Segment, since_ms: int, *, registered: bool = True) -> Superseded:
@@ -52,7 +56,10 @@ def test_nothing_to_fold_is_no_plan() -> None:
 def test_all_deltas_are_folded_into_the_only_shard() -> None:
     manifest = admitted(admitted(folded(admitted(fresh(), now_ms=1000))))
     assert plan(manifest) == FoldPlan(
-        shard="base_s0000", rewrite=manifest.base, fold=manifest.deltas, generation=2, purge_before_ms=700
+        shards=(ShardFold(shard=BASE_SHARD, keys=KeyRange(), rewrite=manifest.base, deltas=manifest.deltas),),
+        fold=manifest.deltas,
+        generation=2,
+        purge_before_ms=700,
     )
 
 
@@ -97,7 +104,7 @@ def test_before_a_key_changes_all_deltas_are_folded_and_hidden_at_once_and_no_to
     found = plan_rekey(before)
     assert found is not None
     assert ([s.name for s in found.fold], found.hides, found.purge_before_ms) == (["delta_000002"], True, 0)
-    after = after_fold(before, found, written=segment(BASE_SHARD, location="base/2"), now_ms=2000)
+    after = after_fold(before, found, written=[segment(BASE_SHARD, location="base/2")], now_ms=2000)
     assert [(s.segment, s.registered, s.hidden) for s in after.superseded] == [
         ("delta_000001", True, True),
         ("delta_000002", True, True),
@@ -125,9 +132,40 @@ def test_a_delta_that_came_after_the_plan_stays() -> None:
     found = plan(before)
     assert found is not None
     later = admitted(before)
-    after = after_fold(later, found, written=segment(BASE_SHARD), now_ms=2000)
+    after = after_fold(later, found, written=[segment(BASE_SHARD)], now_ms=2000)
     assert [s.name for s in after.segments] == [BASE_SHARD, "delta_000002"]
     assert [f.folded_in for f in after.admitted] == [1, None]
+
+
+def test_a_shard_that_was_joined_to_another_keeps_an_empty_partition_until_the_grace_is_over() -> None:
+    shards = (segment(BASE_SHARD), segment("base_s0001", low=("5",)), segment("base_s0002", low=("9",)))
+    before = fresh().model_copy(update={"segments": shards, "next_shard": 3})
+    joined = ShardFold(shard=BASE_SHARD, keys=KeyRange(high=(9,)), rewrite=shards[:2], deltas=())
+    found = plan_fold(before, (joined,), now_ms=1000, tombstone_retention_ms=300)
+    after = after_fold(before, found, written=[segment(BASE_SHARD, location="base/2")], now_ms=2000)
+    assert [(s.segment, s.registered, s.hidden) for s in after.superseded] == [
+        ("base_s0000", False, False),
+        ("base_s0001", True, True),
+    ]
+    assert ([s.name for s in after.segments], after.met) == (["base_s0000", "base_s0002"], ())
+
+
+def test_a_name_is_never_given_twice() -> None:
+    before = fresh().model_copy(update={"segments": (segment(BASE_SHARD),)})
+    pieces = tuple(
+        ShardFold(shard=name, keys=KeyRange(), rewrite=before.base, deltas=()) for name in (BASE_SHARD, "base_s0001")
+    )
+    found = plan_fold(before, pieces, now_ms=1000, tombstone_retention_ms=300)
+    written = [segment(piece.shard, location=f"base/2/{piece.shard}") for piece in pieces]
+    assert (found.rewrite, after_fold(before, found, written=written, now_ms=0).next_shard) == (before.base, 2)
+
+
+def test_what_two_shards_counted_is_added() -> None:
+    one = FoldCounts(written=1, rows=2, keys=3, inserted=4, updated=5, deleted=6, purged=7, unsent=("b", "a"))
+    other = FoldCounts(written=10, rows=20, keys=30, inserted=40, updated=50, deleted=60, purged=70, unsent=("a",))
+    assert one + other == FoldCounts(
+        written=11, rows=22, keys=33, inserted=44, updated=55, deleted=66, purged=77, unsent=("a", "b")
+    )
 
 
 def dues(manifest: Manifest, now_ms: int, *, grace: int = HOUR, vacuum: int = 7 * HOUR) -> list[list[str]]:

@@ -77,6 +77,9 @@ def test_the_defaults_are_those_of_the_documentation() -> None:
                 "vacuum_retention": 604_800_000,
                 "on_fold": "delete",
                 "arrow_limit": 268_435_456,
+                "shard_size": 134_217_728,
+                "memory": 536_870_912,
+                "kernel": "arrow",
             },
             "names": {
                 "view": "{table}_view",

@@ -26,6 +26,7 @@ from schemasync.core.names import Dialect, quote_identifier
 from schemasync.core.plan import Shape, shape_of
 from schemasync.core.ports import HiveColumn
 from schemasync.core.properties import SUBJECT, TableProperties
+from schemasync.core.sharding import KeyRange, ShardFold
 from schemasync.errors import SchemaError
 from schemasync.io.templates import TemplateRenderer
 from tests.core.builders import (
@@ -44,6 +45,7 @@ from tests.core.builders import (
     histories,
     history,
     rec,
+    segment,
     target,
 )
 
@@ -156,14 +158,23 @@ def per_run(found: History, dialect: Dialect) -> str:
 
 
 def fold(
-    found: Shape, dialect: Dialect, deltas: tuple[str, ...] = ("delta_000002", "delta_000003"), **more: Any
+    found: Shape,
+    dialect: Dialect,
+    deltas: tuple[str, ...] = ("delta_000002", "delta_000003"),
+    keys: KeyRange = KeyRange(),  # noqa: B008 - frozen
+    **more: Any,
 ) -> str:
     columns = frozenset(c.name for c in found.layout.columns)
     statement = ddl.fold(
         STUDENTS,
         found,
+        ShardFold(
+            shard="base_s0000",
+            keys=keys,
+            rewrite=(segment("base_s0000"),),
+            deltas=tuple(segment(name) for name in deltas),
+        ),
         segment_versions=frozenset({1, 2}),
-        deltas=deltas,
         present=columns,
         purge_before_ms=1_789_000_000_000,
         dialect=dialect,

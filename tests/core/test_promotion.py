@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from schemasync.core.promotion import widens
 from schemasync.core.types import Array, Decimal, Map, Primitive, Struct, StructField, Type
-from schemasync.io.landed.values import arrow_type
+from schemasync.io.parquet.values import arrow_type
 from tests.strategies import decimals, types
 
 P = Primitive

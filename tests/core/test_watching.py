@@ -253,7 +253,7 @@ BASE, DELTA = segment(SegmentKind.BASE, NOW), segment(SegmentKind.DELTA, NOW + 5
     ],
 )
 def test_a_compaction_is_due_so_long_after_the_base_in_force(found: Manifest, expected: int | None) -> None:
-    assert fold_due_ms(found, rules=RULES, schema_version=1, now_ms=NOW) == expected
+    assert fold_due_ms(found, rules=RULES, schema_version=1) == expected
 
 
 def superseded(*, registered: bool) -> Superseded:

@@ -26,7 +26,7 @@ from schemasync.core.in_place import FORMS, forms_of
 from schemasync.core.names import Dialect
 from schemasync.core.type_strings import print_type
 from schemasync.core.types import Decimal, Primitive
-from schemasync.io.landed.arrow import ArrowFiles
+from schemasync.io.parquet.arrow import ArrowFiles
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

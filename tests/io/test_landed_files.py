@@ -22,8 +22,8 @@ from schemasync.core.types import Decimal, Primitive
 from schemasync.core.written import avro_type
 from schemasync.errors import DataError, EngineError
 from schemasync.io.lake import ArrowLake
-from schemasync.io.landed.arrow import ArrowFiles
-from schemasync.io.landed.values import arrow_type
+from schemasync.io.parquet.arrow import ArrowFiles
+from schemasync.io.parquet.values import arrow_type
 from tests.io.landing import Rows, admitted, land, request
 from tests.io.written_values import CASES, MOMENTS, ZONED, Written, at
 
@@ -47,7 +47,7 @@ def opened(request: pytest.FixtureRequest, tmp_path: Path) -> LandedFiles:
 
 
 def open_spark(session: SparkSession, root: Path) -> LandedFiles:
-    from schemasync.io.landed.spark import SparkFiles
+    from schemasync.io.parquet.spark import SparkFiles
 
     lake = ArrowLake(f"file://{root}")
     return SparkFiles(session, ArrowFiles(lake.filesystem, lake.path("")), lake)

@@ -21,9 +21,10 @@ from schemasync.app.compacting import Compacted, CompactResult, compact
 from schemasync.app.planning import TablePlan
 from schemasync.app.releasing import release
 from schemasync.app.status import status
+from schemasync.core.compaction import FoldCounts
 from schemasync.core.config import parse_duration
 from schemasync.core.diagnostics import Diagnostic
-from schemasync.core.ports import FoldCounts, FoldJob, Rows, SqlEngine
+from schemasync.core.ports import FoldJob, Rows, SqlEngine
 from schemasync.core.release import Release
 from tests.lab import Lab
 

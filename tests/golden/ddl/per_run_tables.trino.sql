@@ -10,10 +10,12 @@ CREATE TABLE "lake"."student_base" (
   "__seq1" bigint COMMENT 'ordering key 1: ts_ms',
   "__offset" bigint COMMENT 'place in the topic partition, where known',
   "__schema_version" integer COMMENT 'subject version the row was written under',
-  "__admitted_ms" bigint COMMENT 'when schemasync admitted it, ms since 1970 UTC'
+  "__admitted_ms" bigint COMMENT 'when schemasync admitted it, ms since 1970 UTC',
+  "segment" varchar COMMENT 'base_*: shards; delta_*: changes admitted since'
 )
 WITH (
   format = 'PARQUET',
+  partitioned_by = ARRAY['segment'],
   external_location = 'file:/lake/student/base/g=000001/s=0000'
 );
 

@@ -8,6 +8,7 @@ CREATE EXTERNAL TABLE `lake`.`student_base` (
   `__schema_version` int COMMENT 'subject version the row was written under',
   `__admitted_ms` bigint COMMENT 'when schemasync admitted it, ms since 1970 UTC'
 )
+PARTITIONED BY (`segment` string COMMENT 'base_*: shards; delta_*: changes admitted since')
 STORED AS PARQUET
 LOCATION 'file:/lake/student/base/g=000001/s=0000'
 TBLPROPERTIES (

@@ -26,15 +26,16 @@ from schemasync.core.beyond import Beyond
 from schemasync.core.in_place import Stored
 from schemasync.core.layout import OP
 from schemasync.core.manifest import DataFile
-from schemasync.core.names import Dialect, quote_identifier
+from schemasync.core.names import Dialect, is_hidden, quote_identifier
 from schemasync.core.ports import FileInfo, Lake
 from schemasync.core.toast import unsent_sql
 from schemasync.core.type_strings import print_type
 from schemasync.core.types import Primitive
-from schemasync.errors import DataError, EngineError, SchemasyncError
-from schemasync.io.landed.arrow import ArrowFiles
-from schemasync.io.landed.newest import unsent_values
-from schemasync.io.landed.rows import CALENDAR, read_rows, table_schema
+from schemasync.errors import DataError
+from schemasync.io.parquet.arrow import ArrowFiles
+from schemasync.io.parquet.newest import unsent_values
+from schemasync.io.parquet.rows import CALENDAR, read_rows, table_schema
+from schemasync.io.parquet.tasks import of_task
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -43,10 +44,6 @@ _KEPT: Final = "schemasync_kept"
 _ARRIVAL: Final = "schemasync_arrival"
 _FILE: Final = 1 << 40
 """Arrival counts the rows of a file; this is how far the counts of two files lie apart."""
-_DATA_ERROR: Final = f"{DataError.__module__}.{DataError.__qualname__}: "
-"""How a DataError of a task appears in the text of Spark's error."""
-_CAUSE: Final = (": ", "Caused by: ")
-"""How the lines begin that name an error in the text of Py4J's; the last one is what began it."""
 
 
 class SparkFiles:
@@ -78,10 +75,10 @@ class SparkFiles:
             unsent = frozenset(name for part in parts for name in part.unsent)
             toasted = self._write(newest_per_key(decoded, request, unsent), request, unsent)
         except (PySparkException, Py4JError) as error:
-            raise _translated(error, request) from error
+            raise of_task(error, "Spark failed to admit landed files", where=request.directory) from error
         finally:
             self._lake.delete_directory(staging)
-        written = (f for f in self._lake.files(request.directory) if not _is_hidden(f.path))
+        written = (f for f in self._lake.files(request.directory) if not is_hidden(f.path))
         files = tuple(self._written(file) for file in written)
         rows, events = sum(file.rows for file in files), sum(part.events for part in parts)
         beyond = tuple(one for part in parts for one in part.beyond)
@@ -156,7 +153,7 @@ def newest_per_key(events: DataFrame, request: AdmissionRequest, unsent: frozens
     """Keep the newest row per key, the largest by the ordering (null is smallest); files are sorted by key inside.
 
     Of rows that the ordering does not tell apart the one that arrived last wins. ``unsent`` are columns that have
-    placeholders: what `schemasync.io.landed.newest` does about them is done here with windows.
+    placeholders: what `schemasync.io.parquet.newest` does about them is done here with windows.
     """
     if not request.keys:
         return events.drop(_ARRIVAL)
@@ -204,20 +201,3 @@ def _first(keys: Sequence[Column], order: Sequence[Column]) -> Column:
 
 def _column(name: str) -> Column:
     return f.col(quote_identifier(name, Dialect.SPARK))
-
-
-def _is_hidden(path: str) -> bool:
-    """Hadoop leaves checksums (``.NAME.crc``) beside the files that it writes to local disks."""
-    return path.rsplit("/", 1)[-1].startswith((".", "_"))
-
-
-def _translated(error: Exception, request: AdmissionRequest) -> SchemasyncError:
-    text = str(error)
-    if _DATA_ERROR in text:
-        # The last one is the one that names the file; the others are its causes.
-        return DataError(text.rpartition(_DATA_ERROR)[2].splitlines()[0])
-    lines = text.strip().splitlines()
-    # Spark 3.5 raises a failed job as Py4J's own error, whose first line only says that a call failed.
-    causes = [line.removeprefix("Caused by").removeprefix(": ") for line in lines if line.startswith(_CAUSE)]
-    why = (causes or lines[:1])[-1][:500]
-    return EngineError("Spark failed to admit landed files", where=request.directory, why=why)

@@ -23,8 +23,8 @@ from schemasync.core.projection import Fill, Projected
 from schemasync.core.schema import Envelope, OrderingField
 from schemasync.core.types import Primitive, Type
 from schemasync.errors import DataError
-from schemasync.io.landed.newest import without_placeholders
-from schemasync.io.landed.values import Losses, arrow_type, constant, decode, reshape
+from schemasync.io.parquet.newest import without_placeholders
+from schemasync.io.parquet.values import Losses, arrow_type, constant, decode, reshape
 
 BATCH_ROWS = 65_536
 """Events that are decoded at once."""

@@ -28,8 +28,8 @@ from schemasync.core.manifest import DataFile
 from schemasync.core.ports import FileInfo
 from schemasync.core.types import Array, Decimal, Map, Primitive, Struct, StructField, Type
 from schemasync.errors import StorageError
-from schemasync.io.landed.newest import newest_per_key
-from schemasync.io.landed.rows import CALENDAR, read_rows, table_schema
+from schemasync.io.parquet.newest import newest_per_key
+from schemasync.io.parquet.rows import CALENDAR, read_rows, table_schema
 
 _AVRO_KEYS = (b"parquet.avro.schema", b"avro.schema")
 _MAGIC = b"PAR1"

@@ -55,7 +55,7 @@ def newest_per_key(table: pa.Table, request: AdmissionRequest) -> tuple[pa.Table
     ordered = _newest_first(table, request)
     rule = request.unsent
     if rule is None or not unsent_values(ordered, rule):
-        return ordered.filter(_firsts(ordered, request.keys)), ()
+        return ordered.filter(firsts(ordered, request.keys)), ()
     ordered = _settled(ordered, request, unsent_values(ordered, rule))
     kept = ordered.take(_saying(ordered, request.keys, unsent_values(ordered, rule)))
     return kept, tuple(unsent_values(kept, rule))
@@ -65,15 +65,16 @@ def _newest_first(table: pa.Table, request: AdmissionRequest) -> pa.Table:
     # Arrow sorts nulls last in both directions.
     sort = [(key, "ascending") for key in request.keys]
     sort += [(name, "descending") for name in (*request.ordering, _ARRIVAL)]
-    arrived = table.append_column(_ARRIVAL, _positions(table))
+    arrived = table.append_column(_ARRIVAL, positions(table))
     return table.take(pc.sort_indices(arrived, sort_keys=sort)).combine_chunks()
 
 
-def _positions(table: pa.Table) -> pa.Array:
-    return pa.array(range(table.num_rows), pa.int64())
+def positions(table: pa.Table) -> pa.Array:
+    """Return 0, 1, ... for the rows."""
+    return pc.subtract(pc.cumulative_sum(pa.repeat(pa.scalar(1, pa.int64()), table.num_rows)), 1)
 
 
-def _firsts(ordered: pa.Table, by: Sequence[str]) -> pa.BooleanArray:
+def firsts(ordered: pa.Table, by: Sequence[str]) -> pa.BooleanArray:
     """Tell which rows differ from the one above in any of these columns; null equals null."""
     if not ordered.num_rows:
         return pa.array([], pa.bool_())
@@ -86,16 +87,16 @@ def _firsts(ordered: pa.Table, by: Sequence[str]) -> pa.BooleanArray:
     return pa.concat_arrays([pa.array([True]), changed])
 
 
-def _first_saying(ordered: pa.Table, by: Sequence[str], unsent: pa.BooleanArray) -> pa.Array:
+def first_saying(ordered: pa.Table, by: Sequence[str], unsent: pa.BooleanArray) -> pa.Array:
     """Return the positions of the first row of every group that has no placeholder; some groups have none."""
-    saying = _positions(ordered).filter(pc.invert(unsent))
-    return saying.filter(_firsts(ordered.select(by).take(saying), by))
+    saying = positions(ordered).filter(pc.invert(unsent))
+    return saying.filter(firsts(ordered.select(by).take(saying), by))
 
 
 def _saying(ordered: pa.Table, keys: Sequence[str], masks: Masks) -> pa.Array:
     """Return the positions of every key's newest row, and of the rows that say what it has placeholders for."""
-    newest = _positions(ordered).filter(_firsts(ordered, keys))
-    chosen = [newest, *(_first_saying(ordered, keys, mask) for mask in masks.values())]
+    newest = positions(ordered).filter(firsts(ordered, keys))
+    chosen = [newest, *(first_saying(ordered, keys, mask) for mask in masks.values())]
     return pa.concat_arrays(chosen).unique().sort()
 
 
@@ -105,17 +106,17 @@ def _settled(ordered: pa.Table, request: AdmissionRequest, masks: Masks) -> pa.T
     The last one counts, with what the others say where it has placeholders; a view could not choose among them.
     """
     by = (*request.keys, *request.ordering)
-    firsts = _firsts(ordered, by)
-    group = pc.cumulative_sum(firsts.cast(pa.int64()))
+    newest = firsts(ordered, by)
+    group = pc.cumulative_sum(newest.cast(pa.int64()))
     alive = pc.not_equal(ordered.column(OP), DELETE)
-    settled = ordered.filter(firsts)
+    settled = ordered.filter(newest)
     for name, mask in masks.items():
-        saying = _first_saying(ordered, by, mask)
+        saying = first_saying(ordered, by, mask)
         # Counts from 1, as the groups do; null where a group has no such row.
-        place = pc.index_in(pc.add(_positions(settled), 1), value_set=group.take(saying))
+        place = pc.index_in(pc.add(positions(settled), 1), value_set=group.take(saying))
         said = pc.if_else(alive, ordered.column(name), pa.scalar(None, ordered.column(name).type))
         answer = said.take(saying.take(place))
-        asks = pc.and_(mask.filter(firsts), place.is_valid())
+        asks = pc.and_(mask.filter(newest), place.is_valid())
         column = pc.if_else(asks, answer, settled.column(name))
         settled = settled.set_column(settled.column_names.index(name), name, column)
     return settled

@@ -1,0 +1,87 @@
+"""The tables of one compaction: made from the newest schema when it begins, dropped by its end, or by the next run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from schemasync.app.states import EMPTY
+from schemasync.app.workspace import Workspace
+from schemasync.core import ddl
+from schemasync.core.compaction import FoldPlan
+from schemasync.core.manifest import Manifest
+from schemasync.core.mapping import TableTarget
+from schemasync.core.names import Dialect, expand_pattern, parse_hour
+from schemasync.core.plan import Shape
+from schemasync.errors import OwnershipError
+
+
+@contextmanager
+def per_run_tables(
+    workspace: Workspace, target: TableTarget, shape: Shape, manifest: Manifest, fold: FoldPlan, directory: str
+) -> Iterator[None]:
+    """Make the run's tables, which write into a directory, and drop them whatever happens."""
+    lake = workspace.storage(target.location).lake
+    for place in (directory, EMPTY):
+        lake.make_directory(place)
+    run = ddl.PerRun(
+        base=lake.uri(EMPTY),
+        compactor=lake.uri(directory),
+        increments=_hours(workspace, target, manifest, fold),
+        present=present(workspace, target),
+    )
+    drop_per_run_tables(workspace, target)
+    try:
+        for statement in ddl.per_run_tables(target, shape, run, Dialect.SPARK):
+            workspace.sql.execute(workspace.text(statement))
+        shards = {shard.name: lake.uri(shard.location) for shard in fold.rewrite}
+        if shards:
+            workspace.metastore.add_partitions(target.database, target.base, shards)
+        yield
+    finally:
+        drop_per_run_tables(workspace, target)
+
+
+def present(workspace: Workspace, target: TableTarget) -> frozenset[str]:
+    """Return the data columns that the long-lived table has in the metastore."""
+    table = workspace.metastore.table(target.database, target.table)
+    return frozenset(c.name for c in table.columns) if table else frozenset()
+
+
+def _hours(workspace: Workspace, target: TableTarget, manifest: Manifest, fold: FoldPlan) -> dict[str, str]:
+    """Return hour -> location of the increment directories whose files the run folds."""
+    lake = workspace.storage(target.location).lake
+    folded = {segment.name for segment in fold.fold}
+    directories = {f.path.rpartition("/")[0] for f in manifest.admitted if f.segment in folded}
+    hours = ((parse_hour(target.increments, d), d) for d in sorted(directories))
+    return {hour: lake.uri(directory) for hour, directory in hours if hour is not None}
+
+
+def drop_per_run_tables(workspace: Workspace, target: TableTarget) -> None:
+    """Drop the tables of this or an earlier compaction of the table; only definitions, they are external.
+
+    Raises:
+        OwnershipError: a table of such a name is not ours.
+    """
+    hours = expand_pattern(target.incremental, {"hour": "*"})
+    for pattern in (target.base, target.compactor, hours):
+        for name in workspace.metastore.names(target.database, pattern):
+            table = workspace.metastore.table(target.database, name)
+            if table is None:
+                continue
+            if table.properties.get(ddl.PER_RUN) != target.table:
+                if pattern == hours and not _is_hourly(target, name):
+                    continue
+                raise OwnershipError(
+                    f"{target.database}.{name} stands where a compaction needs a table of its own",
+                    where=target.table,
+                    fix="Rename it, or choose other names for the per-run tables (names:).",
+                )
+            workspace.sql.execute(workspace.text(ddl.drop_table(target.database, name, Dialect.SPARK)))
+
+
+def _is_hourly(target: TableTarget, name: str) -> bool:
+    """Tell whether a compaction could need this name for one of its hours; others only look alike."""
+    before, after = target.incremental_table("*").split("*")
+    hour = name.removeprefix(before).removesuffix(after)
+    return len(hour) == 10 and hour.isdecimal()

@@ -1,0 +1,94 @@
+"""From shards to write to a `schemasync.core.merging.MergeRequest`: which file is read how, and written where."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from schemasync.core.admission import UnsentRule
+from schemasync.core.layout import SCHEMA_VERSION, meta_columns, ordering_columns
+from schemasync.core.manifest import Manifest
+from schemasync.core.mapping import TableTarget
+from schemasync.core.merging import MergeRequest, ShardMerge, SortedFile, StoredColumn
+from schemasync.core.plan import Shape
+from schemasync.core.projection import Carried, Fill, carried
+from schemasync.core.reshape import Keep
+from schemasync.core.schema import Column
+from schemasync.core.sharding import ShardFold
+from schemasync.core.toast import asked_columns
+from schemasync.core.types import Type
+
+
+def merge_request(
+    target: TableTarget,
+    shape: Shape,
+    manifest: Manifest,
+    shards: Iterable[ShardFold],
+    *,
+    directories: Mapping[str, str],
+    witnesses: tuple[str, ...],
+    purge_before_ms: int,
+) -> MergeRequest:
+    """Return the merge that writes these shards, each into its directory; all segments are sorted by the key."""
+    merges = tuple(_shard_merge(shard, directories[shard.shard]) for shard in shards)
+    versions = {f.version for merge in merges for f in merge.files}
+    return MergeRequest(
+        shards=merges,
+        columns=tuple(_written(shape)),
+        keys=shape.key_columns,
+        ordering=ordering_columns(shape.envelope),
+        stored={version: tuple(stored_columns(shape, version)) for version in versions},
+        purge_before_ms=purge_before_ms,
+        witnesses=witnesses,
+        unsent=_unsent(target, shape, manifest),
+        memory=target.compaction.memory,
+    )
+
+
+def _shard_merge(shard: ShardFold, directory: str) -> ShardMerge:
+    base = (SortedFile(path=f.path, version=s.schema_version, rank=0) for s in shard.rewrite for f in s.files)
+    changes = (
+        SortedFile(path=f.path, version=s.schema_version, rank=rank)
+        for rank, s in enumerate(sorted(shard.deltas, key=lambda s: s.name), start=1)
+        for f in s.files
+    )
+    return ShardMerge(
+        shard=shard.shard,
+        directory=directory,
+        keys=shard.keys,
+        files=(*base, *changes),
+        bytes=sum(s.bytes for s in (*shard.rewrite, *shard.deltas)),
+    )
+
+
+def _written(shape: Shape) -> Iterator[tuple[str, Type]]:
+    for column in shape.columns:
+        current = shape.layout.current(column)
+        yield current.name, current.type
+    for meta in meta_columns(shape.envelope):
+        yield meta.name, meta.type
+
+
+def stored_columns(shape: Shape, version: int) -> Iterator[StoredColumn]:
+    """Yield, for each physical column to write, where rows stored under ``version`` have its value."""
+    for column in shape.columns:
+        yield _stored_column(shape, column, version)
+    for meta in meta_columns(shape.envelope):
+        keeps = Carried(name=meta.name, shape=Keep(target=meta.type))
+        rewritten = Fill(value=shape.version.version)
+        yield StoredColumn(name=meta.name, type=meta.type, source=rewritten if meta.name == SCHEMA_VERSION else keeps)
+
+
+def _stored_column(shape: Shape, column: Column, version: int) -> StoredColumn:
+    current = shape.layout.current(column)
+    source = carried(
+        shape.history, column=column, layout=shape.layout, version=version, fill_defaults=shape.fill_defaults
+    )
+    return StoredColumn(name=current.name, type=current.type, source=source)
+
+
+def _unsent(target: TableTarget, shape: Shape, manifest: Manifest) -> UnsentRule | None:
+    asked = asked_columns(shape.columns, shape.layout, manifest.toasted)
+    columns = [(shape.layout.current(c).name, c.type) for c in asked]
+    if not columns:
+        return None
+    return UnsentRule(placeholder=target.toast_placeholder, carry=True, columns=tuple(columns))

@@ -1,0 +1,183 @@
+"""Range shards: how the base is cut by key, which shards a compaction rewrites, when they split and merge.
+
+A shard holds all rows whose keys lie between its lower bound and the next shard's. Only shards that changes fall into
+are rewritten; one that became too large is cut where a sample of its keys says, neighbours that are rewritten together
+and became small are joined. A base whose key has no order, or whose files were sorted by another key, is one shard.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from schemasync.core.keys import Bound, Key, parse_key, print_key
+from schemasync.core.manifest import Manifest, Segment
+from schemasync.core.types import Type
+
+BASE_SHARD = "base_s0000"
+"""The first shard, and the only one of a base that is not cut."""
+
+Spread = Mapping[str, Sequence[int]]
+"""By path of a delta's file: how many of its rows lie in each shard's range, in the order of the shards."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyRange:
+    """Keys from ``low`` on and below ``high``; None: no end on that side."""
+
+    low: Key | None = None
+    high: Key | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShardFold:
+    """One shard to write: the keys that it will hold, and the segments of which rows may lie there.
+
+    The deltas list only those of their files that have rows in the range.
+    """
+
+    shard: str
+    keys: KeyRange
+    rewrite: tuple[Segment, ...]
+    deltas: tuple[Segment, ...]
+
+    @property
+    def low(self) -> Bound | None:
+        """The lower bound as the manifest holds it."""
+        return None if self.keys.low is None else print_key(self.keys.low)
+
+
+Sample = Callable[[ShardFold, int], Sequence[Key]]
+"""Answers where to cut a shard into so many about equal pieces: ascending keys inside its range, maybe fewer."""
+
+
+def in_one_shard(current: Manifest) -> tuple[ShardFold, ...]:
+    """Fold everything into one shard: what a base without bounds allows."""
+    return (ShardFold(shard=BASE_SHARD, keys=KeyRange(), rewrite=current.base, deltas=current.deltas),)
+
+
+def is_sorted(segments: Iterable[Segment], by: Sequence[str]) -> bool:
+    """Tell whether all segments are sorted by these physical columns, so that ranges of keys mean something."""
+    return bool(by) and all(segment.sorted_by == tuple(by) for segment in segments)
+
+
+def bounds(base: Sequence[Segment], types: Sequence[Type]) -> tuple[Key, ...]:
+    """Return the lower bounds of all shards but the first, ascending; ``types`` are those of the key columns."""
+    return tuple(sorted(parse_key(s.low, types) for s in base if s.low is not None))
+
+
+def cut(
+    current: Manifest,
+    spread: Spread,
+    *,
+    types: Sequence[Type],
+    schema_version: int,
+    shard_bytes: int,
+    sample: Sample,
+) -> tuple[ShardFold, ...]:
+    """Decide which shards are written, in the order of their keys.
+
+    ``spread`` says where the rows of the deltas lie. Written is what has changes or is of another version; twice as
+    much as half of ``shard_bytes`` more than that splits, what is together well below it is joined.
+    """
+    written = [r for r in _ranges(current, spread, types) if _is_touched(r, schema_version)]
+    names = _names(current)
+    found: list[ShardFold] = []
+    for group in _joined(written, shard_bytes):
+        whole = _whole(group)
+        own = [s.name for s in whole.rewrite] or ([] if current.base else [BASE_SHARD])
+        places = _pieces(whole, shard_bytes, sample)
+        for n, keys in enumerate(places):
+            name = own[0] if n == 0 and own else next(names)
+            found.append(replace(whole, shard=name, keys=keys))
+    return tuple(found)
+
+
+def _ranges(current: Manifest, spread: Spread, types: Sequence[Type]) -> list[ShardFold]:
+    lows: list[Key | None] = [None, *bounds(current.base, types)]
+    shards = {None if s.low is None else parse_key(s.low, types): s for s in current.base}
+    ranges = []
+    for n, (low, high) in enumerate(pairwise([*lows, None])):
+        shard = shards.get(low)
+        ranges.append(
+            ShardFold(
+                shard=shard.name if shard else BASE_SHARD,
+                keys=KeyRange(low=low, high=high),
+                rewrite=(shard,) if shard else (),
+                deltas=tuple(_within(current.deltas, spread, n)),
+            )
+        )
+    return ranges
+
+
+def _within(deltas: Iterable[Segment], spread: Spread, place: int) -> Iterator[Segment]:
+    """Yield the deltas that have rows in a range, with the files, rows and bytes that are about these."""
+    for delta in deltas:
+        files = tuple(f for f in delta.files if spread[f.path][place])
+        if not files:
+            continue
+        rows = [spread[f.path][place] for f in files]
+        share = sum(f.bytes * n // f.rows for f, n in zip(files, rows, strict=True))
+        yield delta.model_copy(update={"files": files, "rows": sum(rows), "bytes": share})
+
+
+def _is_touched(found: ShardFold, schema_version: int) -> bool:
+    return bool(found.deltas) or any(s.schema_version != schema_version for s in found.rewrite)
+
+
+def _bytes(found: ShardFold) -> int:
+    return sum(s.bytes for s in (*found.rewrite, *found.deltas))
+
+
+def _joined(written: Iterable[ShardFold], shard_bytes: int) -> list[list[ShardFold]]:
+    """Put neighbours together while they stay well below the target: a shard that was just split is not joined."""
+    groups: list[list[ShardFold]] = []
+    for found in written:
+        last = groups[-1] if groups else []
+        size = sum(map(_bytes, last)) + _bytes(found)
+        if last and last[-1].keys.high == found.keys.low and size <= shard_bytes * 3 // 4:
+            last.append(found)
+        else:
+            groups.append([found])
+    return groups
+
+
+def _whole(group: Sequence[ShardFold]) -> ShardFold:
+    """Return a run of neighbouring ranges as one."""
+    deltas: dict[str, Segment] = {}
+    for delta in (d for found in group for d in found.deltas):
+        before = deltas.get(delta.name)
+        deltas[delta.name] = delta if before is None else _together(before, delta)
+    return ShardFold(
+        shard=group[0].shard,
+        keys=KeyRange(low=group[0].keys.low, high=group[-1].keys.high),
+        rewrite=tuple(s for found in group for s in found.rewrite),
+        deltas=tuple(deltas.values()),
+    )
+
+
+def _together(one: Segment, other: Segment) -> Segment:
+    files = tuple({f.path: f for f in (*one.files, *other.files)}.values())
+    return one.model_copy(update={"files": files, "rows": one.rows + other.rows, "bytes": one.bytes + other.bytes})
+
+
+def _pieces(whole: ShardFold, shard_bytes: int, sample: Sample) -> list[KeyRange]:
+    size = _bytes(whole)
+    if size * 2 <= shard_bytes * 3:
+        return [whole.keys]
+    cuts = sample(whole, -(-size // shard_bytes))
+    ends = [whole.keys.low, *cuts, whole.keys.high]
+    return [KeyRange(low=low, high=high) for low, high in pairwise(ends)]
+
+
+def _names(current: Manifest) -> Iterator[str]:
+    number = current.next_shard
+    while True:
+        yield f"base_s{number:04}"
+        number += 1
+
+
+def next_shard(current: Manifest, written: Iterable[ShardFold]) -> int:
+    """Return the number that the next new shard gets: no name is ever given twice."""
+    return max([current.next_shard, *(int(w.shard.removeprefix("base_s")) + 1 for w in written)])

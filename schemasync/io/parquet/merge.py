@@ -1,0 +1,231 @@
+"""The merge of one shard with its changes, with Arrow: sorted files in, one sorted file out, a part at a time.
+
+All rows below the least key up to which every file is held are merged at once. Of these only the rows of the base
+whose keys occur among the changes are compared; the others pass as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import fs
+
+from schemasync.core.admission import DELETE
+from schemasync.core.compaction import FoldCounts
+from schemasync.core.keys import Key
+from schemasync.core.layout import ADMITTED_MS, OP
+from schemasync.core.merging import MergedShard, MergeRequest, ShardMerge, SortedFile, StoredColumn
+from schemasync.core.projection import Carried
+from schemasync.core.reshape import Keep
+from schemasync.errors import StorageError
+from schemasync.io.parquet.newest import Masks, first_saying, firsts, positions, unsent_values
+from schemasync.io.parquet.shard_writer import ShardWriter
+from schemasync.io.parquet.sorted_rows import KeyColumns, SortedRows, Stored, stored_schema
+
+_RANK: Final = "schemasync_rank"
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """Rows to write, sorted by key, and what happened to the keys of one part."""
+
+    rows: pa.Table
+    keys: int = 0
+    inserted: int = 0
+    updated: int = 0
+    deleted: int = 0
+    purged: int = 0
+
+
+def merge_shard(
+    filesystem: fs.FileSystem, base: str, request: MergeRequest, shard: ShardMerge, directory: str
+) -> MergedShard:
+    """Write one shard below ``base`` into ``directory``, which nobody else writes to.
+
+    Raises:
+        StorageError: a file is not sorted by key, or the shard cannot be written.
+    """
+    keys = [name for name, _ in request.keys]
+    merging = _Merging(filesystem, base, request, shard)
+    total = dict.fromkeys(("rows", "keys", "inserted", "updated", "deleted", "purged"), 0)
+    unsent: set[str] = set()
+    with ShardWriter(filesystem, base, directory, merging.schema, request.memory // 4) as writer:
+        above: Key | None = None
+        for outcome in merging.outcomes():
+            above = _check_order(outcome.rows, keys, above, shard)
+            writer.write(outcome.rows)
+            total["rows"] += pc.sum(pc.not_equal(outcome.rows.column(OP), DELETE)).as_py() or 0
+            for name in ("keys", "inserted", "updated", "deleted", "purged"):
+                total[name] += getattr(outcome, name)
+            unsent |= unsent_values(outcome.rows, request.unsent).keys() if request.unsent else set()
+    counts = FoldCounts(written=writer.rows, unsent=tuple(sorted(unsent)), **total)
+    return MergedShard(shard=shard.shard, directory=directory, counts=counts)
+
+
+def _check_order(rows: pa.Table, keys: Sequence[str], above: Key | None, shard: ShardMerge) -> Key | None:
+    """Make sure that every key comes after the one before it: sorted, and one row per key."""
+    if not rows.num_rows:
+        return above
+    ends = KeyColumns(rows, keys)
+    if (above is not None and ends[0] <= above) or not _ascends(rows, keys):
+        raise StorageError(
+            "files of the table are not sorted by key",
+            where=", ".join(file.path for file in shard.files[:3]),
+            why=f"merging them into {shard.shard} gave keys out of order",
+            fix="Set compaction: {kernel: spark} for the table, which sorts them anew, and report this.",
+        )
+    return ends[len(ends) - 1]
+
+
+def _ascends(rows: pa.Table, keys: Sequence[str]) -> bool:
+    ascends = pa.array([False] * (rows.num_rows - 1), pa.bool_())
+    for name in reversed(keys):
+        column = rows.column(name).combine_chunks()
+        above, this = column.slice(0, len(column) - 1), column.slice(1)
+        ascends = pc.or_(pc.less(above, this), pc.and_(pc.equal(above, this), ascends))
+    return pc.all(ascends).as_py() is not False
+
+
+class _Merging:
+    """The parts of one shard, in the order of their keys."""
+
+    def __init__(self, filesystem: fs.FileSystem, base: str, request: MergeRequest, shard: ShardMerge) -> None:
+        self._filesystem = filesystem
+        self._base = base
+        self._request = request
+        self._shard = shard
+        self._keys = [name for name, _ in request.keys]
+        self._sort = [(name, "ascending") for name in self._keys]
+        self._newest = [*self._sort, *((name, "descending") for name in request.ordering), (_RANK, "ascending")]
+        self._part_bytes = request.memory // (4 * max(len(shard.files), 1))
+        self._witnesses: list[SortedRows] | None = None
+        any_version = next(iter(request.stored.values()), ())
+        self.schema: pa.Schema = stored_schema(any_version)
+
+    def outcomes(self) -> Iterator[_Outcome]:
+        """Yield what becomes of each part."""
+        files = [(file, self._open(file)) for file in self._shard.files]
+        while files:
+            for _, rows in files:
+                rows.fill()
+            below = min((k for _, rows in files if (k := rows.open_from) is not None), default=None)
+            taken = [(file.rank, rows.take_below(below)) for file, rows in files]
+            old = pa.Table.from_batches([b for rank, part in taken if rank == 0 for b in part], self.schema)
+            changes = [self._ranked(part, rank) for rank, part in taken if rank and part]
+            yield self._merged(self._in_order(old, files), changes, below)
+            files = [(file, rows) for file, rows in files if not rows.is_empty]
+
+    def _open(self, file: SortedFile) -> SortedRows:
+        stored = Stored(self._filesystem, f"{self._base}/{file.path}", self._request.stored[file.version])
+        return SortedRows(stored.batches(), self._keys, self._shard.keys, self._part_bytes)
+
+    def _in_order(self, old: pa.Table, files: Sequence[tuple[SortedFile, SortedRows]]) -> pa.Table:
+        """Return rows of the base sorted, wherever it had several files."""
+        several = sum(file.rank == 0 for file, _ in files) > 1
+        return old.sort_by(self._sort) if several else old
+
+    def _ranked(self, part: Sequence[pa.RecordBatch], rank: int) -> pa.Table:
+        rows = pa.Table.from_batches(part, self.schema)
+        return rows.append_column(_RANK, pa.array([rank] * rows.num_rows, pa.int32()))
+
+    def _merged(self, old: pa.Table, changes: Sequence[pa.Table], below: Key | None) -> _Outcome:
+        changed = pa.concat_tables(changes) if changes else None
+        kept = self._without_old_tombstones(old, changed, below)
+        purged = old.num_rows - kept.num_rows
+        if changed is None:
+            return _Outcome(kept, purged=purged)
+        # By the first column of the key only: rows that share no more than that are compared for nothing.
+        asked = pc.is_in(kept.column(self._keys[0]), value_set=changed.column(self._keys[0]).combine_chunks())
+        contested = self._ranked(kept.filter(asked).to_batches(), 0)
+        found = self._resolved(pa.concat_tables([contested, changed]))
+        rows = pa.concat_tables([kept.filter(pc.invert(asked)), found.rows]).sort_by(self._sort)
+        return _Outcome(
+            rows, keys=found.keys, inserted=found.inserted, updated=found.updated, deleted=found.deleted, purged=purged
+        )
+
+    def _resolved(self, rows: pa.Table) -> _Outcome:
+        """Keep the newest row per key, and count what that does to the base."""
+        ordered = rows.take(pc.sort_indices(rows, sort_keys=self._newest)).combine_chunks()
+        first = firsts(ordered, self._keys)
+        key_of = pc.cumulative_sum(first.cast(pa.int64()))
+        of_base = pc.equal(ordered.column(_RANK), 0)
+        alive = pc.not_equal(ordered.column(OP), DELETE)
+        newest = _settled(ordered, first, key_of, self._keys, self._unsent(ordered)).filter(first)
+        key = key_of.filter(first)
+        was = pc.is_in(key, value_set=key_of.filter(pc.and_(of_base, alive).combine_chunks()))
+        changed = pc.is_in(key, value_set=key_of.filter(pc.invert(of_base).combine_chunks()))
+        lives = alive.filter(first).combine_chunks()
+        from_change = pc.invert(of_base.filter(first).combine_chunks())
+        return _Outcome(
+            newest.drop_columns([_RANK]),
+            keys=_count(changed),
+            inserted=_count(pc.and_(lives, pc.invert(was))),
+            updated=_count(pc.and_(pc.and_(lives, was), from_change)),
+            deleted=_count(pc.and_(pc.invert(lives), was)),
+        )
+
+    def _unsent(self, ordered: pa.Table) -> Masks:
+        rule = self._request.unsent
+        return unsent_values(ordered, rule) if rule else {}
+
+    def _without_old_tombstones(self, old: pa.Table, changed: pa.Table | None, below: Key | None) -> pa.Table:
+        """Leave out tombstones whose time is over and whose keys are nowhere else."""
+        over = pc.and_(
+            pc.equal(old.column(OP), DELETE), pc.less(old.column(ADMITTED_MS), self._request.purge_before_ms)
+        )
+        if not pc.any(over).as_py():
+            return old
+        elsewhere = [t.select(self._keys) for t in (changed, self._witnessed(below)) if t is not None]
+        numbered = old.select(self._keys).append_column(_RANK, positions(old)).filter(over)
+        for table in elsewhere:
+            numbered = numbered.join(table, keys=self._keys, join_type="left anti")
+        gone = pc.is_in(positions(old), value_set=numbered.column(_RANK).combine_chunks())
+        return old.filter(pc.invert(gone))
+
+    def _witnessed(self, below: Key | None) -> pa.Table | None:
+        """Return the keys of this part that folded deltas, which readers may still meet, have."""
+        if not self._request.witnesses:
+            return None
+        if self._witnesses is None:
+            self._witnesses = [self._open_witness(path) for path in self._request.witnesses]
+        taken: list[pa.RecordBatch] = []
+        for rows in self._witnesses:
+            taken += rows.read_below(below)
+        return pa.Table.from_batches(taken, stored_schema(self._key_columns)) if taken else None
+
+    @property
+    def _key_columns(self) -> list[StoredColumn]:
+        keys = self._request.keys
+        return [StoredColumn(name=n, type=t, source=Carried(name=n, shape=Keep(target=t))) for n, t in keys]
+
+    def _open_witness(self, path: str) -> SortedRows:
+        stored = Stored(self._filesystem, f"{self._base}/{path}", self._key_columns)
+        return SortedRows(stored.batches(), self._keys, self._shard.keys, self._part_bytes)
+
+
+def _count(mask: pa.BooleanArray) -> int:
+    return int(mask.true_count)
+
+
+def _settled(
+    ordered: pa.Table, first: pa.BooleanArray, key_of: pa.Array, keys: Sequence[str], masks: Masks
+) -> pa.Table:
+    """Fill placeholders in the newest row of a key with what its newest row that says something says.
+
+    That is NULL where it is a delete; where no row says anything the placeholder stays.
+    """
+    alive = pc.not_equal(ordered.column(OP), DELETE)
+    for name, mask in masks.items():
+        saying = first_saying(ordered, keys, mask)
+        place = pc.index_in(key_of, value_set=key_of.take(saying))
+        values = ordered.column(name)
+        said = pc.if_else(alive, values, pa.scalar(None, values.type))
+        answer = said.take(saying.take(place))
+        asks = pc.and_(pc.and_(mask, first), place.is_valid())
+        column = pc.if_else(asks, answer, values)
+        ordered = ordered.set_column(ordered.column_names.index(name), name, column)
+    return ordered

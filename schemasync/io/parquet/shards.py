@@ -1,0 +1,104 @@
+"""Shards, cut and merged: in this process while they are small, in Spark's tasks when they are not.
+
+Both run `schemasync.io.parquet.merge.merge_shard`; Spark distributes, schedules and retries it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from heapq import merge as merge_sorted
+from typing import TYPE_CHECKING
+
+from py4j.protocol import Py4JError
+from pyarrow import fs
+from pyspark import TaskContext
+from pyspark.errors import PySparkException
+
+from schemasync.core.keys import Key
+from schemasync.core.manifest import DataFile
+from schemasync.core.merging import MergedShard, MergeRequest, ShardMerge
+from schemasync.core.sharding import KeyRange
+from schemasync.io.parquet.merge import merge_shard
+from schemasync.io.parquet.sorted_rows import key_batches, sampled, spread
+from schemasync.io.parquet.tasks import of_task
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_SAMPLES = 1000
+"""Keys that are looked at for each cut."""
+
+
+class ArrowShards:
+    """Works in this process, on as many shards at once as there are cores; a `schemasync.core.ports.ShardJob`."""
+
+    def __init__(self, filesystem: fs.FileSystem, base: str) -> None:
+        """Read and write below ``base`` of a file system."""
+        self._filesystem = filesystem
+        self._base = base
+
+    def spread(self, files: Sequence[DataFile], keys: Sequence[str], bounds: Sequence[Key]) -> Mapping[str, list[int]]:
+        """Count each file's rows before the first bound, between each two, and from the last one on."""
+        if not bounds:
+            return {file.path: [file.rows] for file in files}
+        return {
+            file.path: spread(key_batches(self._filesystem, f"{self._base}/{file.path}", keys), keys, bounds)
+            for file in files
+        }
+
+    def cuts(self, files: Sequence[DataFile], keys: Sequence[str], within: KeyRange, pieces: int) -> tuple[Key, ...]:
+        """Return where a range is cut into about equal pieces: at most one key less than these, ascending."""
+        every = max(sum(file.rows for file in files) // (_SAMPLES * pieces), 1)
+        samples = (
+            sampled(key_batches(self._filesystem, f"{self._base}/{file.path}", keys), keys, within, every)
+            for file in files
+        )
+        found = list(merge_sorted(*samples))
+        places = {found[len(found) * n // pieces] for n in range(1, pieces)} if found else set()
+        return tuple(sorted(places - {found[0]})) if found else ()
+
+    def merge(self, request: MergeRequest) -> tuple[MergedShard, ...]:
+        """Write all shards of a request."""
+        with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+            return tuple(pool.map(_merger(self._filesystem, self._base, request), request.shards))
+
+
+def _merger(filesystem: fs.FileSystem, base: str, request: MergeRequest) -> Callable[[ShardMerge], MergedShard]:
+    return lambda shard: merge_shard(filesystem, base, request, shard, shard.directory)
+
+
+class SparkShards(ArrowShards):
+    """Merges in Spark's tasks, one per shard; a `schemasync.core.ports.ShardJob`."""
+
+    def __init__(self, session: SparkSession, filesystem: fs.FileSystem, base: str) -> None:
+        """Use this session."""
+        super().__init__(filesystem, base)
+        self._session = session
+
+    def merge(self, request: MergeRequest) -> tuple[MergedShard, ...]:
+        """Write all shards of a request, the largest first.
+
+        Raises:
+            DataError: a value does not fit the type that its column has now.
+            EngineError: Spark failed.
+            StorageError: a shard cannot be written.
+        """
+        shards = sorted(request.shards, key=lambda shard: -shard.bytes)
+        try:
+            # An RDD, because DataFrame.mapInArrow needs pandas (pyspark 3.5, 4.1), and nothing else here does.
+            tasks = self._session.sparkContext.parallelize(shards, len(shards))
+            return tuple(tasks.map(_task(self._filesystem, self._base, request)).collect())
+        except (PySparkException, Py4JError) as error:
+            raise of_task(error, "Spark failed to merge shards", where=shards[0].directory) from error
+
+
+def _task(filesystem: fs.FileSystem, base: str, request: MergeRequest) -> Callable[[ShardMerge], MergedShard]:
+    def run(shard: ShardMerge) -> MergedShard:
+        # Every try has a directory of its own: an earlier one may still be running, and its file must not be read.
+        context = TaskContext.get()
+        directory = f"{shard.directory}-{context.taskAttemptId()}" if context else shard.directory
+        return merge_shard(filesystem, base, request, shard, directory)
+
+    return run

@@ -1,0 +1,212 @@
+"""Files of ours that are sorted by key, read a part at a time: what merges stream, and what shards are cut by.
+
+Memory is that of the parts that are held at once, whatever the size of the files: a part ends at a number of bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import fs
+
+from schemasync.core.keys import Key
+from schemasync.core.merging import StoredColumn
+from schemasync.core.projection import Fill
+from schemasync.core.sharding import KeyRange
+from schemasync.io.parquet.values import arrow_type, constant, reshape
+
+_BATCH_ROWS: Final = 16_384
+PART_ROWS: Final = 131_072
+"""Rows of one file that are held at once, unless they are too wide for that."""
+
+
+def stored_schema(columns: Sequence[StoredColumn]) -> pa.Schema:
+    """Return the Arrow schema of rows that have these columns."""
+    return pa.schema([pa.field(c.name, arrow_type(c.type)) for c in columns])
+
+
+class KeyColumns:
+    """The key columns of some rows, comparable in Python as `schemasync.core.keys` says."""
+
+    def __init__(self, rows: pa.Table | pa.RecordBatch, names: Sequence[str]) -> None:
+        """Look at these columns."""
+        self._columns = [_comparable(rows.column(name)) for name in names]
+        self._rows: int = rows.num_rows
+
+    def __getitem__(self, row: int) -> Key:
+        """Return one row's key."""
+        return tuple(column[row].as_py() for column in self._columns)
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return self._rows
+
+    def first_from(self, key: Key) -> int:
+        """Return how many rows come before this key; the rows are sorted."""
+        low, high = 0, self._rows
+        while low < high:
+            middle = (low + high) // 2
+            if self[middle] < key:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+
+def _comparable(column: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray | pa.Array:
+    type_ = column.type
+    if pa.types.is_timestamp(type_):
+        return column.cast(pa.int64())
+    if pa.types.is_date(type_):
+        return column.cast(pa.int32())
+    return column.cast(pa.int8()) if pa.types.is_boolean(type_) else column
+
+
+class Stored:
+    """Rows of one file as the columns that are to be written."""
+
+    def __init__(self, filesystem: fs.FileSystem, path: str, columns: Sequence[StoredColumn]) -> None:
+        """Open a file whose rows were stored as ``columns`` say."""
+        self._filesystem = filesystem
+        self._path = path
+        self._columns = columns
+        self._schema = stored_schema(columns)
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield the file's rows, some at a time."""
+        wanted = [c.source.name for c in self._columns if not isinstance(c.source, Fill)]
+        with pq.ParquetFile(self._path, filesystem=self._filesystem, pre_buffer=False, buffer_size=1 << 20) as file:
+            there = set(file.schema_arrow.names)
+            columns = [name for name in wanted if name in there]
+            for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=columns, use_threads=False):
+                yield self._projected(batch)
+
+    def _projected(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        arrays = [_column(batch, column).cast(arrow_type(column.type)) for column in self._columns]
+        return pa.record_batch(arrays, schema=self._schema)
+
+
+def _column(batch: pa.RecordBatch, column: StoredColumn) -> pa.Array:
+    source = column.source
+    if isinstance(source, Fill):
+        return constant(source.value, column.type, batch.num_rows)
+    place = batch.schema.get_field_index(source.name)
+    if place < 0:
+        return pa.nulls(batch.num_rows, arrow_type(column.type))
+    return reshape(batch.column(place), source.shape)
+
+
+class SortedRows:
+    """A sorted file's rows in a range of keys, taken from its front."""
+
+    def __init__(
+        self, batches: Iterator[pa.RecordBatch], keys: Sequence[str], within: KeyRange, part_bytes: int
+    ) -> None:
+        """Take rows from ``batches``; hold about ``part_bytes`` of them at once."""
+        self._batches = batches
+        self._names = keys
+        self._within = within
+        self._part_bytes = part_bytes
+        self._held: list[pa.RecordBatch] = []
+        self._ended = False
+
+    def fill(self) -> None:
+        """Hold rows of at least two keys, or all that are left."""
+        while not self._ended and not self._is_full():
+            batch = next(self._batches, None)
+            if batch is None:
+                self._ended = True
+            elif (rows := self._inside(batch)).num_rows:
+                self._held.append(rows)
+
+    def _is_full(self) -> bool:
+        rows = sum(b.num_rows for b in self._held)
+        enough = rows >= PART_ROWS or sum(b.nbytes for b in self._held) >= self._part_bytes
+        return enough and KeyColumns(self._held[0], self._names)[0] < self._last()
+
+    def _inside(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        if not batch.num_rows:
+            return batch
+        keys = KeyColumns(batch, self._names)
+        first, end = 0, len(keys)
+        if self._within.low is not None and not self._held and keys[0] < self._within.low:
+            first = keys.first_from(self._within.low)
+        if self._within.high is not None and keys[len(keys) - 1] >= self._within.high:
+            end = keys.first_from(self._within.high)
+            self._ended = True
+        return batch.slice(first, max(end - first, 0))
+
+    def _last(self) -> Key:
+        last = self._held[-1]
+        return KeyColumns(last, self._names)[last.num_rows - 1]
+
+    @property
+    def open_from(self) -> Key | None:
+        """The key from which on rows are not held yet; None where all that are left are held."""
+        return None if self._ended else self._last()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is left."""
+        return self._ended and not self._held
+
+    def read_below(self, key: Key | None) -> Iterator[pa.RecordBatch]:
+        """Take all rows whose keys come before this one, None: all, whether they are held yet or not."""
+        while not self.is_empty:
+            self.fill()
+            yield from self.take_below(key)
+            if self._held:
+                return
+
+    def take_below(self, key: Key | None) -> list[pa.RecordBatch]:
+        """Take the held rows whose keys come before this one, None: all."""
+        taken: list[pa.RecordBatch] = []
+        while self._held:
+            batch = self._held[0]
+            keys = KeyColumns(batch, self._names)
+            count = len(keys) if key is None or keys[len(keys) - 1] < key else keys.first_from(key)
+            if count:
+                taken.append(batch.slice(0, count))
+            if count < len(keys):
+                self._held[0] = batch.slice(count)
+                break
+            self._held.pop(0)
+        return taken
+
+
+def key_batches(filesystem: fs.FileSystem, path: str, keys: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Yield a file's keys, many at a time."""
+    with pq.ParquetFile(path, filesystem=filesystem, pre_buffer=False, buffer_size=1 << 20) as file:
+        yield from file.iter_batches(batch_size=PART_ROWS, columns=list(keys), use_threads=False)
+
+
+def spread(batches: Iterator[pa.RecordBatch], keys: Sequence[str], bounds: Sequence[Key]) -> list[int]:
+    """Count the rows before the first bound, between each two, and from the last one on."""
+    counts = [0] * (len(bounds) + 1)
+    place = 0
+    for batch in batches:
+        found, row = KeyColumns(batch, keys), 0
+        while row < len(found):
+            while place < len(bounds) and bounds[place] <= found[row]:
+                place += 1
+            ends = place == len(bounds) or found[len(found) - 1] < bounds[place]
+            end = len(found) if ends else found.first_from(bounds[place])
+            counts[place] += end - row
+            row = end
+    return counts
+
+
+def sampled(batches: Iterator[pa.RecordBatch], keys: Sequence[str], within: KeyRange, every: int) -> Iterator[Key]:
+    """Yield every so manyth key of a range."""
+    skipped = 0
+    for batch in batches:
+        found = KeyColumns(batch, keys)
+        first = 0 if within.low is None else found.first_from(within.low)
+        end = len(found) if within.high is None else found.first_from(within.high)
+        yield from (found[row] for row in range(first + (-skipped) % every, end, every))
+        skipped += max(end - first, 0)
+        if end < len(found):
+            return

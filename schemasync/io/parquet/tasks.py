@@ -1,0 +1,25 @@
+"""What went wrong in Spark's tasks, as errors of ours."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from schemasync.errors import DataError, EngineError, SchemasyncError, StorageError
+
+_OURS: Final = {f"{kind.__module__}.{kind.__qualname__}: ": kind for kind in (DataError, StorageError)}
+"""How an error of ours that a task raised appears in the text of Spark's error."""
+_CAUSE: Final = (": ", "Caused by: ")
+"""How the lines begin that name an error in the text of Py4J's; the last one is what began it."""
+
+
+def of_task(error: Exception, what: str, *, where: str) -> SchemasyncError:
+    """Return the error of ours that a task raised; where it raised another, say that ``what`` failed, and why."""
+    text = str(error)
+    for mark, kind in _OURS.items():
+        if mark in text:
+            # The last one is the one that names the file; the others are its causes.
+            return kind(text.rpartition(mark)[2].splitlines()[0])
+    lines = text.strip().splitlines()
+    # Spark 3.5 raises a failed job as Py4J's own error, whose first line only says that a call failed.
+    causes = [line.removeprefix("Caused by").removeprefix(": ") for line in lines if line.startswith(_CAUSE)]
+    return EngineError(what, where=where, why=(causes or lines[:1])[-1][:500])

@@ -1,0 +1,105 @@
+"""A base in several shards: what is rewritten, how they are cut and joined, for keys of every type."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from tests.lab import HOUR, Lab
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+pytestmark = pytest.mark.spark
+
+TOPIC, TABLE = "shop.student", "shop_student"
+SMALL = {"defaults": {"compaction": {"shard_size": "1KB"}}}
+
+
+def places(lab: Lab) -> dict[str, str]:
+    """Return segment -> location, without folded deltas."""
+    found = lab.workspace.metastore.partitions(lab.database, TABLE)
+    return {name: place for name, place in found.items() if name.startswith("base")}
+
+
+def keys_in(place: str) -> list[Any]:
+    files = sorted(Path(place.removeprefix("file:")).glob("*.parquet"))
+    return [key for file in files for key in pq.read_table(file).column("id").to_pylist()]
+
+
+def compacted(lab: Lab) -> Mapping[str, Any]:
+    (done,) = lab.compact().tables
+    assert done.failure is None
+    lab.now_ms += 1000
+    return done.to_json()
+
+
+def events(*keys: Any, ts_ms: int = 1, op: str = "u", **row: Any) -> list[dict[str, Any]]:
+    return [{"id": key, "name": f"n{ts_ms}", "op": op, "ts_ms": ts_ms} | row for key in keys]
+
+
+def first_base(lab: Lab, keys: list[Any], type_: Any = "long") -> None:
+    value = lab.flat("Student", ("name", ["null", "string"]))
+    value["fields"][0] = {"name": "id", "type": type_}
+    lab.register(TOPIC, value, key=None)
+    entry = {"subject": f"{TOPIC}-value", "keys": ["id"]}
+    lab.settings = SMALL | {"tables": [entry]}
+    lab.land(TOPIC, events(*keys))
+    compacted(lab)
+
+
+def test_only_the_shard_that_changes_fall_into_is_rewritten(lab: Lab) -> None:
+    keys = list(range(12))
+    first_base(lab, keys)
+    before = places(lab)
+    lab.land(TOPIC, events(7, ts_ms=2), hour="2026112001")
+    done = compacted(lab)
+    after = places(lab)
+    assert sorted(sorted(keys_in(p)) for p in before.values()) == [[0, 1, 2, 3, 4, 5], [6, 7, 8, 9, 10, 11]]
+    assert [name for name, place in before.items() if after[name] == place] == ["base_s0000"]
+    assert sorted(key for name, place in after.items() if name != "base_s0000" for key in keys_in(place)) == keys[6:]
+    assert (done["shards"], done["shards_rewritten"], done["updated"]) == (len(after), len(after) - 1, 1)
+    assert [row["name"] for row in lab.rows(TABLE)] == ["n1"] * 7 + ["n2"] + ["n1"] * 4
+
+
+def test_shards_that_became_small_are_joined_and_their_empty_partitions_go_after_the_grace(lab: Lab) -> None:
+    first_base(lab, list(range(12)))
+    lab.settings = lab.settings | {"defaults": {}}
+    lab.land(TOPIC, events(0, 11, op="d", ts_ms=2), hour="2026112001")
+    done = compacted(lab)
+    joined = places(lab)
+    assert (done["shards"], done["deleted"], sorted(joined)) == (1, 2, ["base_s0000", "base_s0001"])
+    assert (keys_in(joined["base_s0000"]), keys_in(joined["base_s0001"])) == (list(range(12)), [])
+    assert [row["id"] for row in lab.rows(TABLE)] == list(range(1, 11))
+    lab.now_ms += HOUR
+    compacted(lab)
+    assert sorted(places(lab)) == ["base_s0000"]
+
+
+UUIDS = [f"{n:08x}-0000-4000-8000-{n:012x}" for n in (7, 3, 2**31, 11, 5, 2**30)]
+TEXTS = ["", "a", "Z", "é", "\U0001f600", "￿", "it's"]
+LOGICAL: dict[str, tuple[Any, list[Any]]] = {
+    "uuid": ({"type": "string", "logicalType": "uuid"}, UUIDS),
+    "text": ("string", TEXTS),
+    "bytes": ("bytes", [b"", b"\x00", b"\x7f", b"\x80", b"\xff", b"a", b"ab"]),
+    "date": ({"type": "int", "logicalType": "date"}, [-719162, -1, 0, 1, 20000, 2932896]),
+    "timestamp": ({"type": "long", "logicalType": "timestamp-micros"}, [-62135596800000000, -1, 0, 1, 10**15]),
+    "boolean": ("boolean", [False, True]),
+    "double": ("double", [-0.5, 0.0, 1.5, float("inf")]),
+}
+
+
+@pytest.mark.parametrize("kernel", ["arrow", "spark"])
+@pytest.mark.parametrize("kind", LOGICAL)
+def test_keys_of_every_type_find_their_shard_again(lab: Lab, kind: str, kernel: str) -> None:
+    type_, keys = LOGICAL[kind]
+    first_base(lab, keys, type_)
+    lab.settings = lab.settings | {"defaults": {"compaction": {"shard_size": "1KB", "kernel": kernel}}}
+    for ts_ms, half in enumerate((keys[::2], keys[1::2], keys), start=2):
+        lab.land(TOPIC, events(*half, ts_ms=ts_ms), hour=f"20261120{ts_ms:02}")
+        compacted(lab)
+    assert [row["name"] for row in lab.rows(TABLE)] == ["n4"] * len(keys)
+    assert (len(places(lab)) > 1) == (kind != "double")

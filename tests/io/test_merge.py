@@ -1,0 +1,236 @@
+"""Merging shards with Arrow = a plain Python fold, whatever the files, their parts and the range."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from itertools import count, pairwise
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyarrow import fs
+
+from schemasync.core.compaction import FoldCounts
+from schemasync.core.keys import Key
+from schemasync.core.manifest import DataFile
+from schemasync.core.merging import MergeRequest, ShardMerge, SortedFile, StoredColumn
+from schemasync.core.projection import Carried, Fill
+from schemasync.core.reshape import Convert, Keep
+from schemasync.core.sharding import KeyRange
+from schemasync.core.types import Primitive, Type
+from schemasync.errors import StorageError
+from schemasync.io.parquet import sorted_rows
+from schemasync.io.parquet.merge import merge_shard
+from schemasync.io.parquet.shards import ArrowShards
+from schemasync.io.parquet.values import arrow_type
+
+P = Primitive
+Row = dict[str, Any]
+KEYS: tuple[tuple[str, Type], ...] = (("a", P.INT), ("b", P.STRING))
+COLUMNS: tuple[tuple[str, Type], ...] = (
+    *KEYS,
+    ("v", P.BIGINT),
+    ("__op", P.STRING),
+    ("__seq1", P.BIGINT),
+    ("__admitted_ms", P.BIGINT),
+    ("__schema_version", P.INT),
+)
+PURGE_BEFORE = 100
+EVERYWHERE = KeyRange()
+
+
+def stored(version: int) -> tuple[StoredColumn, ...]:
+    """Return how rows are read: version 1 had ``v`` as an int in another column, both get the newest version."""
+    old_v = Carried(name="v_old", shape=Convert(stored=P.INT, target=P.BIGINT))
+    sources = {name: Carried(name=name, shape=Keep(target=type_)) for name, type_ in COLUMNS}
+    given: dict[str, Any] = {**sources, "__schema_version": Fill(value=2)} | ({"v": old_v} if version == 1 else {})
+    return tuple(StoredColumn(name=name, type=type_, source=given[name]) for name, type_ in COLUMNS)
+
+
+def key(row: Row) -> tuple[int, str]:
+    return row["a"], row["b"]
+
+
+class Files:
+    """Files of a table on a scratch disk."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._numbers = count()
+
+    def write(self, rows: Sequence[Row], version: int = 2, *, group: int = 3) -> str:
+        columns = [("v_old" if name == "v" and version == 1 else name, type_) for name, type_ in COLUMNS]
+        narrow = {"v_old": pa.int32()}
+        schema = pa.schema([pa.field(name, narrow.get(name, arrow_type(type_))) for name, type_ in columns])
+        renamed = [{("v_old" if n == "v" and version == 1 else n): v for n, v in row.items()} for row in rows]
+        path = f"file-{next(self._numbers)}.parquet"
+        pq.write_table(pa.Table.from_pylist(renamed, schema=schema), self.root / path, row_group_size=group)
+        return path
+
+    def merge(
+        self,
+        files: Sequence[SortedFile],
+        keys: KeyRange = EVERYWHERE,
+        witnesses: Sequence[str] = (),
+    ) -> tuple[list[Row], FoldCounts]:
+        shard = ShardMerge(shard="base_s0000", directory="out", keys=keys, files=tuple(files), bytes=0)
+        request = MergeRequest(
+            shards=(shard,),
+            columns=COLUMNS,
+            keys=KEYS,
+            ordering=("__seq1", "__admitted_ms"),
+            stored={1: stored(1), 2: stored(2)},
+            purge_before_ms=PURGE_BEFORE,
+            witnesses=tuple(witnesses),
+            unsent=None,
+            memory=4000,
+        )
+        directory = f"out-{next(self._numbers)}"
+        merged = merge_shard(fs.LocalFileSystem(), str(self.root), request, shard, directory)
+        written = sorted((self.root / directory).iterdir())
+        return [row for path in written for row in pq.read_table(path).to_pylist()], merged.counts
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Files:
+    return Files(tmp_path)
+
+
+def of(row: Row, **changes: Any) -> Row:
+    return (
+        {"a": 1, "b": "x", "v": 0, "__op": "u", "__seq1": 1, "__admitted_ms": 500, "__schema_version": 2}
+        | row
+        | changes
+    )
+
+
+def expected(base: Sequence[Row], deltas: Sequence[Sequence[Row]], witnessed: set[Key], keys: KeyRange) -> Any:
+    """Return rows and counts by a plain fold."""
+    rows: list[Row] = []
+    counts: dict[str, Any] = dict.fromkeys(("keys", "inserted", "updated", "deleted", "purged"), 0)
+    everything = [(0, row) for row in base] + [(n, row) for n, rows in enumerate(deltas, 1) for row in rows]
+    for found in sorted({key(row) for _, row in everything}):
+        if (keys.low is not None and found < keys.low) or (keys.high is not None and found >= keys.high):
+            continue
+        of_key = [(rank, row) for rank, row in everything if key(row) == found]
+        rank, row = max(of_key, key=lambda pair: (newness(pair[1]), -pair[0]))
+        was = any(rank == 0 and row["__op"] != "d" for rank, row in of_key)
+        changed = any(rank for rank, _ in of_key)
+        is_old_tombstone = row["__op"] == "d" and row["__admitted_ms"] < PURGE_BEFORE
+        if is_old_tombstone and not changed and found not in witnessed:
+            counts["purged"] += 1
+            continue
+        alive = row["__op"] != "d"
+        counts["keys"] += changed
+        counts["inserted"] += alive and not was
+        counts["updated"] += alive and was and rank > 0
+        counts["deleted"] += not alive and was
+        rows.append(row | {"__schema_version": 2})
+    alive = sum(row["__op"] != "d" for row in rows)
+    return rows, FoldCounts(written=len(rows), rows=alive, **counts)
+
+
+def newness(row: Row) -> tuple[bool, int, int]:
+    return row["__seq1"] is not None, row["__seq1"] or 0, row["__admitted_ms"]
+
+
+PLACES = st.tuples(st.integers(0, 4), st.sampled_from(["", "x", "y", "é", "\U0001f600"]))
+
+
+@st.composite
+def some_rows(draw: st.DrawFn, *, most: int = 12, ops: str = "cud") -> list[Row]:
+    """Draw rows sorted by key, one per key."""
+    places = draw(st.lists(PLACES, unique=True, max_size=most))
+    return [
+        of(
+            {"a": a, "b": b},
+            v=draw(st.integers(0, 99)),
+            __op=draw(st.sampled_from(ops)),
+            __seq1=draw(st.sampled_from([None, 1, 2, 3])),
+            __admitted_ms=draw(st.sampled_from([1, 99, 100, 500])),
+        )
+        for a, b in sorted(places)
+    ]
+
+
+@settings(deadline=None)
+@given(
+    base=some_rows(),
+    cut=st.integers(0, 12),
+    deltas=st.lists(some_rows(), max_size=3),
+    witness=some_rows(most=4),
+    ends=st.lists(PLACES, max_size=2, unique=True).map(sorted),
+    version=st.sampled_from([1, 2]),
+)
+def test_a_merged_shard_is_the_fold_of_its_files(
+    base: list[Row], cut: int, deltas: list[list[Row]], witness: list[Row], ends: list[Key], version: int
+) -> None:
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        patch.object(sorted_rows, "_BATCH_ROWS", 2),
+        patch.object(sorted_rows, "PART_ROWS", 3),
+    ):
+        files = Files(Path(directory))
+        keys = KeyRange(low=ends[0] if ends else None, high=ends[1] if len(ends) == 2 else None)
+        # A base that Spark's SQL wrote has several files, each sorted for itself.
+        parts = [base[:cut:2] + base[cut:], base[1:cut:2]]
+        sources = [
+            SortedFile(path=files.write(sorted(part, key=key), version), version=version, rank=0) for part in parts
+        ]
+        sources += [SortedFile(path=files.write(rows), version=2, rank=n) for n, rows in enumerate(deltas, 1)]
+        merged = files.merge(sources, keys, [files.write(witness)] if witness else [])
+        assert merged == expected(base, deltas, {key(row) for row in witness}, keys)
+
+
+def test_files_that_are_not_sorted_are_refused(files: Files) -> None:
+    wrong = [of({"a": 2}), of({"a": 1})]
+    with pytest.raises(StorageError, match="not sorted by key"):
+        files.merge([SortedFile(path=files.write(wrong), version=2, rank=0)])
+
+
+def test_a_key_that_the_base_has_twice_is_refused(files: Files) -> None:
+    twice = [SortedFile(path=files.write([of({"a": 2})]), version=2, rank=0) for _ in range(2)]
+    with pytest.raises(StorageError, match="gave keys out of order"):
+        files.merge(twice)
+
+
+def test_where_no_row_is_left_no_file_is_written(files: Files) -> None:
+    gone = files.write([of({}, __op="d", __admitted_ms=1)])
+    assert files.merge([SortedFile(path=gone, version=2, rank=0)]) == ([], FoldCounts(purged=1))
+
+
+def test_a_directory_that_cannot_be_made_is_an_error_of_ours(files: Files) -> None:
+    path = files.write([of({})])
+    (files.root / "out-1").write_text("in the way")
+    with pytest.raises(StorageError, match="a shard cannot be written"):
+        files.merge([SortedFile(path=path, version=2, rank=0)])
+
+
+@settings(deadline=None)
+@given(
+    rows=some_rows(),
+    bounds=st.lists(PLACES, max_size=4, unique=True).map(sorted),
+    pieces=st.integers(2, 5),
+)
+def test_rows_are_counted_in_their_ranges_and_cuts_lie_between_them(
+    rows: list[Row], bounds: list[Key], pieces: int
+) -> None:
+    with tempfile.TemporaryDirectory() as directory, patch.object(sorted_rows, "PART_ROWS", 3):
+        path = Files(Path(directory)).write(rows)
+        job = ArrowShards(fs.LocalFileSystem(), directory)
+        file = DataFile(path=path, rows=len(rows), bytes=1)
+        ends = [(-1, ""), *bounds, (99, "")]
+        keys = [key(row) for row in rows]
+        counts = [sum(low <= k < high for k in keys) for low, high in pairwise(ends)]
+        assert dict(job.spread([file], ["a", "b"], bounds)) == {path: counts}
+        inside = [k for k in keys if ends[1] <= k] if bounds else keys
+        cuts = job.cuts([file], ["a", "b"], KeyRange(low=bounds[0] if bounds else None), pieces)
+        assert list(cuts) == sorted(set(cuts))
+        assert set(cuts) <= set(inside[1:])
+        assert len(cuts) == min(pieces, len(inside)) - 1 if inside else not cuts
