@@ -1,7 +1,7 @@
-"""One fold, done: the run's tables are made, the new shards are written, read back and published.
+"""One fold, done: the new shards are written, read back and published.
 
 Called by the compaction, and by apply before a table goes on under another key. Whatever fails, the state in force
-stays readable, and the run's tables are dropped.
+stays readable.
 """
 
 from __future__ import annotations
@@ -96,14 +96,13 @@ def run_fold(
     )
     lake = run.storage.lake
     require_files(lake, (*fold.rewrite, *fold.fold))
-    with per_run_tables(workspace, target, shape, manifest, fold, run.directory):
-        workspace.progress(target.table, f"folding {fold.events} events into generation {fold.generation}")
-        with _abandoned(lake, run.directory):
-            merged = _merged(run)
-            shards = {shard.shard: shard for shard in fold.shards}
-            written = tuple(_read_back(run, m, shards[m.shard]) for m in merged)
-        manifest = after_fold(manifest, fold, written=written, now_ms=workspace.now_ms())
-        properties = publish(workspace, target, properties, manifest)
+    workspace.progress(target.table, f"folding {fold.events} events into generation {fold.generation}")
+    with _abandoned(lake, run.directory):
+        merged = _merged(run)
+        shards = {shard.shard: shard for shard in fold.shards}
+        written = tuple(_read_back(run, m, shards[m.shard]) for m in merged)
+    manifest = after_fold(manifest, fold, written=written, now_ms=workspace.now_ms())
+    properties = publish(workspace, target, properties, manifest)
     counts = sum((m.counts for m in merged), start=FoldCounts())
     return Folded(written=written, counts=counts, manifest=manifest, properties=properties)
 
@@ -145,7 +144,8 @@ def _abandoned(lake: Lake, directory: str) -> Iterator[None]:
 def _merged(run: _Run) -> tuple[MergedShard, ...]:
     """Write the shards: with Arrow where it can stream sorted files, with Spark's SQL where not, or where told so."""
     if run.target.compaction.kernel == "spark" or not _can_be_cut(run.shape, run.manifest):
-        return tuple(_selected(run, shard) for shard in run.fold.shards)
+        with per_run_tables(run.workspace, run.target, run.shape, run.manifest, run.fold, run.directory):
+            return tuple(_selected(run, shard) for shard in run.fold.shards)
     witnesses = _witnesses(run)
     request = merge_request(
         run.target,

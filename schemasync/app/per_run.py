@@ -1,4 +1,4 @@
-"""The tables of one compaction: made from the newest schema when it begins, dropped by its end, or by the next run."""
+"""The tables of a compaction by SQL: made from the newest schema when it begins, dropped at its end or by the next."""
 
 from __future__ import annotations
 
@@ -64,20 +64,19 @@ def drop_per_run_tables(workspace: Workspace, target: TableTarget) -> None:
         OwnershipError: a table of such a name is not ours.
     """
     hours = expand_pattern(target.incremental, {"hour": "*"})
-    for pattern in (target.base, target.compactor, hours):
-        for name in workspace.metastore.names(target.database, pattern):
-            table = workspace.metastore.table(target.database, name)
-            if table is None:
+    for name in workspace.metastore.names(target.database, "|".join((target.base, target.compactor, hours))):
+        table = workspace.metastore.table(target.database, name)
+        if table is None:
+            continue
+        if table.properties.get(ddl.PER_RUN) != target.table:
+            if name not in (target.base, target.compactor) and not _is_hourly(target, name):
                 continue
-            if table.properties.get(ddl.PER_RUN) != target.table:
-                if pattern == hours and not _is_hourly(target, name):
-                    continue
-                raise OwnershipError(
-                    f"{target.database}.{name} stands where a compaction needs a table of its own",
-                    where=target.table,
-                    fix="Rename it, or choose other names for the per-run tables (names:).",
-                )
-            workspace.sql.execute(workspace.text(ddl.drop_table(target.database, name, Dialect.SPARK)))
+            raise OwnershipError(
+                f"{target.database}.{name} stands where a compaction needs a table of its own",
+                where=target.table,
+                fix="Rename it, or choose other names for the per-run tables (names:).",
+            )
+        workspace.sql.execute(workspace.text(ddl.drop_table(target.database, name, Dialect.SPARK)))
 
 
 def _is_hourly(target: TableTarget, name: str) -> bool:

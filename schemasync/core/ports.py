@@ -185,7 +185,10 @@ class Metastore(Protocol):
         ...
 
     def names(self, database: str, pattern: str) -> tuple[str, ...]:
-        """Return the names of tables and views that match a pattern (``*`` stands for any text), sorted."""
+        """Return the names of tables and views that match a pattern, sorted.
+
+        ``*`` stands for any text, ``|`` lies between patterns of which one must match.
+        """
         ...
 
     def views(self) -> tuple[HiveTable, ...]:

@@ -7,6 +7,7 @@ and 3.1.
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from py4j.protocol import Py4JError, Py4JJavaError
 
 from schemasync.core import spark_schema
+from schemasync.core.layout import SEGMENT
 from schemasync.core.ports import HiveColumn, HivePartition, HiveTable
 from schemasync.core.properties import STATE
 from schemasync.errors import EngineError
@@ -57,7 +59,7 @@ class HiveMetastore:
         with self._translated(database, name):
             if not self._client.tableExists(database, name):
                 return None
-            return _read(self._client.getTable(database, name))
+            return _table(self._told(self._client.getTable(database, name)))
 
     def names(self, database: str, pattern: str) -> tuple[str, ...]:
         """Return the names of tables and views that match a pattern, sorted."""
@@ -75,7 +77,7 @@ class HiveMetastore:
         )
         for batch in _batches(names):
             # One that was dropped since it was listed is not in the answer.
-            found = (_read(table) for table in self._client.getTableObjectsByName(database, self._list(batch)))
+            found = (_table(self._told(t)) for t in self._client.getTableObjectsByName(database, self._list(batch)))
             yield from sorted(found, key=lambda view: view.name)
 
     def swap_properties(self, database: str, name: str, *, key: str, expected: str, changes: Mapping[str, str]) -> bool:
@@ -98,26 +100,26 @@ class HiveMetastore:
 
     def partitions(self, database: str, name: str) -> Mapping[str, str]:
         """Return segment -> location of every registered partition."""
-        with self._translated(database, name):
-            found = self._client.listPartitions(database, name, -1)
-            return {p.getValues().get(0): p.getSd().getLocation() for p in found}
+        return {segment: found.location for segment, found in self.described_partitions(database, name).items()}
 
     def described_partitions(self, database: str, name: str) -> Mapping[str, HivePartition]:
         """Return segment -> all that is known of every registered partition."""
         with self._translated(database, name):
             found = self._client.listPartitions(database, name, -1)
-            # Most partitions have the very same columns, and every look at one is a call into the JVM.
-            read: dict[str, tuple[HiveColumn, ...]] = {}
-            described = {}
-            for partition in found:
-                place = partition.getSd()
-                text = place.getCols().toString()
-                columns = read[text] if text in read else read.setdefault(text, _columns(place.getCols()))
-                segment = partition.getValues().get(0)
-                described[segment] = HivePartition(
-                    location=place.getLocation(), columns=columns, formats=_formats(place)
-                )
-            return described
+            starts = range(0, len(found), _BATCH)
+            batches = (found.subList(n, min(n + _BATCH, len(found))) for n in starts)
+            return {p["values"][0]: _partition(p["sd"]) for batch in batches for p in self._told_partitions(batch)}
+
+    def _told(self, struct: Any) -> dict[str, Any]:
+        """Return one of Hive's structs as plain values, in one call: to ask for each of its fields takes hundreds."""
+        thrift = self._jvm.org.apache.thrift
+        serializer = thrift.TSerializer(thrift.protocol.TSimpleJSONProtocol.Factory())
+        told: dict[str, Any] = json.loads(serializer.serialize(struct))
+        return told
+
+    def _told_partitions(self, partitions: Any) -> list[dict[str, Any]]:
+        told = self._told(self._jvm.org.apache.hadoop.hive.metastore.api.PartitionListComposingSpec(partitions))
+        return list(told["partitions"])
 
     def add_partitions(self, database: str, name: str, locations: Mapping[str, str]) -> None:
         """Register partitions; those that exist already are left as they are."""
@@ -145,8 +147,10 @@ class HiveMetastore:
             return
         with self._translated(database, name):
             columns = self._client.getTable(database, name).getSd().getCols()
-            found = self._client.listPartitions(database, name, -1)
-            moved = self._list(p for p in found if p.getValues().get(0) in locations)
+            moved = self._jvm.java.util.ArrayList()
+            for batch in _batches(locations):
+                names = self._list(f"{SEGMENT}={segment}" for segment in batch)
+                moved.addAll(self._client.getPartitionsByNames(database, name, names))
             for partition in moved:
                 partition.getSd().setLocation(locations[partition.getValues().get(0)])
                 partition.getSd().setCols(columns)
@@ -171,12 +175,13 @@ class HiveMetastore:
         """Set the data columns of a table and of all its partitions, and Spark's copy of the schema with them."""
         with self._translated(database, name), _COMPARING:
             table = self._client.getTable(database, name)
+            told = self._told(table)
             fields = self._list(
                 self._jvm.org.apache.hadoop.hive.metastore.api.FieldSchema(c.name, c.type, c.comment) for c in columns
             )
             table.getSd().setCols(fields)
-            keys = _columns(table.getPartitionKeys())
-            table.setParameters(self._map(spark_schema.rewritten(_properties(table), columns, keys)))
+            rewritten = spark_schema.rewritten(told["parameters"], columns, _columns(told["partitionKeys"]))
+            table.setParameters(self._map(rewritten))
             self._alter(database, name, table)
             # Hive's CASCADE passes over partitions where the table's own columns are right already.
             self._alter_partitions(database, name, lambda place: place.setCols(fields))
@@ -272,37 +277,40 @@ def _batches(items: Iterable[_T]) -> Iterator[list[_T]]:
         yield batch
 
 
-def _read(table: Any) -> HiveTable:
-    properties = _properties(table)
-    columns = _columns(table.getSd().getCols())
+def _table(told: Mapping[str, Any]) -> HiveTable:
+    place, properties = told["sd"], told["parameters"]
+    columns = _columns(place["cols"])
     fields = spark_schema.read_fields(properties)
     return HiveTable(
-        database=table.getDbName(),
-        name=table.getTableName(),
-        kind=table.getTableType(),
+        database=told["dbName"],
+        name=told["tableName"],
+        kind=told["tableType"],
         columns=_parked(fields) or columns if _is_placeholder(columns) else columns,
-        partition_keys=_columns(table.getPartitionKeys()),
-        location=table.getSd().getLocation() or "",
+        partition_keys=_columns(told["partitionKeys"]),
+        location=place.get("location", ""),
         properties=properties,
-        view_text=table.getViewOriginalText() or "",
-        expanded_text=table.getViewExpandedText() or "",
+        view_text=told.get("viewOriginalText", ""),
+        expanded_text=told.get("viewExpandedText", ""),
         spark_columns=None if fields is None else tuple(f.name for f in fields),
-        owner=table.getOwner() or "",
-        formats=_formats(table.getSd()),
+        owner=told.get("owner", ""),
+        formats=_formats(place),
     )
 
 
-def _properties(table: Any) -> dict[str, str]:
-    return {str(k): str(v) for k, v in table.getParameters().items()}
+def _partition(place: Mapping[str, Any]) -> HivePartition:
+    return HivePartition(location=place["location"], columns=_columns(place["cols"]), formats=_formats(place))
 
 
-def _formats(descriptor: Any) -> tuple[str, ...]:
-    serde = descriptor.getSerdeInfo().getSerializationLib()
-    return tuple(str(f or "") for f in (descriptor.getInputFormat(), descriptor.getOutputFormat(), serde))
+def _formats(place: Mapping[str, Any]) -> tuple[str, ...]:
+    return (
+        place.get("inputFormat", ""),
+        place.get("outputFormat", ""),
+        place["serdeInfo"].get("serializationLib", ""),
+    )
 
 
-def _columns(fields: Any) -> tuple[HiveColumn, ...]:
-    return tuple(HiveColumn(name=f.getName(), type=f.getType(), comment=f.getComment() or "") for f in fields)
+def _columns(fields: Iterable[Mapping[str, str]]) -> tuple[HiveColumn, ...]:
+    return tuple(HiveColumn(name=f["name"], type=f["type"], comment=f.get("comment", "")) for f in fields)
 
 
 def _is_placeholder(columns: Sequence[HiveColumn]) -> bool:

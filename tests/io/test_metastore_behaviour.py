@@ -182,6 +182,13 @@ def test_names_match_a_pattern_and_are_sorted(server: Server) -> None:
     )
 
 
+def test_names_match_one_of_several_patterns(server: Server) -> None:
+    for name in ("student_base", "student_incremental_2026112000", "students"):
+        server.create(name, {KEY: "0"})
+    found = server.metastore.names(server.database, "student_base|student_incremental_*|student_compactor")
+    assert found == ("student_base", "student_incremental_2026112000")
+
+
 def test_a_name_without_a_star_matches_itself_only(server: Server) -> None:
     server.create("student_view", {KEY: "0"})
     assert server.metastore.names(server.database, "student") == ("student",)

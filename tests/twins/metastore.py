@@ -44,7 +44,9 @@ class MemoryMetastore:
 
     def names(self, database: str, pattern: str) -> tuple[str, ...]:
         with self._lock:
-            return tuple(sorted(n for d, n in self._tables if d == database and fnmatchcase(n, pattern)))
+            patterns = pattern.split("|")
+            here = (n for d, n in self._tables if d == database)
+            return tuple(sorted(n for n in here if any(fnmatchcase(n, one) for one in patterns)))
 
     def views(self) -> tuple[HiveTable, ...]:
         with self._lock:

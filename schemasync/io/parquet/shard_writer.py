@@ -19,8 +19,8 @@ _GROUP_ROWS: Final = 262_144
 _SAMPLE: Final = 10_000
 _REPEATING: Final = 0.9
 """A column whose distinct values are at most this share of a sample is written with a dictionary: about what has a
-fifth as many values as a row group has rows. Arrow would begin every column with one and keep what it wrote of it, which
-makes files of mostly distinct values larger than Spark's."""
+fifth as many values as a row group has rows. Arrow would begin every column with one and keep what it wrote of it,
+which makes files of mostly distinct values larger than Spark's."""
 
 
 class ShardWriter:
