@@ -45,9 +45,19 @@ class HiveMetastore:
     def __init__(self, session: SparkSession) -> None:
         """Use the session's metastore client."""
         self._session = session
-        self._jvm: Any = session._jvm
         catalog = session._jsparkSession.sharedState().externalCatalog()
         self._hive: Any = catalog.unwrapped().client()
+        # Looked up once: every part of a class's name is a call into the JVM.
+        jvm: Any = session._jvm
+        self._api: Final[dict[str, Any]] = {
+            name: getattr(jvm.org.apache.hadoop.hive.metastore.api, name)
+            for name in ("EnvironmentContext", "FieldSchema", "Partition", "PartitionListComposingSpec")
+        }
+        self._array_list: Any = jvm.java.util.ArrayList
+        self._hash_map: Any = jvm.java.util.HashMap
+        self._views_only: Any = jvm.org.apache.hadoop.hive.metastore.TableType.VIRTUAL_VIEW
+        self._serializer: Any = jvm.org.apache.thrift.TSerializer
+        self._as_json: Any = jvm.org.apache.thrift.protocol.TSimpleJSONProtocol.Factory()
 
     @property
     def _client(self) -> Any:
@@ -72,9 +82,7 @@ class HiveMetastore:
             return tuple(view for database in sorted(self._client.getAllDatabases()) for view in self._views(database))
 
     def _views(self, database: str) -> Iterator[HiveTable]:
-        names = sorted(
-            self._client.getTables(database, "*", self._jvm.org.apache.hadoop.hive.metastore.TableType.VIRTUAL_VIEW)
-        )
+        names = sorted(self._client.getTables(database, "*", self._views_only))
         for batch in _batches(names):
             # One that was dropped since it was listed is not in the answer.
             found = (_table(self._told(t)) for t in self._client.getTableObjectsByName(database, self._list(batch)))
@@ -112,13 +120,11 @@ class HiveMetastore:
 
     def _told(self, struct: Any) -> dict[str, Any]:
         """Return one of Hive's structs as plain values, in one call: to ask for each of its fields takes hundreds."""
-        thrift = self._jvm.org.apache.thrift
-        serializer = thrift.TSerializer(thrift.protocol.TSimpleJSONProtocol.Factory())
-        told: dict[str, Any] = json.loads(serializer.serialize(struct))
+        told: dict[str, Any] = json.loads(self._serializer(self._as_json).serialize(struct))
         return told
 
     def _told_partitions(self, partitions: Any) -> list[dict[str, Any]]:
-        told = self._told(self._jvm.org.apache.hadoop.hive.metastore.api.PartitionListComposingSpec(partitions))
+        told = self._told(self._api["PartitionListComposingSpec"](partitions))
         return list(told["partitions"])
 
     def add_partitions(self, database: str, name: str, locations: Mapping[str, str]) -> None:
@@ -131,14 +137,14 @@ class HiveMetastore:
         self._refresh(database, name)
 
     def _partition(self, table: Any, segment: str, location: str) -> Any:
-        partition = self._jvm.org.apache.hadoop.hive.metastore.api.Partition()
+        partition = self._api["Partition"]()
         partition.setDbName(table.getDbName())
         partition.setTableName(table.getTableName())
         partition.setValues(self._list([segment]))
         descriptor = table.getSd().deepCopy()
         descriptor.setLocation(location)
         partition.setSd(descriptor)
-        partition.setParameters(self._jvm.java.util.HashMap())
+        partition.setParameters(self._hash_map())
         return partition
 
     def move_partitions(self, database: str, name: str, locations: Mapping[str, str]) -> None:
@@ -147,7 +153,7 @@ class HiveMetastore:
             return
         with self._translated(database, name):
             columns = self._client.getTable(database, name).getSd().getCols()
-            moved = self._jvm.java.util.ArrayList()
+            moved = self._array_list()
             for batch in _batches(locations):
                 names = self._list(f"{SEGMENT}={segment}" for segment in batch)
                 moved.addAll(self._client.getPartitionsByNames(database, name, names))
@@ -176,9 +182,7 @@ class HiveMetastore:
         with self._translated(database, name), _COMPARING:
             table = self._client.getTable(database, name)
             told = self._told(table)
-            fields = self._list(
-                self._jvm.org.apache.hadoop.hive.metastore.api.FieldSchema(c.name, c.type, c.comment) for c in columns
-            )
+            fields = self._list(self._api["FieldSchema"](c.name, c.type, c.comment) for c in columns)
             table.getSd().setCols(fields)
             rewritten = spark_schema.rewritten(told["parameters"], columns, _columns(told["partitionKeys"]))
             table.setParameters(self._map(rewritten))
@@ -237,18 +241,18 @@ class HiveMetastore:
             self._client.alter_partitions(database, name, self._list(changed), context)
 
     def _context(self, properties: Mapping[str, str]) -> Any:
-        context = self._jvm.org.apache.hadoop.hive.metastore.api.EnvironmentContext()
+        context = self._api["EnvironmentContext"]()
         context.setProperties(self._map(properties))
         return context
 
     def _map(self, items: Mapping[str, str]) -> Any:
-        values = self._jvm.java.util.HashMap()
+        values = self._hash_map()
         for key, value in items.items():
             values.put(key, value)
         return values
 
     def _list(self, items: Iterable[Any]) -> Any:
-        values = self._jvm.java.util.ArrayList()
+        values = self._array_list()
         for item in items:
             values.add(item)
         return values
