@@ -15,7 +15,7 @@ from schemasync.app.applying import Applied, apply_table
 from schemasync.app.folding import drop_per_run_tables, run_fold
 from schemasync.app.inspecting import map_tables, select
 from schemasync.app.planning import TablePlan
-from schemasync.app.retiring import refresh_view, retire
+from schemasync.app.retiring import prepare_view, refresh_view, retire
 from schemasync.app.states import read_manifest, recover
 from schemasync.app.workspace import Workspace
 from schemasync.core.compaction import FoldPlan, plan_fold
@@ -145,6 +145,7 @@ def _compact(
             drop_per_run_tables(workspace, target)
             retire(workspace, target, shape, properties, manifest)
         return Compacted(target=target, applied=applied, generation=manifest.state.generation, fold=fold)
+    prepare_view(workspace, target, shape, properties, manifest, manifest)
     folded = run_fold(workspace, target, shape, properties, manifest, fold)
     refresh_view(workspace, target, shape, folded.manifest)
     seconds = (workspace.now_ms() - started) / 1000
