@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Any
 
 from hypothesis import strategies as st
@@ -17,7 +18,11 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
-    """A column or a struct's member. ``frozen`` is what rows older than it read: its default when it was added."""
+    """A column or a struct's member. ``frozen`` is what rows older than it read: its default when it was added.
+
+    ``ways`` are the types that it may have: its values are whole numbers that all of these hold. ``alias`` is its name
+    in the version before, where this one renames it. A list's elements have the ``members``.
+    """
 
     name: str
     type: str
@@ -26,13 +31,34 @@ class Field:
     default: Any = None
     frozen: Any = None
     members: tuple[Field, ...] = ()
+    ways: tuple[str, ...] = ()
+    alias: str | None = None
 
     def avro(self) -> dict[str, Any]:
-        plain: Any = self.type
-        if self.members:
-            plain = {"type": "record", "name": f"S{self.life}", "fields": [m.avro() for m in self.members]}
-        node: dict[str, Any] = {"name": self.name, "type": ["null", plain] if self.nullable else plain}
-        return node if self.default is None else node | {"default": self.default}
+        node: dict[str, Any] = {"name": self.name, "type": ["null", self._plain] if self.nullable else self._plain}
+        if self.alias is not None:
+            node["aliases"] = [self.alias]
+        return node if self.default is None else node | {"default": _avro_default(self.default)}
+
+    @property
+    def _plain(self) -> Any:
+        if self.type in DECIMALS:
+            precision, scale = DECIMALS[self.type]
+            return {"type": "bytes", "logicalType": "decimal", "precision": precision, "scale": scale}
+        if not self.members:
+            return self.type
+        record = {"type": "record", "name": f"S{self.life}", "fields": [m.avro() for m in self.members]}
+        return {"type": "array", "items": record} if self.type == "list" else record
+
+
+DECIMALS = {"decimal(12,0)": (12, 0), "decimal(12,2)": (12, 2), "decimal(14,4)": (14, 4)}
+
+
+def _avro_default(value: Any) -> Any:
+    if not isinstance(value, Decimal):
+        return value
+    unscaled = int("".join(map(str, value.as_tuple().digits)))
+    return unscaled.to_bytes(8, signed=True).decode("latin-1")
 
 
 Schema = tuple[Field, ...]
@@ -59,20 +85,34 @@ class Landing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """An apply or a compact. ``killed``: after how many writing calls, if it gets that far; None: never.
+
+    ``again``: a killed run is followed by another one at once; else the story goes on.
+    """
+
+    what: str
+    killed: int | None = None
+    again: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
     """What happens after a version was registered: files land, then something runs."""
 
     landings: tuple[Landing, ...]
-    runs: tuple[str, ...]
+    runs: tuple[Run, ...]
     minutes: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Story:
-    """One table's life: block n begins with the registration of version n."""
+    """One table's life: block n begins with the registration of version n; the ``last`` run comes past every grace."""
 
     schemas: tuple[Schema, ...]
     blocks: tuple[Block, ...]
+    ending: tuple[Run, ...]
+    last: Run
 
 
 def newness(event: Event) -> tuple[tuple[bool, int], ...]:
@@ -108,6 +148,8 @@ def _value(row: Mapping[str, Any], written: Field | None, wanted: Field) -> Any:
     value = row[written.name]
     if value is None:
         return None
+    if wanted.type == "list":
+        return [_projected(element, written.members, wanted.members) for element in value]
     if wanted.members:
         return _projected(value, written.members, wanted.members)
     return _as(value, wanted.type)
@@ -115,21 +157,28 @@ def _value(row: Mapping[str, Any], written: Field | None, wanted: Field) -> Any:
 
 def _as(value: Any, type_: str) -> Any:
     """Return a value under a later type of its column: the same number, or its text."""
-    if type_ in {"float", "double"}:
-        return float(value)
-    return str(value) if type_ == "string" else value
+    if type_ in DECIMALS:
+        return Decimal(value).quantize(Decimal(1).scaleb(-DECIMALS[type_][1]))
+    return {"int": int, "long": int, "float": float, "double": float, "string": str}[type_](value)
 
 
 WIDER = {"int": ("long", "double"), "float": ("double",)}
 WRITTEN_OUT = {"int", "long"}
 """Types whose every value has one text on all engines: such columns may be retyped to string."""
+WAYS = (("int", "long", "string", "decimal(12,0)"), ("int", "long", "double", "decimal(12,2)", "decimal(14,4)"))
+"""Types between which a column of whole numbers may be retyped, back and forth."""
 NAMES = ("a", "b", "c", "d")
-_LEAVES = ("int", "long", "float", "double", "string")
+MEMBERS = ("m0", "m1", "m2")
+_LEAVES = ("int", "long", "float", "double", "string", "whole", "whole", "whole")
 _DEFAULTS: dict[str, Any] = {"int": 42, "long": -7, "float": 0.5, "double": 2.25, "string": "it's ? né"}
 
 
 class _Evolution:
-    """Draws versions one after the other; each new field gets a life of its own."""
+    """Draws versions one after the other; each new field gets a life of its own, the key has life 0.
+
+    A change is given the columns of the version before and those of the new one so far; the changes of columns are
+    those of a struct's members, too.
+    """
 
     def __init__(self, draw: st.DrawFn) -> None:
         self.draw = draw
@@ -143,85 +192,110 @@ class _Evolution:
     def field(self, name: str, *, nested: bool = False) -> Field:
         self.lives += 1
         life = self.lives
-        kinds = _LEAVES if nested else (*_LEAVES, "struct")
+        kinds = _LEAVES if nested else (*_LEAVES, "struct", "list")
         kind = self.draw(st.sampled_from(kinds))
-        if kind == "struct":
-            members = tuple(self.field(f"m{n}", nested=True) for n in range(self.draw(st.integers(1, 2))))
-            return Field(name=name, type="struct", life=life, members=members)
+        if kind in {"struct", "list"}:
+            members = tuple(self.field(name, nested=True) for name in MEMBERS[: self.draw(st.integers(1, 2))])
+            return Field(name=name, type=kind, life=life, members=members)
+        ways: tuple[str, ...] = self.draw(st.sampled_from(WAYS)) if kind == "whole" else ()
+        type_ = self.draw(st.sampled_from(ways)) if ways else kind
         if nested or self.draw(st.booleans()):
-            return Field(name=name, type=kind, life=life)
-        default = _DEFAULTS[kind]
-        return Field(name=name, type=kind, life=life, nullable=False, default=default, frozen=default)
+            return Field(name=name, type=type_, life=life, ways=ways)
+        default = _as(42, type_) if ways else _DEFAULTS[type_]
+        return Field(name=name, type=type_, life=life, ways=ways, nullable=False, default=default)
 
     def next(self, before: Schema) -> Schema:
-        now = before
-        for _ in range(self.draw(st.integers(1, 2))):
-            changes = (self.add, self.add, self.drop, self.widen, self.retype, self.nest, self.relax, self.turn)
-            now = self.draw(st.sampled_from(changes))(before, now)
-        return now
+        now = tuple(_settled(f) for f in before)
+        ours = (self.retype, self.retype, self.add, self.drop, self.widen, self.rename)
+        for _ in range(self.draw(st.integers(1, 3))):
+            change = self.draw(st.sampled_from((*ours, self.nest, self.nest, self.relax, self.tighten, self.turn)))
+            now = change(before, now)
+        there = {f.life for f in before}
+        return tuple(f if f.life in there else replace(f, frozen=None if f.nullable else f.default) for f in now)
+
+    def pick(self, now: Schema, wanted: Iterable[bool]) -> int | None:
+        """Draw the place of a column that may be changed; the key may not."""
+        places = [n for n, (field, fits) in enumerate(zip(now, wanted, strict=True)) if field.life and fits]
+        return self.draw(st.sampled_from(places)) if places else None
+
+    def free(self, before: Schema, now: Schema) -> str | None:
+        """Draw a name that neither version has."""
+        taken = {f.name for f in (*before, *now)}
+        names = [name for name in (NAMES if _has_key(now) else MEMBERS) if name not in taken]
+        return self.draw(st.sampled_from(names)) if names else None
 
     def add(self, before: Schema, now: Schema) -> Schema:
-        taken = {f.name for f in (*before, *now)}
-        free = [name for name in NAMES if name not in taken]
-        if not free:
+        name = self.free(before, now)
+        if name is None:
             return now
-        place = self.draw(st.integers(1, len(now)))
-        return (*now[:place], self.field(self.draw(st.sampled_from(free))), *now[place:])
+        place = self.draw(st.integers(int(_has_key(now)), len(now)))
+        return (*now[:place], self.field(name, nested=not _has_key(now)), *now[place:])
 
     def drop(self, _: Schema, now: Schema) -> Schema:
-        if len(now) < 3:
-            return now
-        place = self.draw(st.integers(1, len(now) - 1))
-        return (*now[:place], *now[place + 1 :])
+        place = self.pick(now, (len(now) > 1 + _has_key(now) for _ in now))
+        return now if place is None else (*now[:place], *now[place + 1 :])
 
     def widen(self, _: Schema, now: Schema) -> Schema:
-        candidates = [n for n, f in enumerate(now) if f.type in WIDER]
-        if not candidates:
-            return now
-        place = self.draw(st.sampled_from(candidates))
-        wider = [t for t in WIDER[now[place].type] if place or t == "long"]
-        default = now[place].default
-        kind = self.draw(st.sampled_from(wider))
-        changed = replace(now[place], type=kind, default=float(default) if default and kind == "double" else default)
-        if changed.frozen is not None and kind == "double":
-            changed = replace(changed, frozen=float(changed.frozen))
-        return (*now[:place], changed, *now[place + 1 :])
+        if _has_key(now) and now[0].type == "int" and self.draw(st.booleans()):
+            return (replace(now[0], type="long"), *now[1:])
+        place = self.pick(now, (f.type in WIDER and not f.ways for f in now))
+        return (
+            now
+            if place is None
+            else _put(now, place, _become(now[place], self.draw(st.sampled_from(WIDER[now[place].type]))))
+        )
 
     def retype(self, _: Schema, now: Schema) -> Schema:
-        candidates = [n for n, f in enumerate(now) if n and f.type in WRITTEN_OUT]
-        if not candidates:
+        place = self.pick(now, (bool(f.ways) or f.type in WRITTEN_OUT for f in now))
+        if place is None:
             return now
-        place = self.draw(st.sampled_from(candidates))
-        return (*now[:place], self.text(now[place]), *now[place + 1 :])
+        others = [type_ for type_ in now[place].ways or ("string",) if type_ != now[place].type]
+        return _put(now, place, _become(now[place], self.draw(st.sampled_from(others))))
 
-    def text(self, field: Field) -> Field:
-        default, frozen = (None if v is None else str(v) for v in (field.default, field.frozen))
-        return replace(field, type="string", default=default, frozen=frozen)
+    def rename(self, before: Schema, now: Schema) -> Schema:
+        place, name = self.pick(now, (True for _ in now)), self.free(before, now)
+        if place is None or name is None:
+            return now
+        old = next((f.name for f in before if f.life == now[place].life), None)
+        return _put(now, place, replace(now[place], name=name, alias=old))
 
     def nest(self, before: Schema, now: Schema) -> Schema:
-        structs = [n for n, f in enumerate(now) if f.members]
-        if not structs:
+        place = self.pick(now, (bool(f.members) for f in now))
+        if place is None:
             return now
-        place = self.draw(st.sampled_from(structs))
         old = next((f.members for f in before if f.life == now[place].life), ())
-        members = self.inside(old, now[place].members)
-        return (*now[:place], replace(now[place], members=members), *now[place + 1 :])
-
-    def inside(self, before: Sequence[Field], now: tuple[Field, ...]) -> tuple[Field, ...]:
-        if len(now) > 1 and self.draw(st.booleans()):
-            return now[1:]
-        if now[0].type in WRITTEN_OUT and self.draw(st.booleans()):
-            return (self.text(now[0]), *now[1:])
-        taken = {m.name for m in (*before, *now)}
-        free = [name for name in ("m0", "m1", "m2") if name not in taken]
-        return (*now, self.field(free[0], nested=True)) if free else now
+        change = self.draw(st.sampled_from((self.add, self.drop, self.widen, self.retype, self.rename)))
+        return _put(now, place, replace(now[place], members=change(old, now[place].members)))
 
     def relax(self, _: Schema, now: Schema) -> Schema:
         """Make what was NOT NULL nullable: what is frozen stays frozen."""
         return (now[0], *(replace(f, nullable=True, default=None) for f in now[1:]))
 
+    def tighten(self, _: Schema, now: Schema) -> Schema:
+        """Make a column NOT NULL: rows from before go on having what they have."""
+        place = self.pick(now, (f.nullable for f in now))
+        return now if place is None else _put(now, place, replace(now[place], nullable=False))
+
     def turn(self, _: Schema, now: Schema) -> Schema:
         return (now[0], *reversed(now[1:]))
+
+
+def _has_key(now: Schema) -> bool:
+    return now[0].life == 0
+
+
+def _put(now: Schema, place: int, field: Field) -> Schema:
+    return (*now[:place], field, *now[place + 1 :])
+
+
+def _become(field: Field, type_: str) -> Field:
+    default, frozen = (None if v is None else _as(v, type_) for v in (field.default, field.frozen))
+    return replace(field, type=type_, default=default, frozen=frozen)
+
+
+def _settled(field: Field) -> Field:
+    """Return a field as the next version has it by itself: under a name that needs no alias."""
+    return replace(field, alias=None, members=tuple(_settled(m) for m in field.members))
 
 
 _VALUES: dict[str, st.SearchStrategy[Any]] = {
@@ -234,10 +308,17 @@ _VALUES: dict[str, st.SearchStrategy[Any]] = {
 
 
 def values(field: Field) -> st.SearchStrategy[Any]:
-    plain: st.SearchStrategy[Any] = (
-        st.fixed_dictionaries({m.name: values(m) for m in field.members}) if field.members else _VALUES[field.type]
-    )
+    plain = _plain_values(field)
     return st.none() | plain if field.nullable else plain
+
+
+def _plain_values(field: Field) -> st.SearchStrategy[Any]:
+    if field.ways:
+        return _VALUES["int"].map(lambda number: _as(number, field.type))
+    if not field.members:
+        return _VALUES[field.type]
+    record = st.fixed_dictionaries({m.name: values(m) for m in field.members})
+    return st.lists(record, max_size=2) if field.type == "list" else record
 
 
 class _Writer:
@@ -270,7 +351,9 @@ class _Writer:
         return self.draw(st.integers(0, 2))
 
     def event(self, version: int) -> Event:
-        key, op = self.draw(st.integers(1, 4)), self.draw(st.sampled_from("ccuuudd"))
+        # By turns, so that the simplest story has several rows, too.
+        key = 1 + (len(self.used) + self.draw(st.integers(0, 3))) % 4
+        op = self.draw(st.sampled_from("ccuuudd"))
         row = {f.name: self.draw(values(f)) for f in self.schemas[version - 1][1:]} | {"id": key}
         position: int | None = self.draw(st.integers(1, 60))
         while position in self.used:
@@ -283,19 +366,30 @@ class _Writer:
 
 
 RUNS = (("apply",), ("compact",), (), ("apply", "compact"))
+CALLS = {
+    what: sorted(range(1, most), key=lambda call: abs(call - 9)) for what, most in (("apply", 17), ("compact", 33))
+}
+"""The writing calls of most runs, those in the middle first; there are fewer where there is little to do."""
 
 
 @st.composite
-def stories(draw: st.DrawFn, *, snapshots: bool) -> Story:
-    """Draw two to four versions, and what happens between their registrations."""
+def stories(draw: st.DrawFn, *, snapshots: bool, kills: bool = False) -> Story:
+    """Draw two to four versions, and what happens between their registrations; ``kills``: some runs are killed."""
     evolution = _Evolution(draw)
     schemas = [evolution.first()]
     for _ in range(draw(st.integers(1, 3))):
         schemas.append(evolution.next(schemas[-1]))
     writer = _Writer(draw, schemas, snapshots=snapshots)
+
+    def run(what: str, *, again: bool = False) -> Run:
+        if not kills or draw(st.integers(0, 2)) == 2:
+            return Run(what=what)
+        return Run(what=what, killed=draw(st.sampled_from(CALLS[what])), again=again or draw(st.booleans()))
+
     blocks = []
     for version in range(1, len(schemas) + 1):
         landings = tuple(writer.landing(version) for _ in range(draw(st.integers(1, 3))))
-        runs = draw(st.sampled_from(RUNS))
+        runs = tuple(run(what) for what in draw(st.sampled_from([runs for runs in RUNS if runs or not kills])))
         blocks.append(Block(landings=landings, runs=runs, minutes=draw(st.sampled_from([1, 30, 120]))))
-    return Story(schemas=tuple(schemas), blocks=tuple(blocks))
+    ending = (run("apply"), run("compact", again=True))
+    return Story(schemas=tuple(schemas), blocks=tuple(blocks), ending=ending, last=run("compact", again=True))

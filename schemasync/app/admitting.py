@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from schemasync.app.inspecting import Landed, look_at, pending_files
-from schemasync.app.retiring import refresh_view
+from schemasync.app.retiring import prepare_view
 from schemasync.app.states import publish, read_manifest, require_in_place
 from schemasync.app.workspace import Storage, Workspace
 from schemasync.core import ddl
@@ -96,9 +96,7 @@ def _publish(
         schema_version=shape.version.version,
         now_ms=now,
     )
-    if not manifest.toasted <= before.manifest.toasted:
-        # Before the state: the new text reads the old rows right, too, and no reader may meet a placeholder uncarried.
-        refresh_view(workspace, target, shape, manifest)
+    prepare_view(workspace, target, shape, before.properties, before.manifest, manifest)
     properties = publish(workspace, target, before.properties, manifest)
     return AdmissionOutcome(
         properties=properties,

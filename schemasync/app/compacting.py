@@ -16,7 +16,7 @@ from schemasync.app.folding import run_fold, shards_to_write
 from schemasync.app.inspecting import map_tables, select
 from schemasync.app.per_run import drop_per_run_tables
 from schemasync.app.planning import TablePlan
-from schemasync.app.retiring import refresh_view, retire
+from schemasync.app.retiring import prepare_view, refresh_view, retire
 from schemasync.app.states import read_manifest, recover
 from schemasync.app.workspace import Workspace
 from schemasync.core.compaction import FoldCounts, FoldPlan, needs_fold, plan_fold
@@ -151,6 +151,7 @@ def _compact(
             base=manifest.base,
             fold=fold,
         )
+    prepare_view(workspace, target, shape, properties, manifest, manifest)
     folded = run_fold(workspace, target, shape, properties, manifest, fold)
     refresh_view(workspace, target, shape, folded.manifest)
     seconds = (workspace.now_ms() - started) / 1000

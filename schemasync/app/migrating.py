@@ -13,7 +13,7 @@ from schemasync.app.workspace import Workspace
 from schemasync.core import ddl
 from schemasync.core.manifest import Manifest
 from schemasync.core.mapping import TableTarget
-from schemasync.core.migration import Misfits, Question, questions, unfit_defaults
+from schemasync.core.migration import Misfits, Question, questions, stuck, unfit_defaults
 from schemasync.core.plan import Shape
 from schemasync.core.policy import Verdict
 
@@ -22,12 +22,13 @@ SAMPLES: Final = 5
 
 
 def with_values_checked(workspace: Workspace, found: TableView) -> TableView:
-    """Return the view of a table with its migration held where a value does not fit."""
+    """Return the view of a table, held where a value does not fit its new type, or cannot become of it at all."""
     decision, shape = found.decision, found.decision.desired
-    if decision.verdict is not Verdict.MIGRATE or shape is None:
+    if decision.verdict is Verdict.HOLD or shape is None or found.manifest is None:
         return found
-    findings = unfit_defaults(shape)
-    if not findings and found.manifest is not None:
+    migrates = decision.verdict is Verdict.MIGRATE
+    findings = (unfit_defaults(shape) if migrates else ()) or stuck(shape, _older(found.manifest, shape))
+    if not findings and migrates:
         findings = tuple(m.finding for m in misfits(workspace, decision.target, shape, found.manifest))
     if not findings:
         return found
@@ -38,7 +39,7 @@ def with_values_checked(workspace: Workspace, found: TableView) -> TableView:
 
 def misfits(workspace: Workspace, target: TableTarget, shape: Shape, manifest: Manifest) -> tuple[Misfits, ...]:
     """Ask the table for values that do not fit a shape; folded deltas count while they are registered."""
-    asked = questions(shape, (v for v in manifest.segment_versions if v < shape.version.version))
+    asked = questions(shape, _older(manifest, shape))
     if not asked:
         return ()
     (counts,) = workspace.sql.query(workspace.text(ddl.count_misfits(target, asked))).rows
@@ -47,6 +48,10 @@ def misfits(workspace: Workspace, target: TableTarget, shape: Shape, manifest: M
         for question, count in zip(asked, counts, strict=True)
         if count
     )
+
+
+def _older(manifest: Manifest, shape: Shape) -> tuple[int, ...]:
+    return tuple(version for version in manifest.segment_versions if version < shape.version.version)
 
 
 def _samples(workspace: Workspace, target: TableTarget, question: Question) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from schemasync.core.manifest import AdmittedFile, Manifest
 from schemasync.core.mapping import TableTarget
 from schemasync.core.plan import Shape
 from schemasync.core.ports import Lake
-from schemasync.core.properties import TableProperties
+from schemasync.core.properties import STATE, TableProperties
 from schemasync.core.view_drift import same_text
 
 
@@ -72,6 +72,27 @@ def refresh_view(workspace: Workspace, target: TableTarget, shape: Shape, manife
     text = view_sql(workspace, target, shape, manifest.segment_versions, toasted=manifest.toasted, kept=kept)
     if view is None or not same_text(view.view_text, text.body):
         replace_view(workspace, target, text.statement)
+
+
+def prepare_view(
+    workspace: Workspace,
+    target: TableTarget,
+    shape: Shape,
+    properties: TableProperties,
+    before: Manifest,
+    after: Manifest,
+) -> None:
+    """Make the view one that reads all rows of the state in force, ``before``, and of the next one, of this shape.
+
+    These may bring the first placeholders to carry. Or they are the first of their version: then the view may be that
+    of a later one, which a killed run left and which never came into force; it knows nothing of them.
+    """
+    if after.toasted <= before.toasted and shape.version.version in before.segment_versions:
+        return
+    table = workspace.metastore.table(target.database, target.table)
+    # Where another writer came between, the view is his, and publishing will say so.
+    if table is not None and table.properties.get(STATE) == properties.token:
+        refresh_view(workspace, target, shape, after)
 
 
 def dead_columns(shape: Shape, manifest: Manifest, present: frozenset[str]) -> frozenset[str]:

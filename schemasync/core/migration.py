@@ -14,8 +14,9 @@ from schemasync.core.diagnostics import Diagnostic, diagnose
 from schemasync.core.manifest import Manifest, Segment
 from schemasync.core.names import Dialect, quote_identifier
 from schemasync.core.plan import Shape
-from schemasync.core.projection import Carried, carried, frozen_default
+from schemasync.core.projection import Carried, Fill, carried, frozen_default
 from schemasync.core.reshape import Keep, lost_sql
+from schemasync.core.schema import Column
 from schemasync.core.type_strings import print_type
 
 
@@ -60,13 +61,19 @@ def questions(shape: Shape, versions: Iterable[int]) -> tuple[Question, ...]:
 
 def _asked(shape: Shape, version: int) -> Iterator[Question]:
     for column in shape.columns:
-        found = carried(shape.history, column=column, layout=shape.layout, version=version)
+        found = _carried(shape, column, version)
         if not isinstance(found, Carried):
             continue
         value = f"t.{quote_identifier(found.name, Dialect.SPARK)}"
         if predicate := lost_sql(value, found.shape):
             type_ = print_type(column.type, Dialect.SPARK)
             yield Question(column=column.name, type=type_, value=value, predicate=predicate)
+
+
+def _carried(shape: Shape, column: Column, version: int) -> Carried | Fill:
+    return carried(
+        shape.history, column=column, layout=shape.layout, version=version, fill_defaults=shape.fill_defaults
+    )
 
 
 def unfit_defaults(shape: Shape) -> tuple[Diagnostic, ...]:
@@ -85,6 +92,30 @@ def unfit_defaults(shape: Shape) -> tuple[Diagnostic, ...]:
     return tuple(findings)
 
 
+def stuck(shape: Shape, versions: Iterable[int]) -> tuple[Diagnostic, ...]:
+    """Find columns whose values in rows of these versions cannot be shown under a shape.
+
+    Each change of type was fine by itself (boolean to int, then int to double); the one over both of them is not.
+    """
+    older = sorted(versions)
+    return tuple(found for column in shape.columns if (found := _stuck(shape, column, older)) is not None)
+
+
+def _stuck(shape: Shape, column: Column, versions: Iterable[int]) -> Diagnostic | None:
+    for version in versions:
+        try:
+            _carried(shape, column, version)
+        except ValueError as error:
+            type_ = print_type(column.type, Dialect.SPARK)
+            return diagnose(
+                "SS120",
+                f"column {column.name}: what rows of version {version} hold cannot become {type_} ({error})",
+                fix="Compact: rows that are rewritten as the table has them now can follow. apply goes on by itself "
+                "once the reader grace is over and the next compaction has dropped the old ones.",
+            )
+    return None
+
+
 def to_rewrite(shape: Shape, manifest: Manifest) -> tuple[Segment, ...]:
     """Return the segments whose rows the view converts until a compaction rewrites them."""
     return tuple(s for s in manifest.segments if _converts(shape, s.schema_version))
@@ -93,5 +124,5 @@ def to_rewrite(shape: Shape, manifest: Manifest) -> tuple[Segment, ...]:
 def _converts(shape: Shape, version: int) -> bool:
     if version >= shape.version.version:
         return False
-    found = (carried(shape.history, column=c, layout=shape.layout, version=version) for c in shape.columns)
+    found = (_carried(shape, column, version) for column in shape.columns)
     return any(isinstance(one, Carried) and not isinstance(one.shape, Keep) for one in found)

@@ -13,8 +13,10 @@ from schemasync.core.defaults import Value, default_value
 from schemasync.core.encoding import Encoding
 from schemasync.core.history import History
 from schemasync.core.layout import Layout
+from schemasync.core.names import Dialect
 from schemasync.core.reshape import Beyond, Keep, Reshape, reshape, reshaped
 from schemasync.core.schema import Column, Envelope, SubjectVersion
+from schemasync.core.type_strings import print_type
 from schemasync.core.types import Type
 
 
@@ -101,7 +103,7 @@ def _from_file(
 ) -> Take | Fill | str:
     written = history.column(column.life, writer.version)
     if written is None:
-        return _fill(history, column, writer.version, fill_defaults)
+        return _fill_of_file(history, column, writer, fill_defaults)
     shape = reshape(written.encoding, column.encoding)
     if isinstance(shape, Beyond):
         return _loss(column.name, shape)
@@ -113,6 +115,15 @@ def _paths(name: str, envelope: Envelope, is_key: bool) -> tuple[tuple[str, ...]
         return ((name,),)
     # A delete carries its key in `before` only (REPLICA IDENTITY DEFAULT leaves everything else there null).
     return ((envelope.row, name), ("before", name)) if is_key else ((envelope.row, name),)
+
+
+def _fill_of_file(history: History, column: Column, writer: SubjectVersion, fill_defaults: bool) -> Fill | str:
+    """Fill, or the reason why not: a table that was created later never asked what older rows would read."""
+    try:
+        return _fill(history, column, writer.version, fill_defaults)
+    except ValueError as error:
+        type_ = print_type(column.type, Dialect.SPARK)
+        return f"column {column.name}: the default that older rows read does not fit {type_}: {error}"
 
 
 def _loss(name: str, beyond: Beyond) -> str:

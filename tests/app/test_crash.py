@@ -21,7 +21,7 @@ import pytest
 from schemasync.app.applying import apply
 from schemasync.app.compacting import compact
 from schemasync.app.workspace import Workspace
-from tests.app.mortal import Fuse, KilledError, mortal
+from tests.app.mortal import Fuse, KilledError, mortal, raise_killed
 from tests.lab import DAY, HOUR, Lab
 
 if TYPE_CHECKING:
@@ -306,6 +306,70 @@ def test_what_a_killed_run_left_is_put_in_force_before_the_next_version_decides_
     lab.register(TOPIC, lab.flat("S", ("a", "int"), ("e", {"type": "int", "default": 42})))
     lab.apply()
     assert lab.rows(TABLE) == [row(1, a=1, e=42)]
+
+
+class AfterView(Fuse):
+    """Blows once the view was replaced: its version is not in force then."""
+
+    def done(self, call: str) -> None:
+        if call == "redefine_view":
+            raise_killed()
+
+
+class Looking(Fuse):
+    """Notes what readers see after every call."""
+
+    def __init__(self, lab: Lab) -> None:
+        super().__init__()
+        self.lab = lab
+        self.seen: list[Rows | None] = []
+
+    def done(self, call: str) -> None:
+        super().done(call)
+        shown = visible(self.lab)
+        if self.seen[-1:] != [shown]:
+            self.seen.append(shown)
+
+
+def killed_after_the_view(lab: Lab) -> None:
+    with pytest.raises(KilledError):
+        apply(mortal(lab.workspace, AfterView()))
+
+
+@pytest.mark.parametrize("third", [False, True])
+def test_the_first_rows_of_a_version_are_read_right_though_a_killed_run_left_the_view_of_the_next(
+    new_lab: Callable[[], Lab], third: bool
+) -> None:
+    """The view of version 2 was made when there were no rows; those of version 1 that come now are converted."""
+    lab = new_lab()
+    lab.register(TOPIC, lab.flat("S", ("a", "int")))
+    lab.apply()
+    lab.register(TOPIC, lab.flat("S", ("a", "string")))
+    killed_after_the_view(lab)
+    lab.land(TOPIC, [event(1, 1, a=5)], version=1)
+    if third:
+        lab.register(TOPIC, lab.flat("S", ("a", "string"), ("b", ["null", "int"])))
+    fuse = Looking(lab)
+    apply(mortal(lab.workspace, fuse))
+    assert fuse.seen == [[], [row(1, a=5)], [row(1, a="5", b=None) if third else row(1, a="5")]]
+
+
+def test_a_fold_is_read_right_though_a_killed_run_left_the_view_of_a_version_that_never_came(
+    new_lab: Callable[[], Lab],
+) -> None:
+    """Version 3 is killed, version 4 is held: rows of version 1 become rows of version 2, of which there were none."""
+    lab = new_lab()
+    lab.register(TOPIC, lab.flat("S", ("a", "int")))
+    lab.land(TOPIC, [event(1, 1, a=5)])
+    lab.apply()
+    lab.register(TOPIC, lab.flat("S", ("a", "long")))
+    lab.apply()
+    lab.register(TOPIC, lab.flat("S", ("a", "string")))
+    killed_after_the_view(lab)
+    lab.register(TOPIC, lab.flat("S", ("a", {"type": {"type": "array", "items": "int"}})))
+    fuse = Looking(lab)
+    compact(mortal(lab.workspace, fuse))
+    assert fuse.seen == [[row(1, a="5")], [row(1, a=5)]]
 
 
 @pytest.mark.long

@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
+from schemasync.app.applying import apply
+from schemasync.app.compacting import compact
+from schemasync.app.workspace import Workspace
 from tests import model
 from tests.lab import HOUR, Lab
 
@@ -113,9 +116,8 @@ class Telling:
         self.lab = lab
         self.kind = kind
         self.story = story
-        self.landed: list[model.Event] = []
+        self.landed: list[model.Landing] = []
         self.version = 0
-        self.outcomes: list[tuple[str, list[model.Row]]] = []
 
     def tell(self) -> None:
         for block in self.story.blocks:
@@ -126,26 +128,26 @@ class Telling:
             for run in block.runs:
                 self.run(run)
                 self.lab.now_ms += block.minutes * MINUTE
-        for run in ("apply", "compact"):
+        for run in self.story.ending:
             self.run(run)
         # Past every grace: now only the base is left.
         self.lab.now_ms += 2 * HOUR
-        self.run("compact")
+        self.run(self.story.last)
 
     def land(self, landing: model.Landing) -> None:
         events = [self.kind.event(e) for e in landing.events]
         self.lab.land(TOPIC, events, version=landing.version, hour=f"20261120{landing.hour:02}")
-        self.landed += landing.events
+        self.landed.append(landing)
 
-    def run(self, what: str) -> None:
-        done = self.lab.apply() if what == "apply" else self.lab.compact()
-        assert [getattr(t, "failure", None) or getattr(t, "error", None) for t in done.tables] == [None]
+    def run(self, run: model.Run) -> None:
+        carry_out(self.lab.workspace, run)
         shown = self.lab.rows(TABLE)
-        assert repr(shown) == repr(self.expected), f"after {what} under version {self.version}"
+        expected = model.fold(self.events, self.story.schemas, self.version)
+        assert repr(shown) == repr(expected), f"after {run.what} under version {self.version}"
 
     @property
-    def expected(self) -> list[model.Row]:
-        return model.fold(self.landed, self.story.schemas, self.version)
+    def events(self) -> list[model.Event]:
+        return [event for landing in self.landed for event in landing.events]
 
     def stored_keys(self) -> list[int]:
         found = self.lab.workspace.sql.query(f"SELECT * FROM `{self.lab.database}`.`{TABLE}`")
@@ -162,11 +164,16 @@ class Telling:
         return sorted(({k: v for k, v in row.items() if k != "segment"} for row in rows), key=repr)
 
 
-def holds(lab: Lab, kind: Kind, story: model.Story) -> Telling:
-    telling = Telling(lab, kind, story)
+def carry_out(workspace: Workspace, run: model.Run) -> None:
+    done = apply(workspace) if run.what == "apply" else compact(workspace)
+    failures = [getattr(t, "failure", None) or getattr(t, "error", None) for t in done.tables]
+    assert failures == [None], str(failures[0])
+
+
+def holds(telling: Telling) -> Telling:
     telling.tell()
-    expected = sorted(model.newest(telling.landed))
-    if telling.landed:
+    expected = sorted(model.newest(telling.events))
+    if telling.events:
         assert telling.stored_keys() == expected
         assert [s for s in telling.segments() if not s.startswith("base_s")] == []
     return telling
@@ -175,13 +182,13 @@ def holds(lab: Lab, kind: Kind, story: model.Story) -> Telling:
 @FEW
 @given(story=model.stories(snapshots=True))
 def test_view_and_compacted_table_are_the_fold_of_debezium_events(new_lab: NewLab, story: model.Story) -> None:
-    holds(new_lab(), Debezium, story)
+    holds(Telling(new_lab(), Debezium, story))
 
 
 @FEW
 @given(story=model.stories(snapshots=False))
 def test_view_and_compacted_table_are_the_fold_of_flat_events(new_lab: NewLab, story: model.Story) -> None:
-    holds(new_lab(), Flat, story)
+    holds(Telling(new_lab(), Flat, story))
 
 
 @settings(parent=FEW, max_examples=2)
@@ -192,7 +199,7 @@ def test_all_ways_to_merge_shards_write_the_same_rows(new_lab: NewLab, story: mo
     for way in ({"kernel": "spark"}, {"kernel": "arrow"}, {"kernel": "arrow", "arrow_limit": "0"}):
         lab = new_lab()
         lab.settings = {"defaults": {"compaction": {"shard_size": "1KB"} | way}}
-        told.append(repr(holds(lab, Debezium, story).stored()))
+        told.append(repr(holds(Telling(lab, Debezium, story)).stored()))
     assert told == [told[0]] * 3
 
 
@@ -222,6 +229,6 @@ def test_view_and_compacted_table_are_the_fold_of_many_more_events(new_lab: NewL
     @MANY
     @given(story=model.stories(snapshots=kind.snapshots))
     def law(story: model.Story) -> None:
-        holds(new_lab(), kind, story)
+        holds(Telling(new_lab(), kind, story))
 
     law()

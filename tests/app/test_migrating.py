@@ -63,6 +63,7 @@ PAIRS: dict[str, tuple[Any, Any, list[Any], list[Any]]] = {
     "date_text": (DAYS, "string", [0, 1, -719162], ["1970-01-01", "1970-01-02", "0001-01-01"]),
     "decimal_text": (DECIMAL, "string", [Number("1.50"), Number("-0.01"), Number("0.00")], ["1.50", "-0.01", "0.00"]),
     "decimal_narrow": (DECIMAL, NARROW_DECIMAL, *([Number(n) for n in ("1.50", "-9.10", "0.00")],) * 2),
+    "long_decimal": ("long", DECIMAL, [1, -7, 99999], [Number("1.00"), Number("-7.00"), Number("99999.00")]),
     "long_int": ("long", "int", [1, 2**31 - 1, -(2**31)], [1, 2**31 - 1, -(2**31)]),
     "double_float": ("double", "float", [0.5, 2.0**30, -1.25], [0.5, 2.0**30, -1.25]),
     "double_long": ("double", "long", [0.0, 2.0**30, -1.0], [0, 2**30, -1]),
@@ -133,6 +134,21 @@ def test_a_held_migration_goes_on_once_the_value_is_corrected_and_folded(lab: La
     lab.compact()
     lab.apply()
     assert (column(lab), codes(lab)) == ([1, 7], (Verdict.NONE, []))
+
+
+def test_values_that_follow_in_two_steps_only_hold_the_table_until_the_first_is_in_the_files(lab: Lab) -> None:
+    """No boolean becomes a double, but as the int that it became in between it does."""
+    retyped(lab, "boolean", "int", True, False)
+    lab.apply()
+    lab.register(TOPIC, lab.flat("S", ("a", "double")))
+    (applied,) = lab.apply().tables
+    assert (applied.held, [d.code for d in applied.plan.diagnostics]) == (True, ["SS106", "SS120"])
+    lab.compact()
+    assert (column(lab), codes(lab)) == ([1, 0], (Verdict.HOLD, ["SS106", "SS120"]))
+    lab.now_ms += 2 * HOUR
+    lab.compact()
+    lab.apply()
+    assert (column(lab), codes(lab)) == ([1.0, 0.0], (Verdict.NONE, []))
 
 
 def test_what_landed_under_the_old_type_is_looked_at_before_the_view_changes(lab: Lab) -> None:

@@ -77,6 +77,21 @@ def interrupted(lab: Lab, after: int, other: Callable[[Lab], None]) -> Applied:
     return applied
 
 
+def test_whoever_is_overtaken_in_an_admission_leaves_the_view_of_the_winner(new_lab: Callable[[], Lab]) -> None:
+    """These would have been the first rows of version 1; the other process makes them rows of version 2."""
+    lab = new_lab()
+    version(lab, 1)
+    lab.apply()
+    lab.land(TOPIC, [event(1, a=1)])
+
+    def other(there: Lab) -> None:
+        version(there, 2)
+        there.apply()
+
+    applied = interrupted(lab, 1, other)
+    assert (type(applied.error), lab.rows(TABLE)) == (ConflictError, [{"id": 1, "a": "1"}])
+
+
 def writing_calls(new_lab: Callable[[], Lab]) -> int:
     fuse = Fuse()
     apply(mortal(started(new_lab).workspace, fuse))

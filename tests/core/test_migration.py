@@ -4,10 +4,10 @@ from typing import Any
 
 from schemasync.core.ddl import count_misfits, show_misfits
 from schemasync.core.history import History
-from schemasync.core.migration import Misfits, Question, questions, to_rewrite, unfit_defaults
+from schemasync.core.migration import Misfits, Question, questions, stuck, to_rewrite, unfit_defaults
 from schemasync.core.plan import Shape, shape_of
 from schemasync.core.schema import Column
-from tests.core.builders import BIGINT, INT, STRING, admitted, col, fresh, history, target
+from tests.core.builders import BIGINT, BOOLEAN, DOUBLE, INT, STRING, admitted, col, fresh, history, target
 
 ID = col("id", BIGINT, nullable=False)
 MISFIT = "(t.`a` IS NOT NULL AND NOT (try_cast(try_cast(t.`a` AS int) AS bigint) <=> t.`a`))"
@@ -65,6 +65,14 @@ def test_a_default_that_older_rows_read_must_fit_too() -> None:
     assert finding.message == (
         "column a: the default that older rows read does not fit int: 1099511627776 does not fit"
     )
+
+
+def test_rows_that_cannot_follow_over_two_changes_of_type_are_named() -> None:
+    found = table((ID, col("a", BOOLEAN)), (ID, col("a", INT)), (ID, col("a", DOUBLE)))
+    assert [(d.code, d.message) for d in stuck(found, [2, 1])] == [
+        ("SS120", "column a: what rows of version 1 hold cannot become double (column a: boolean does not fit double)")
+    ]
+    assert stuck(found, [2]) == ()
 
 
 def test_segments_whose_rows_are_converted_are_to_be_rewritten() -> None:

@@ -15,6 +15,7 @@ from schemasync.core.names import (
     folded,
     free_name,
     is_field_name,
+    is_hidden,
     parse_hour,
     quote_identifier,
     quote_string,
@@ -237,3 +238,8 @@ def test_what_javas_avro_takes_is_a_field_name(name: str) -> None:
 )
 def test_what_javas_avro_refuses_is_none(name: str) -> None:
     assert not is_field_name(name)
+
+
+def test_engines_pass_over_files_whose_names_begin_so() -> None:
+    paths = ("a/_SUCCESS", "a/.part.crc", "_a/part", "part_")
+    assert [is_hidden(path) for path in paths] == [True, True, False, False]

@@ -133,11 +133,11 @@ def test_a_default_is_converted_with_its_column() -> None:
     assert sources(projected(found, 1))["a__2"] == Fill(value="7")
 
 
-def test_a_default_whose_column_can_no_longer_hold_it_is_refused() -> None:
+def test_a_file_that_would_read_a_default_which_its_column_can_no_longer_hold_is_refused() -> None:
     added = col("a", DATE, nullable=False, default="7")
     found = history((col("id"),), (col("id"), added), (col("id"), col("a", INT, nullable=False)))
-    with pytest.raises(ValueError, match="column a: date does not fit int"):
-        projected(found, 1)
+    reason = "column a: the default that older rows read does not fit int: column a: date does not fit int"
+    assert projected(found, 1) == Unprojectable(writer=1, reasons=(reason,))
 
 
 def test_rows_from_before_a_column_took_anothers_place_read_null_in_it() -> None:

@@ -144,12 +144,19 @@ def convert(values: pa.Array, stored: Type, target: Type) -> pa.Array:
     try:
         if stored is Primitive.STRING:
             _only(pc.match_substring_regex(values, notation(target)), values, target)
-        found = values.cast(arrow_type(target))
+        found = _cast(values, arrow_type(target))
         if not keeps_all(stored, target) and stored is not Primitive.STRING:
             _only(_alike(found.cast(values.type, safe=False), values), values, target)
     except pa.ArrowInvalid as error:
         raise _misfit(values, target, str(error).splitlines()[0]) from error
     return found
+
+
+def _cast(values: pa.Array, target: pa.DataType) -> pa.Array:
+    if pa.types.is_integer(values.type) and pa.types.is_decimal(target):
+        # By itself Arrow refuses where the largest number of the type would not fit, whatever the values are.
+        values = values.cast(pa.decimal256(76, target.scale))
+    return values.cast(target)
 
 
 def _alike(one: pa.Array, other: pa.Array) -> pa.Array:

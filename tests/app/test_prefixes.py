@@ -1,0 +1,162 @@
+"""Every prefix of every run leaves a view that answers and is a fold, for generated chains of schemas, on real Spark.
+
+The stories are those of `tests.app.test_laws`, with kills. After every call that could change what readers see the
+view is looked at; a killed run is done again, or the next version and its files come first.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+
+from tests import model
+from tests.app.mortal import Fuse, KilledError, mortal
+from tests.app.test_laws import FEW, MANY, MINUTE, TABLE, Debezium, Flat, Kind, Telling, carry_out, holds
+from tests.lab import Lab
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+NewLab = Callable[[], Lab]
+
+UNSEEN = ("make_directory", "admit", "run", "create ", "CREATE EXTERNAL TABLE", "DROP TABLE")
+"""How the calls begin that write what no view reads yet, and those of a compaction's own tables."""
+
+SOME = settings(FEW, max_examples=3)
+
+_NUMBERS = itertools.count(1)
+
+
+@pytest.fixture(scope="module")
+def new_lab(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> NewLab:
+    return lambda: Lab(root=tmp_path_factory.mktemp("prefix"), session=spark, database=f"prefix{next(_NUMBERS)}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """What a view may show: these landed files under this version; version 0: there is no view yet."""
+
+    version: int
+    files: frozenset[int]
+
+
+class Witness(Fuse):
+    """Has the view looked at after every call that could change it, and right before it blows."""
+
+    def __init__(self, look: Callable[[str], None], after: int | None = None, *, everywhere: bool = False) -> None:
+        super().__init__(after)
+        self.look = look
+        self.everywhere = everywhere
+
+    def done(self, call: str) -> None:
+        self.calls.append(call)
+        if self.everywhere or not call.startswith(UNSEEN) or len(self.calls) == self.after:
+            self.look(f"after {self.calls}")
+        self.check()
+
+
+class Watched(Telling):
+    """A story whose runs are watched at every step, and may be killed.
+
+    ``may`` are the states that the view may be in: what was admitted never goes back, and a run brings one version.
+    ``versions`` are those that the table or its view may have; killed runs leave several.
+    """
+
+    def __init__(self, lab: Lab, kind: Kind, story: model.Story, *, everywhere: bool = False) -> None:
+        super().__init__(lab, kind, story)
+        self.everywhere = everywhere
+        self.versions = {0}
+        self.may = {State(version=0, files=frozenset())}
+
+    def run(self, run: model.Run) -> None:
+        if self.killed(run):
+            self.lab.now_ms += MINUTE
+            if not run.again:
+                return
+            self.killed(model.Run(what=run.what))
+            assert self.calls(run.what) == [], f"{run.what} again"
+
+    def killed(self, run: model.Run) -> bool:
+        """Do a run under watch; tell whether it was killed."""
+        self.may = {
+            State(version=v, files=s.files) for v in self.versions for s in self.may if bool(v) == bool(s.version)
+        }
+        self.versions.add(self.version)
+        witness = Witness(self.look, run.killed, everywhere=self.everywhere)
+        try:
+            carry_out(mortal(self.lab.workspace, witness), run)
+        except KilledError:
+            return True
+        self.may = {State(version=self.version, files=frozenset(range(len(self.landed))))}
+        self.versions = {self.version}
+        self.look(f"after all of {run.what}")
+        return False
+
+    def calls(self, what: str) -> list[str]:
+        fuse = Fuse()
+        carry_out(mortal(self.lab.workspace, fuse), model.Run(what=what))
+        return fuse.calls
+
+    def look(self, when: str) -> None:
+        seen = self.seen()
+        self.may = {state for state in self.next_states() if self.shown(state) == seen}
+        assert self.may, f"{when} under version {self.version}: {seen}"
+
+    def seen(self) -> str:
+        if self.lab.workspace.metastore.table(self.lab.database, f"{TABLE}_view") is None:
+            return repr(None)
+        found = self.lab.workspace.sql.query(f"SELECT * FROM `{self.lab.database}`.`{TABLE}_view` ORDER BY id")
+        return repr((found.columns, found.rows))
+
+    def shown(self, state: State) -> str:
+        if not state.version:
+            return repr(None)
+        events = (event for number in sorted(state.files) for event in self.landed[number].events)
+        rows = model.fold(events, self.story.schemas, state.version)
+        names = tuple(field.name for field in self.story.schemas[state.version - 1])
+        return repr((names, tuple(tuple(row.values()) for row in rows)))
+
+    def next_states(self) -> Iterable[State]:
+        """Yield the states that may follow: another version, or the files of versions that the table could read."""
+        for state in self.may:
+            for version in {state.version, self.version}:
+                yield State(version=version, files=state.files)
+                for readable in range(1, self.version + 1) if version else ():
+                    files = (n for n, landing in enumerate(self.landed) if landing.version <= readable)
+                    yield State(version=version, files=state.files.union(files))
+
+
+@SOME
+@given(story=model.stories(snapshots=True, kills=True))
+def test_killed_anywhere_in_a_chain_of_schemas_the_view_is_a_fold_of_debezium_events(
+    new_lab: NewLab, story: model.Story
+) -> None:
+    holds(Watched(new_lab(), Debezium, story))
+
+
+@SOME
+@given(story=model.stories(snapshots=False, kills=True))
+def test_killed_anywhere_in_a_chain_of_schemas_the_view_is_a_fold_of_flat_events(
+    new_lab: NewLab, story: model.Story
+) -> None:
+    holds(Watched(new_lab(), Flat, story))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", [Debezium, Flat])
+def test_killed_anywhere_in_many_more_chains_the_view_is_right_after_every_single_call(
+    new_lab: NewLab, kind: Kind
+) -> None:
+    @MANY
+    @given(story=model.stories(snapshots=kind.snapshots, kills=True))
+    def law(story: model.Story) -> None:
+        holds(Watched(new_lab(), kind, story, everywhere=True))
+
+    law()
