@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from schemasync.app.inspecting import Landed, look_at, pending_files
-from schemasync.app.retiring import prepare_view
+from schemasync.app.retiring import prepare_view, refresh_view
 from schemasync.app.states import publish, read_manifest, require_in_place
 from schemasync.app.workspace import Storage, Workspace
 from schemasync.core import ddl
@@ -98,6 +98,8 @@ def _publish(
     )
     prepare_view(workspace, target, shape, before.properties, before.manifest, manifest)
     properties = publish(workspace, target, before.properties, manifest)
+    # Another writer may have made it a view of the base alone since, before it could know of these changes.
+    refresh_view(workspace, target, shape, manifest)
     return AdmissionOutcome(
         properties=properties,
         manifest=manifest,

@@ -20,7 +20,7 @@ from schemasync.core.avro import read_key_schema, read_value_schema
 from schemasync.core.config import Config, TableEntry
 from schemasync.core.diagnostics import Diagnostic, Severity
 from schemasync.core.groups import line_of
-from schemasync.core.manifest import StateId
+from schemasync.core.manifest import Contents, StateId
 from schemasync.core.mapping import TableTarget, map_subjects
 from schemasync.core.names import Dialect
 from schemasync.core.plan import Shape, history_of, shape_of
@@ -230,8 +230,8 @@ class _Printing:
         yield self._printed("database", target.database, ddl.create_database(target.database, self.dialect))
         table = ddl.create_table(target, self.shape, self._properties(), self.dialect)
         yield self._printed("table", target.table, table)
-        versions = frozenset({self.shape.version.version})
-        body = self._text(ddl.view_body(target, self.shape, versions, self.dialect))
+        contents = Contents(versions=frozenset({self.shape.version.version}))
+        body = self._text(ddl.view_body(target, self.shape, contents, self.dialect))
         yield self._printed("view", target.view, ddl.create_view(target, self.shape, body, self.dialect))
         names = (target.base, target.incremental_table(self.hour), target.compactor)
         tables = ddl.per_run_tables(target, self.shape, self._run(), self.dialect)

@@ -24,7 +24,7 @@ from schemasync.core.describe import change_json, diagnostic_json
 from schemasync.core.diagnostics import Diagnostic, diagnose
 from schemasync.core.drift import Drift
 from schemasync.core.kept import NOTHING, Kept
-from schemasync.core.manifest import Segment, StateId
+from schemasync.core.manifest import Contents, Segment, StateId
 from schemasync.core.mapping import TableTarget
 from schemasync.core.migration import to_rewrite
 from schemasync.core.names import Dialect
@@ -304,18 +304,17 @@ def _view(context: _Context) -> Iterator[Step]:
     found, shape = context.found, context.shape
     view = found.inspected.view
     kept = kept_on_view(view, found.decision, shape)
-    versions, toasted = _versions_then(found), toasted_columns(found)
-    text = view_sql(context.workspace, context.target, shape, versions, toasted=toasted, kept=kept)
+    text = view_sql(context.workspace, context.target, shape, _contents_then(found), kept=kept)
     for reason in view_reasons(view, context.target, shape, text.body, kept):
         yield Step(kind="replace_view", why=reason, sql=text.statement)
 
 
-def _versions_then(found: TableView) -> frozenset[int]:
-    """Return the versions of the rows that readers meet when the view is replaced: after a rebuild only one."""
+def _contents_then(found: TableView) -> Contents:
+    """Return what the view has to reckon with when it is replaced: after a rebuild rows of one version only."""
     decision = found.decision
     if changes_key(decision) and found.manifest is not None and found.manifest.deltas and decision.current is not None:
-        return frozenset({decision.current.version.version})
-    return segment_versions(found)
+        return Contents(versions=frozenset({decision.current.version.version}), toasted=found.manifest.toasted)
+    return _contents(found)
 
 
 def _view_drift(workspace: Workspace, found: TableView) -> tuple[Diagnostic, ...]:
@@ -325,10 +324,7 @@ def _view_drift(workspace: Workspace, found: TableView) -> tuple[Diagnostic, ...
     if found.manifest is None or current is None or effective is None:
         return ()
     kept = kept_on_view(view, decision, current)
-    versions, toasted = segment_versions(found), toasted_columns(found)
-    left = tuple(
-        view_sql(workspace, decision.target, shape, versions, toasted=toasted).body for shape in (current, effective)
-    )
+    left = tuple(view_sql(workspace, decision.target, shape, _contents(found)).body for shape in (current, effective))
     reasons = view_reasons(view, decision.target, current, left[0], kept)
     return view_drift(view, decision.target, left=left, reasons=reasons, kept=kept)
 
@@ -337,8 +333,7 @@ def _restored_view(workspace: Workspace, found: TableView) -> Iterator[Step]:
     """Bring back the view of a held table: a hold means that it goes on answering."""
     current = found.decision.current
     if current is not None:
-        toasted = toasted_columns(found)
-        text = view_sql(workspace, found.decision.target, current, segment_versions(found), toasted=toasted)
+        text = view_sql(workspace, found.decision.target, current, _contents(found))
         yield Step(kind="restore_view", why="the table is held, and its view is missing", sql=text.statement)
 
 
@@ -368,28 +363,18 @@ def view_sql(
     workspace: Workspace,
     target: TableTarget,
     shape: Shape,
-    versions: frozenset[int],
+    contents: Contents,
     dialect: Dialect = Dialect.SPARK,
     *,
-    toasted: frozenset[str] = frozenset(),
     kept: Kept = NOTHING,
 ) -> ViewText:
-    """Render the dedup view for what its segments hold: schema versions, and columns with placeholders.
-
-    ``kept`` is what people wrote on it.
-    """
-    body = workspace.text(ddl.view_body(target, shape, versions, dialect, toasted=toasted), dialect)
+    """Render the dedup view for what its segments hold; ``kept`` is what people wrote on it."""
+    body = workspace.text(ddl.view_body(target, shape, contents, dialect), dialect)
     return ViewText(body=body, statement=workspace.text(ddl.create_view(target, shape, body, dialect, kept), dialect))
 
 
-def segment_versions(found: TableView) -> frozenset[int]:
-    """Return the schema versions of the rows that readers may meet."""
-    return found.manifest.segment_versions if found.manifest else frozenset()
-
-
-def toasted_columns(found: TableView) -> frozenset[str]:
-    """Return the physical columns in which readers may meet placeholders."""
-    return found.manifest.toasted if found.manifest else frozenset()
+def _contents(found: TableView) -> Contents:
+    return found.manifest.contents if found.manifest else Contents()
 
 
 def _seen(found: TableView) -> str:

@@ -16,11 +16,11 @@ from schemasync.app.workspace import Workspace
 from schemasync.core.compaction import Retirement, after_retirement, due
 from schemasync.core.ddl import expected_columns
 from schemasync.core.kept import kept_of
-from schemasync.core.manifest import AdmittedFile, Manifest
+from schemasync.core.manifest import AdmittedFile, Contents, Manifest
 from schemasync.core.mapping import TableTarget
 from schemasync.core.plan import Shape
 from schemasync.core.ports import Lake
-from schemasync.core.properties import STATE, TableProperties
+from schemasync.core.properties import STATE, TableProperties, read_properties
 from schemasync.core.view_drift import same_text
 
 
@@ -66,12 +66,22 @@ def retire(
 
 
 def refresh_view(workspace: Workspace, target: TableTarget, shape: Shape, manifest: Manifest) -> None:
-    """Replace the view where the registered segments let its text become simpler."""
+    """Replace the view where its text is not the simplest one for what a state in force holds."""
     view = workspace.metastore.table(target.database, target.view)
     kept = kept_of(view, table=f"{target.database}.{target.table}", current=shape, desired=shape)
-    text = view_sql(workspace, target, shape, manifest.segment_versions, toasted=manifest.toasted, kept=kept)
-    if view is None or not same_text(view.view_text, text.body):
-        replace_view(workspace, target, text.statement)
+    text = view_sql(workspace, target, shape, manifest.contents, kept=kept)
+    if view is not None and same_text(view.view_text, text.body):
+        return
+    replace_view(workspace, target, text.statement)
+    if manifest.contents.settled and not _is_in_force(workspace, target, manifest):
+        # Changes were admitted meanwhile, and this text does not show them: the one for any state does.
+        anything = Contents(versions=manifest.segment_versions, toasted=manifest.toasted)
+        replace_view(workspace, target, view_sql(workspace, target, shape, anything, kept=kept).statement)
+
+
+def _is_in_force(workspace: Workspace, target: TableTarget, manifest: Manifest) -> bool:
+    table = workspace.metastore.table(target.database, target.table)
+    return table is not None and read_properties(table.properties).state == manifest.state
 
 
 def prepare_view(
@@ -84,10 +94,12 @@ def prepare_view(
 ) -> None:
     """Make the view one that reads all rows of the state in force, ``before``, and of the next one, of this shape.
 
-    These may bring the first placeholders to carry. Or they are the first of their version: then the view may be that
-    of a later one, which a killed run left and which never came into force; it knows nothing of them.
+    These may be the first changes after a compaction, of which a view of the base alone knows nothing, or bring the
+    first placeholders to carry. Or they are the first of their version: then the view may be that of a later one, which
+    a killed run left and which never came into force; it knows nothing of them either.
     """
-    if after.toasted <= before.toasted and shape.version.version in before.segment_versions:
+    settles = before.contents.settled and not after.contents.settled
+    if not settles and after.toasted <= before.toasted and shape.version.version in before.segment_versions:
         return
     table = workspace.metastore.table(target.database, target.table)
     # Where another writer came between, the view is his, and publishing will say so.

@@ -24,6 +24,7 @@ from schemasync.core.layout import (
     meta_columns,
     shown_metadata,
 )
+from schemasync.core.manifest import Contents
 from schemasync.core.mapping import TableTarget
 from schemasync.core.migration import Question
 from schemasync.core.names import Dialect, comment_text, free_name, quote_identifier, quote_string
@@ -201,20 +202,14 @@ def row_source(shape: Shape, segment_versions: frozenset[int]) -> RowSource:
     )
 
 
-def view_body(
-    target: TableTarget,
-    shape: Shape,
-    segment_versions: frozenset[int],
-    dialect: Dialect,
-    *,
-    toasted: AbstractSet[str] = frozenset(),
-) -> Statement:
-    """Return the SELECT of the dedup view, exact form: the newest row per key over all segments, deletes left out.
+def view_body(target: TableTarget, shape: Shape, contents: Contents, dialect: Dialect) -> Statement:
+    """Return the SELECT of the dedup view: the newest row per key over all segments, deletes left out.
 
-    ``toasted`` are the physical columns in which rows have a placeholder to carry a value for.
+    Where the base alone has it all, only that is read, and nothing is sorted. Such a text is never wrong, whatever is
+    admitted after it: whoever still has it sees the base as it is then, a state that was published.
     """
-    source = row_source(shape, segment_versions)
-    columns = carried_columns(source, toasted, target.toast_placeholder, dialect)
+    source = row_source(shape, contents.versions)
+    columns = carried_columns(source, contents.toasted, target.toast_placeholder, dialect)
     metadata = shown_metadata(shape.columns) if target.metadata else ()
     shown = [{"name": quote_identifier(c.name, dialect), "expression": c.expression} for c in columns]
     shown += [
@@ -230,6 +225,8 @@ def view_body(
         "keys": list(key_expressions(source, dialect)),
         "order_by": list(order_by(shape.envelope, dialect)),
         "op": f"t.{quote_identifier(OP, dialect)}",
+        "settled": contents.settled,
+        "segment": f"t.{quote_identifier(SEGMENT, dialect)}",
     }
     return Statement(template="view_body", values=values)
 

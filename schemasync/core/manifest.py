@@ -125,6 +125,18 @@ class Superseded(_Value):
     sorted_by: tuple[str, ...] = ()
 
 
+class Contents(_Value):
+    """What a view of one state has to reckon with.
+
+    Schema versions of rows, physical columns with placeholders to carry a value for, and whether the base alone has it
+    all (``settled``): then every row of it is the newest of its key.
+    """
+
+    versions: frozenset[int] = frozenset()
+    toasted: frozenset[str] = frozenset()
+    settled: bool = False
+
+
 class Manifest(_Value):
     """One published state of one table."""
 
@@ -170,6 +182,16 @@ class Manifest(_Value):
         """Physical columns in which readers may meet a placeholder; superseded segments count while registered."""
         folded = {name for s in self.met for name in s.toasted}
         return frozenset(name for s in self.segments for name in s.toasted) | folded
+
+    @property
+    def contents(self) -> Contents:
+        """What the view has to reckon with.
+
+        Folded deltas count only beside others: a view of the base alone does not meet them.
+        """
+        if self.keyed and self.base and not self.deltas:
+            return Contents(versions=frozenset(s.schema_version for s in self.base), settled=True)
+        return Contents(versions=self.segment_versions, toasted=self.toasted)
 
     def knows(self, path: str, size: int) -> bool:
         """Tell whether a landed file was admitted already."""

@@ -19,6 +19,7 @@ from schemasync.core import ddl, spark_schema
 from schemasync.core.config import Config
 from schemasync.core.drift import PARQUET
 from schemasync.core.layout import SEGMENT
+from schemasync.core.manifest import Contents
 from schemasync.core.ports import HiveColumn, HiveTable
 from schemasync.core.properties import SUBJECT, write_properties
 from schemasync.io.lake import ArrowLake
@@ -106,7 +107,7 @@ class Still:
             formats=PARQUET,
             properties=spark_schema.rewritten(write_properties(table.properties), columns, keys),
         )
-        body = view_sql(self.workspace, target, shape, frozenset()).body
+        body = view_sql(self.workspace, target, shape, Contents()).body
         shown = tuple(
             HiveColumn(name=name, type=ddl.hive_type(type_), comment=comment)
             for name, type_, comment in ddl.shown_columns(target, shape)

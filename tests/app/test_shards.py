@@ -13,6 +13,8 @@ from tests.lab import HOUR, Lab
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from pyspark.sql import DataFrame
+
 pytestmark = pytest.mark.spark
 
 TOPIC, TABLE = "shop.student", "shop_student"
@@ -77,6 +79,60 @@ def test_shards_that_became_small_are_joined_and_their_empty_partitions_go_after
     lab.now_ms += HOUR
     compacted(lab)
     assert sorted(places(lab)) == ["base_s0000"]
+
+
+def test_the_view_reads_the_base_alone_while_nothing_waits_to_be_folded(lab: Lab) -> None:
+    first_base(lab, list(range(12)))
+    settled = text_and_rows(lab)
+    lab.land(TOPIC, events(3, ts_ms=2), hour="2026112001")
+    lab.apply()
+    pending = text_and_rows(lab)
+    lab.now_ms += 1000
+    compacted(lab)
+    again = text_and_rows(lab)
+    assert (settled, pending, again) == ((False, ["n1"] * 12), (True, CHANGED), (False, CHANGED))
+
+
+def test_whoever_met_the_view_earlier_sees_the_state_of_the_base_when_he_reads(lab: Lab) -> None:
+    """A notebook resolves the view once, and asks it again after changes were admitted, folded, split and retired."""
+    first_base(lab, list(range(12)))
+    session = lab.session
+    plain = session.table(f"{lab.database}.{TABLE}_view").select("id", "name").orderBy("id")
+    lab.land(TOPIC, events(3, ts_ms=2), hour="2026112001")
+    lab.apply()
+    exact = session.table(f"{lab.database}.{TABLE}_view").select("id", "name").orderBy("id")
+    seen = [names(plain), names(exact)]
+    for _ in range(2):
+        lab.now_ms += HOUR
+        compacted(lab)
+        session.catalog.refreshTable(f"{lab.database}.{TABLE}")
+        seen += [names(plain), names(exact)]
+    assert seen == [["n1"] * 12, *[CHANGED] * 5]
+
+
+def test_predicates_on_keys_and_segments_reach_the_files(lab: Lab) -> None:
+    first_base(lab, list(range(12)))
+    plan = lab.session.sql(f"SELECT name FROM {lab.database}.{TABLE}_view WHERE id = 7")
+    text = plan._jdf.queryExecution().executedPlan().toString()
+    assert "Window" not in text
+    assert "EqualTo(id,7)" in text
+    assert "StartsWith(segment" in text
+
+
+CHANGED = ["n1"] * 3 + ["n2"] + ["n1"] * 8
+
+
+def names(found: DataFrame) -> list[str]:
+    """Ask a view that was resolved earlier; its files are looked up anew, as another session would."""
+    again = found.where("true")
+    return [row["name"] for row in again.collect()]
+
+
+def text_and_rows(lab: Lab) -> tuple[bool, list[str]]:
+    """Return whether the view sorts rows by key, and the names that it shows."""
+    view = lab.workspace.metastore.table(lab.database, f"{TABLE}_view")
+    assert view is not None
+    return "row_number()" in view.view_text, [row["name"] for row in lab.rows(TABLE)]
 
 
 UUIDS = [f"{n:08x}-0000-4000-8000-{n:012x}" for n in (7, 3, 2**31, 11, 5, 2**30)]

@@ -21,7 +21,7 @@ from schemasync.core import ddl
 from schemasync.core.ddl import PerRun, Statement
 from schemasync.core.encoding import ListOf, MapOf
 from schemasync.core.history import History
-from schemasync.core.manifest import StateId
+from schemasync.core.manifest import Contents, StateId
 from schemasync.core.names import Dialect, quote_identifier
 from schemasync.core.plan import Shape, shape_of
 from schemasync.core.ports import HiveColumn
@@ -136,9 +136,17 @@ def text(statement: Statement, dialect: Dialect) -> str:
     return RENDERER.render(statement.template, statement.values, dialect=dialect.value)
 
 
-def view(found: Shape, dialect: Dialect, *versions: int, toasted: frozenset[str] = frozenset(), **options: Any) -> str:
+def view(
+    found: Shape,
+    dialect: Dialect,
+    *versions: int,
+    toasted: frozenset[str] = frozenset(),
+    settled: bool = False,
+    **options: Any,
+) -> str:
     to = target(database="lake", **options)
-    body = text(ddl.view_body(to, found, frozenset(versions), dialect, toasted=toasted), dialect)
+    contents = Contents(versions=frozenset(versions), toasted=toasted, settled=settled)
+    body = text(ddl.view_body(to, found, contents, dialect), dialect)
     return text(ddl.create_view(to, found, body, dialect), dialect)
 
 
@@ -197,6 +205,7 @@ STATEMENTS: dict[str, dict[Dialect, str]] = {
     "view_metadata": {d: view(shape(STUDENT, baseline=2), d, 2, metadata=True) for d in Dialect},
     "view_names_like_ours": {d: view(shape(LIKE_OURS), d, 1, metadata=True) for d in Dialect},
     "view_insert_only": {d: view(shape(STUDENT, keys=(), baseline=2), d, 2) for d in Dialect},
+    "view_settled": {d: view(shape(STUDENT, baseline=2), d, 2, settled=True) for d in Dialect},
     "view_toasted": {d: view(shape(DOCUMENT), d, 1, toasted=TOASTED) for d in Dialect},
     "per_run_tables": {d: per_run(STUDENT_FLAT, d) for d in Dialect},
     "per_run_tables_debezium": {d: per_run(TYPES, d) for d in Dialect},
@@ -286,7 +295,7 @@ def test_a_version_whose_events_are_not_known_makes_a_table_without_columns_of_t
 def test_the_views_columns_are_as_many_as_its_select_has() -> None:
     for metadata in (False, True):
         to, laid = target(metadata=metadata), shape(STUDENT)
-        body = ddl.view_body(to, laid, frozenset({1, 2}), SPARK)
+        body = ddl.view_body(to, laid, Contents(versions=frozenset({1, 2})), SPARK)
         statement = ddl.create_view(to, laid, "SELECT 1", SPARK)
         assert [c["name"] for c in statement.values["columns"]] == [c["name"] for c in body.values["columns"]]
 
@@ -334,7 +343,7 @@ RESERVED_WORDS = _WORDS.split()
 @pytest.mark.parametrize("dialect", Dialect)
 def test_columns_of_all_reserved_words_are_read_as_columns(dialect: Dialect) -> None:
     row = (col("id", BIGINT), *(col(word, rec(**{word: INT})) for word in RESERVED_WORDS))
-    body = ddl.view_body(target(table="table", database="user"), shape(history(row)), frozenset({1}), dialect)
+    body = ddl.view_body(target(table="table", database="user"), shape(history(row)), Contents(), dialect)
     parsed = sqlglot.parse_one(text(body, dialect), dialect=dialect.value)
     assert isinstance(parsed, sqlglot.exp.Select)
     assert parsed.named_selects == ["id", *RESERVED_WORDS]

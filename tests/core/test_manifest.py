@@ -8,6 +8,7 @@ from pydantic import ValidationError
 from schemasync.core.manifest import (
     FORMAT,
     AdmittedFile,
+    Contents,
     DataFile,
     Manifest,
     Segment,
@@ -172,3 +173,21 @@ def test_a_manifest_from_before_placeholders_were_carried_is_read() -> None:
     for found in old["segments"]:
         del found["toasted"]
     assert Manifest.model_validate(old) == manifest
+
+
+def test_a_view_reads_the_base_alone_where_that_has_it_all() -> None:
+    old, new = segment("base_s0000", schema_version=1), segment("base_s0001", schema_version=2)
+    delta = segment("delta_000002", schema_version=3, toasted=("v",))
+    folded = Superseded(segment="delta_000001", location="d", schema_version=0, since_ms=0, toasted=("w",))
+    pending = fresh().model_copy(update={"segments": (old, new, delta), "superseded": (folded,)})
+    settled = pending.model_copy(update={"segments": (old, new)})
+    assert settled.contents == Contents(versions=frozenset({1, 2}), settled=True)
+    assert [
+        pending.contents,
+        pending.model_copy(update={"segments": (delta,)}).contents,
+        settled.model_copy(update={"keyed": False}).contents,
+    ] == [
+        Contents(versions=frozenset({0, 1, 2, 3}), toasted=frozenset({"v", "w"})),
+        Contents(versions=frozenset({0, 3}), toasted=frozenset({"v", "w"})),
+        Contents(versions=frozenset({0, 1, 2}), toasted=frozenset({"w"})),
+    ]
