@@ -1,4 +1,4 @@
-.PHONY: test lint format services
+.PHONY: test lint format services bench bench-small
 
 test:
 	./scripts/test
@@ -12,3 +12,9 @@ format:
 
 services:
 	./scripts/services
+
+bench:
+	./scripts/bench
+
+bench-small:
+	./scripts/bench --small

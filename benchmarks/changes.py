@@ -43,8 +43,8 @@ class Shape:
     recent: bool = False
 
     def keys(self, rows: int) -> int:
-        """Return how many keys change in a base of so many rows."""
-        return self.count or max(1, round(rows * self.part))
+        """Return how many keys change in a base of so many rows: never so few that some kind of change is missing."""
+        return self.count or max(NEW_PART + DELETED_PART, round(rows * self.part))
 
 
 SHAPES: Final = {

@@ -1,4 +1,4 @@
-"""What something costs: wall time, CPU of this process and all below it (JVM, Python workers), bytes and files written."""
+"""What something costs: wall time, CPU of this process and all below it (JVM, Python workers), bytes written."""
 
 from __future__ import annotations
 

@@ -12,8 +12,8 @@ from pathlib import Path
 class Record:
     """One measurement. ``work`` is ``compact`` or ``read:QUERY/pending``, ``read:QUERY/compacted``.
 
-    ``rows`` are the base's, ``landed_bytes`` the change set's. Where not ``ok`` the result was wrong, or there was none,
-    and ``problem`` says what happened; the other figures count for nothing then.
+    ``rows`` are the base's, ``landed_bytes`` the change set's. Where not ``ok`` the result was wrong, or there was
+    none, and ``problem`` says what happened; the other figures count for nothing then.
     """
 
     work: str

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from benchmarks.queries import Query, digest, queries
 from benchmarks.records import Record
 from benchmarks.systems import LIMIT, OURS
 from benchmarks.values import Key
-from benchmarks.worker import Crew
+from benchmarks.worker import Crew, FailedError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,9 +128,7 @@ class Trial:
         yield from self._queried(shape, "pending", "show", layered, state)
         yield from self._queried(shape, "compacted", "settle", self._systems, state)
 
-    def _queried(
-        self, shape: Shape, when: str, verb: str, systems: tuple[str, ...], state: _State
-    ) -> Iterator[Record]:
+    def _queried(self, shape: Shape, when: str, verb: str, systems: tuple[str, ...], state: _State) -> Iterator[Record]:
         """Bring systems into a state, check it, and let them answer all queries in turn."""
         say(f"{shape.name}: reading, {when}")
 
@@ -174,20 +172,18 @@ class Trial:
         """Yield what an action cost, for works that are recorded; a system that fails takes no further part."""
         if system in self._out:
             return
-        fixed = {"work": work, "shape": self._terms.label(shape) if shape else "", "system": system}
+        label = self._terms.label(shape) if shape else ""
+        blank = Record(work=work, shape=label, system=system, rows=self._terms.rows, rep=rep)
         try:
             cost = action(system)
-        except Exception as error:
+        except (FailedError, WrongError) as error:
             self._out.add(system)
-            problem = f"{type(error).__name__}: {error}"[:2000]
-            say(f"{system}: {work} failed: {problem}")
-            yield Record(**fixed, rows=self._terms.rows, rep=rep, ok=False, problem=problem)
+            say(f"{system}: {work} failed: {error}")
+            yield replace(blank, ok=False, problem=str(error))
             return
         if state is not None:
-            yield Record(
-                **fixed,
-                rows=self._terms.rows,
-                rep=rep,
+            yield replace(
+                blank,
                 wall_s=round(cost.wall_s, 4),
                 cpu_s=round(cost.cpu_s, 3),
                 bytes_written=cost.bytes_written,
@@ -205,8 +201,6 @@ def run_trial(terms: Terms, work: Path) -> Iterator[Record]:
     say(f"generating {terms.rows} rows, key {terms.key}")
     history = History(work / "data", rows=terms.rows, key=terms.key, changes_of=terms.changes_of)
     place = work / "systems"
-    crew = Crew(
-        terms.systems, root=place, rows=terms.rows, key=terms.key, master=terms.master, memory=terms.memory
-    )
+    crew = Crew(terms.systems, root=place, rows=terms.rows, key=terms.key, master=terms.master, memory=terms.memory)
     with crew:
         yield from Trial(terms, crew, history).run()

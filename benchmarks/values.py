@@ -56,7 +56,7 @@ _HEX: Final = pa.array([f"{number:04x}" for number in range(65_536)])
 _SYLLABLES: Final = pa.array([a + b + c for a, b, c in product("bdfklmnprstvz", "aeiou", ("", "l", "n", "r", "s"))])
 _CITIES: Final = pa.array([f"{a}{b}{c}" for a, b, c in product(("Nor", "Sud", "Ober"), "aeiou", ("burg", "ton", "au"))])
 _STATES: Final = pa.array(["new", "paid", "packed", "sent", "delivered", "returned", "cancelled", "lost"])
-_WORDS: Final = pa.array("red green blue large small fast fragile spare broken gift heavy light round flat".split())
+_WORDS: Final = pa.array(["red", "green", "blue", "large", "small", "fast", "fragile", "spare", "broken", "gift"])
 
 
 def uuids(rows: pa.Array) -> pa.Array:
@@ -189,7 +189,7 @@ def columns_of(rows: pa.Array, offsets: pa.Array, key: Key) -> dict[str, pa.Arra
 
 def avro_schema(key: Key) -> dict[str, Any]:
     """Return the value's schema in the registry: a flat envelope, as Debezium's unwrapping transform leaves it."""
-    fields = [{"name": "id", "type": "long" if key == "bigint" else "string"}]
+    fields: list[dict[str, Any]] = [{"name": "id", "type": "long" if key == "bigint" else "string"}]
     fields += [{"name": c.name, "type": ["null", c.avro] if c.nullable else c.avro} for c in COLUMNS]
     fields += [{"name": "op", "type": "string"}, {"name": "ts_ms", "type": "long"}]
     fields += [{"name": "kafka_offset", "type": "long"}]

@@ -9,11 +9,13 @@ from __future__ import annotations
 import os
 import sys
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
+from functools import lru_cache
 from multiprocessing import get_context
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final
+from typing import Any
 
 from benchmarks.meter import Cost, measure
 from benchmarks.queries import Query
@@ -63,29 +65,34 @@ class _Host:
         return self._systems[name].layered
 
 
-_HOSTS: Final[list[_Host]] = []
-"""In a family's process: its one host."""
+@lru_cache(maxsize=1)
+def _host(family: str, site: Site, names: tuple[str, ...]) -> _Host:
+    return _Host(family, site, names)
 
 
-def _open(family: str, site: Site, names: tuple[str, ...]) -> None:
-    _HOSTS.append(_Host(family, site, names))
+def _call(family: str, site: Site, names: tuple[str, ...], method: str, *arguments: Any) -> Any:
+    """Do something in a family's process, which becomes its host with the first call."""
+    try:
+        return getattr(_host(family, site, names), method)(*arguments)
+    except Exception as error:
+        # Those of Spark hold on to their JVM and cannot leave the process.
+        raise FailedError(f"{type(error).__name__}: {error}"[:2000]) from None
 
 
-def _call(method: str, *arguments: Any) -> Any:
-    return getattr(_HOSTS[0], method)(*arguments)
+class FailedError(Exception):
+    """A system could not do what it was told; the text is what it said."""
 
 
 class Crew:
     """All families' processes; each call waits for its answer, so never are two of them at work."""
 
     def __init__(self, systems: tuple[str, ...], *, root: Path, rows: int, key: Key, master: str, memory: str) -> None:
-        """Start a process for every family that one of the systems belongs to."""
-        self._pools: dict[str, ProcessPoolExecutor] = {}
+        """Make a process for every family that one of the systems belongs to; each starts with its first call."""
+        self._members: dict[str, tuple[ProcessPoolExecutor, tuple[str, Site, tuple[str, ...]]]] = {}
         for family in dict.fromkeys(SYSTEMS[name] for name in systems):
             names = tuple(name for name in systems if SYSTEMS[name] == family)
             site = Site(home=root / family, rows=rows, key=key, master=master, memory=memory)
-            pool = ProcessPoolExecutor(1, get_context("spawn"), _open, (family, site, names))
-            self._pools[family] = pool
+            self._members[family] = ProcessPoolExecutor(1, get_context("spawn")), (family, site, names)
 
     def __enter__(self) -> Crew:
         """Return itself."""
@@ -95,14 +102,14 @@ class Crew:
         self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
     ) -> None:
         """End all processes; their JVMs end with them."""
-        for pool in self._pools.values():
+        for pool, _ in self._members.values():
             pool.shutdown()
 
     def do(self, system: str, verb: str, *arguments: Any) -> Cost:
         """Let a system do something.
 
         Raises:
-            Exception: whatever it raised.
+            FailedError: it raised something.
         """
         cost: Cost = self._ask(system, "do", system, verb, *arguments)
         return cost
@@ -117,6 +124,8 @@ class Crew:
         return bool(self._ask(system, "layered", system))
 
     def _ask(self, system: str, method: str, *arguments: Any) -> Any:
-        return self._pools[SYSTEMS[system]].submit(_call, method, *arguments).result()
-
-
+        pool, host = self._members[SYSTEMS[system]]
+        try:
+            return pool.submit(_call, *host, method, *arguments).result()
+        except BrokenProcessPool as error:
+            raise FailedError("its process ended, perhaps for want of memory") from error

@@ -20,7 +20,5 @@ PLAIN: Final = Family(systems={OURS: Schemasync, "recipe-s1": Recipe, LIMIT: Lim
 
 FAMILIES: Final[Mapping[str, Family]] = {"plain": PLAIN, "delta": DELTA, "iceberg": ICEBERG, "hudi": HUDI}
 
-SYSTEMS: Final[Mapping[str, str]] = {
-    system: name for name, family in FAMILIES.items() for system in family.systems
-}
+SYSTEMS: Final[Mapping[str, str]] = {system: name for name, family in FAMILIES.items() for system in family.systems}
 """System -> its family."""

@@ -91,9 +91,8 @@ def base_rows(setting: Setting, base: Path) -> DataFrame:
 
 def newest_events(session: SparkSession, landed: Path) -> DataFrame:
     """Return the newest event per key of a change set: a MERGE refuses several source rows for one target row."""
-    events = f"SELECT *, row_number() OVER (PARTITION BY id ORDER BY ts_ms DESC, kafka_offset DESC) AS n FROM {{e}}"
-    found = session.sql(events.format(e=f"parquet.`{landed}`"))
-    return found.where("n = 1").drop("n")
+    rank = "row_number() OVER (PARTITION BY id ORDER BY ts_ms DESC, kafka_offset DESC)"
+    return session.sql(f"SELECT *, {rank} AS n FROM parquet.`{landed}`").where("n = 1").drop("n")
 
 
 def merge_sql(target: str, source: str, *, only: str = "TRUE") -> str:

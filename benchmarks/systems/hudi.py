@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from benchmarks.history import Step
-from benchmarks.systems.base import Family, Setting, base_rows, newest_events
+from benchmarks.systems.base import TABLE_COLUMNS, Family, Setting, base_rows, newest_events
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -62,7 +62,7 @@ class Hudi:
         if self._landed is None:
             return
         events = newest_events(self._setting.session, self._landed)
-        rows = events.selectExpr("* EXCEPT (op, kafka_offset)", "op = 'd' AS _hoodie_is_deleted")
+        rows = events.selectExpr(*TABLE_COLUMNS, "op = 'd' AS _hoodie_is_deleted")
         self._write(rows, "upsert", "append", {})
         self._landed = None
         self._setting.session.catalog.refreshTable(self.relation)
