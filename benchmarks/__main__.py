@@ -29,7 +29,17 @@ WHOLE: Final = Terms(
     master="local[2]",
     memory="1500m",
 )
-SMALL: Final = replace(WHOLE, rows=50_000, changes_of=50_000, reps=1, warmups=0, read_reps=1, memory="800m")
+SMALL: Final = replace(
+    WHOLE,
+    rows=50_000,
+    changes_of=50_000,
+    # The least and the most: what is done with a few rows, and with every file.
+    shapes=(SHAPES["100-rows"], SHAPES["uniform-20%"]),
+    reps=1,
+    warmups=0,
+    read_reps=1,
+    memory="800m",
+)
 
 
 def _arguments() -> argparse.ArgumentParser:
@@ -45,19 +55,25 @@ def _arguments() -> argparse.ArgumentParser:
     parser.add_argument("--read-reps", type=int, help="repetitions of every query; 0: no reads")
     parser.add_argument("--master", help="Spark's master")
     parser.add_argument("--memory", help="heap of each of the four sessions")
+    parser.add_argument("--mark", help="a word to put behind the shapes' names")
     parser.add_argument("--out", type=Path, help="where the records are written")
     return parser
 
 
 def _terms(given: argparse.Namespace) -> Terms:
     start = SMALL if given.small else WHOLE
-    plain = ("rows", "key", "reps", "warmups", "read_reps", "master", "memory")
+    plain = ("rows", "key", "reps", "warmups", "read_reps", "master", "memory", "mark")
     chosen = {name: value for name in plain if (value := getattr(given, name)) is not None}
     if given.shapes:
         chosen["shapes"] = tuple(SHAPES[name] for name in given.shapes)
     if given.systems:
         chosen["systems"] = tuple(dict.fromkeys((*given.systems, LIMIT)))
     return replace(start, **chosen, changes_of=given.changes_of or chosen.get("rows", start.rows))
+
+
+def _name(terms: Terms) -> str:
+    of = "" if terms.changes_of == terms.rows else f"-of-{terms.changes_of}"
+    return f"{terms.rows}-{terms.key}{of}{terms.mark and '-'}{terms.mark}"
 
 
 def _run(terms: Terms, out: Path) -> list[Record]:
@@ -83,8 +99,7 @@ def main() -> int:
     """Run what the arguments say; return 1 where a system was wrong or failed."""
     given = _arguments().parse_args()
     terms = _terms(given)
-    name = f"{'small' if given.small else 'bench'}-{terms.rows}-{terms.key}.json"
-    records = _run(terms, given.out or HERE / "out" / name)
+    records = _run(terms, given.out or HERE / "out" / f"{'small' if given.small else 'bench'}-{_name(terms)}.json")
     wrong = [record for record in records if not record.ok]
     for record in wrong:
         say(f"WRONG {record.system} {record.work} {record.shape}: {record.problem}")

@@ -27,6 +27,7 @@ class Terms:
     """What a trial is about. ``warmups`` are repetitions that are checked and not recorded.
 
     ``changes_of``: shapes that are a part of the base are a part of so many rows, where that is not ``rows``.
+    ``mark`` is put behind the shapes' names, so that a trial on other terms is not taken for the same.
     """
 
     rows: int
@@ -39,11 +40,13 @@ class Terms:
     changes_of: int
     master: str
     memory: str
+    mark: str = ""
 
     def label(self, shape: Shape) -> str:
         """Return the name of a shape in this trial."""
         of = f"/of-{self.changes_of}" if self.changes_of != self.rows else ""
-        return shape.name + of + ("/uuid" if self.key == "uuid" else "")
+        key = "/uuid" if self.key == "uuid" else ""
+        return shape.name + of + key + (f"/{self.mark}" if self.mark else "")
 
 
 def say(text: str) -> None:
@@ -92,7 +95,7 @@ class Trial:
             for system in self._in_turn(rep):
                 found = self._try(system, "compact", shape, rep, lambda s: self._compact(s, state), state)  # noqa: B023
                 yield from (record for record in found if rep >= 0 or not record.ok)
-                if system == OURS and LIMIT in self._systems:
+                if system == OURS and OURS in self._systems:
                     yield from (r for r in self._limit(shape, rep, state) if rep >= 0)
 
     def _advance(self, shape: Shape) -> _State:

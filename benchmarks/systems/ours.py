@@ -10,7 +10,7 @@ from benchmarks.history import Step
 from benchmarks.systems.base import Setting
 from benchmarks.values import avro_schema
 from schemasync.app.applying import apply
-from schemasync.app.compacting import compact
+from schemasync.app.compacting import Compacted, compact
 from schemasync.app.opening import now_ms, workspace_of
 from schemasync.app.workspace import Workspace
 from schemasync.core.config import Config
@@ -71,9 +71,14 @@ class Schemasync:
 
     def compact(self) -> None:
         """Admit and fold."""
+        if self._compacted().counts is None:
+            raise RuntimeError("the compaction found nothing to fold")
+
+    def _compacted(self) -> Compacted:
         table = compact(self._workspace).tables[0]
-        if table.failure or table.applied.held or table.counts is None:
-            raise RuntimeError(f"the compaction did not fold: {table.to_json()}, {table.applied.diagnostics}")
+        if table.failure or table.applied.held:
+            raise RuntimeError(f"the compaction failed: {table.to_json()}, {table.applied.diagnostics}")
+        return table
 
     def show(self) -> None:
         """Admit, so that the view has it."""
@@ -82,8 +87,8 @@ class Schemasync:
             raise RuntimeError(f"the change set was not admitted: {table.to_json()}")
 
     def settle(self) -> None:
-        """Fold what was admitted."""
-        compact(self._workspace)
+        """Fold what was admitted, if there is something."""
+        self._compacted()
         self._base = self._base_files()
 
     def tidy(self) -> None:
