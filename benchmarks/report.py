@@ -96,20 +96,18 @@ def draw(groups: Iterable[Group], path: Path) -> None:
 
     panels, _ = _parted(groups)
     across = min(2, len(panels))
-    figure, axes = pyplot.subplots(
-        -(-len(panels) // across), across, figsize=(6.5 * across, 3.2 * -(-len(panels) // across)), squeeze=False
-    )
+    down = -(-len(panels) // across)
+    figure, axes = pyplot.subplots(down, across, figsize=(6.5 * across, 3.2 * down), squeeze=False)
     for axis in axes.flat[len(panels) :]:
         axis.set_axis_off()
     for group, axis in zip(panels, axes.flat, strict=False):
         lines = group.lines[::-1]
-        bars = axis.barh(
-            [line.system for line in lines],
-            [line.wall_s for line in lines],
-            color=[_COLORS.get(line.system, _PEER) for line in lines],
-            xerr=[[line.wall_s - line.fastest_s for line in lines], [line.slowest_s - line.wall_s for line in lines]],
-            ecolor="#444444",
-        )
+        names, walls = [line.system for line in lines], [line.wall_s for line in lines]
+        # A mean of one is itself but for its last digit.
+        below = [max(0.0, line.wall_s - line.fastest_s) for line in lines]
+        above = [max(0.0, line.slowest_s - line.wall_s) for line in lines]
+        colors = [_COLORS.get(name, _PEER) for name in names]
+        bars = axis.barh(names, walls, color=colors, xerr=[below, above], ecolor="#444444")
         axis.bar_label(bars, fmt="%.1f", padding=4)
         axis.set_title(f"{group.shape}, {group.rows:,} rows")
         axis.set_xlabel("wall seconds")
