@@ -1,0 +1,111 @@
+"""The benchmark's command; `make bench` and `make bench-small` run it in an environment of its own."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from benchmarks.changes import SHAPES
+from benchmarks.records import Record, write_records
+from benchmarks.systems import LIMIT, SYSTEMS
+from benchmarks.trial import Terms, run_trial, say
+
+HERE: Final = Path(__file__).parent
+
+WHOLE: Final = Terms(
+    rows=2_000_000,
+    key="bigint",
+    shapes=tuple(SHAPES.values()),
+    systems=tuple(SYSTEMS),
+    reps=5,
+    warmups=1,
+    read_reps=5,
+    changes_of=2_000_000,
+    master="local[2]",
+    memory="1500m",
+)
+SMALL: Final = replace(
+    WHOLE,
+    rows=50_000,
+    changes_of=50_000,
+    # The least and the most: what is done with a few rows, and with every file.
+    shapes=(SHAPES["100-rows"], SHAPES["uniform-20%"]),
+    reps=1,
+    warmups=0,
+    read_reps=1,
+    memory="800m",
+)
+
+
+def _arguments() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="benchmarks", description=__doc__)
+    parser.add_argument("--small", action="store_true", help="a small base, one repetition: is everything right?")
+    parser.add_argument("--rows", type=int, help="rows of the base")
+    parser.add_argument("--changes-of", type=int, help="shapes are parts of so many rows (default: of the base's)")
+    parser.add_argument("--key", choices=("bigint", "uuid"), help="type of the key")
+    parser.add_argument("--shapes", nargs="+", choices=SHAPES, help="how much changes")
+    parser.add_argument("--systems", nargs="+", choices=SYSTEMS, help="who takes part; the limit always does")
+    parser.add_argument("--reps", type=int, help="compactions of every shape")
+    parser.add_argument("--warmups", type=int, help="compactions before those that count")
+    parser.add_argument("--read-reps", type=int, help="repetitions of every query; 0: no reads")
+    parser.add_argument("--master", help="Spark's master")
+    parser.add_argument("--memory", help="heap of each of the four sessions")
+    parser.add_argument("--mark", help="a word to put behind the shapes' names")
+    parser.add_argument("--out", type=Path, help="where the records are written")
+    return parser
+
+
+def _terms(given: argparse.Namespace) -> Terms:
+    start = SMALL if given.small else WHOLE
+    plain = ("rows", "key", "reps", "warmups", "read_reps", "master", "memory", "mark")
+    chosen = {name: value for name in plain if (value := getattr(given, name)) is not None}
+    if given.shapes:
+        chosen["shapes"] = tuple(SHAPES[name] for name in given.shapes)
+    if given.systems:
+        chosen["systems"] = tuple(dict.fromkeys((*given.systems, LIMIT)))
+    return replace(start, **chosen, changes_of=given.changes_of or chosen.get("rows", start.rows))
+
+
+def _name(terms: Terms) -> str:
+    of = "" if terms.changes_of == terms.rows else f"-of-{terms.changes_of}"
+    return f"{terms.rows}-{terms.key}{of}{terms.mark and '-'}{terms.mark}"
+
+
+def _run(terms: Terms, out: Path) -> list[Record]:
+    work = HERE / "work" / out.stem
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir(parents=True)
+    records: list[Record] = []
+    for record in _saved(run_trial(terms, work), records, out):
+        say(f"  {record.work} {record.system}: {record.wall_s:.2f} s" if record.ok else f"  {record.system}: WRONG")
+    shutil.rmtree(work)
+    return records
+
+
+def _saved(found: Iterator[Record], records: list[Record], out: Path) -> Iterator[Record]:
+    """Write every record at once: a benchmark that is interrupted has measured something all the same."""
+    for record in found:
+        records.append(record)
+        write_records(records, out)
+        yield record
+
+
+def main() -> int:
+    """Run what the arguments say; return 1 where a system was wrong or failed."""
+    given = _arguments().parse_args()
+    terms = _terms(given)
+    records = _run(terms, given.out or HERE / "out" / f"{'small' if given.small else 'bench'}-{_name(terms)}.json")
+    wrong = [record for record in records if not record.ok]
+    for record in wrong:
+        say(f"WRONG {record.system} {record.work} {record.shape}: {record.problem}")
+    say(f"{len(records) - len(wrong)} measurements, {len(wrong)} failures")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,93 @@
+"""Apache Iceberg: MERGE, copy-on-write or merge-on-read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from benchmarks.history import Step
+from benchmarks.systems.base import Family, Setting, base_rows, merge_sql, newest_events
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_CATALOG: Final = "iceberg"
+
+
+class Iceberg:
+    """One table of Iceberg's, in one of its two modes."""
+
+    def __init__(self, setting: Setting, *, mode: str) -> None:
+        """Name the table by its mode: ``copy-on-write`` or ``merge-on-read``."""
+        self.layered = mode == "merge-on-read"
+        self._mode = mode
+        self._table = f"bench.{mode.replace('-', '_')}"
+        self.relation = f"{_CATALOG}.{self._table}"
+        # Where the catalog's warehouse puts it: tables of a hadoop catalog have no location of their own.
+        self.root = setting.home / "iceberg" / self._table.replace(".", "/")
+        self._setting = setting
+        self._landed: Path | None = None
+
+    def prepare(self, base: Path) -> None:
+        """Load the base. Version 3 has deletion vectors, which its specification puts in place of delete files."""
+        base_rows(self._setting, base).createOrReplaceTempView("base_rows")
+        properties = {
+            "format-version": "3" if self.layered else "2",
+            **{f"write.{verb}.mode": self._mode for verb in ("delete", "update", "merge")},
+            # zstd by default; everybody else here writes snappy.
+            "write.parquet.compression-codec": "snappy",
+        }
+        listed = ", ".join(f"'{name}' = '{value}'" for name, value in properties.items())
+        self._sql(f"CREATE TABLE {self.relation} USING iceberg TBLPROPERTIES ({listed}) AS SELECT * FROM base_rows")
+
+    def land(self, step: Step) -> None:
+        """Note where it landed."""
+        self._landed = step.landed
+
+    def compact(self) -> None:
+        """Merge: files without a match are left out at run time by Spark's group filter, which is on by default."""
+        if self._landed is None:
+            return
+        newest_events(self._setting.session, self._landed).createOrReplaceTempView("changes")
+        self._sql(merge_sql(self.relation, "changes"))
+        self._landed = None
+
+    def show(self) -> None:
+        """Merge into delete files and new files, which readers put together."""
+        self.compact()
+
+    def settle(self) -> None:
+        """Merge, and rewrite every file that has deletes or is small ("Maintenance: compact data files")."""
+        self.compact()
+        options = "map('delete-file-threshold', '1', 'min-input-files', '2')"
+        self._call("rewrite_data_files", f"options => {options}")
+
+    def tidy(self) -> None:
+        """Keep the newest snapshot only: nobody reads an older state here."""
+        self._call("expire_snapshots", "older_than => TIMESTAMP '2100-01-01 00:00:00', retain_last => 1")
+
+    def _call(self, procedure: str, arguments: str) -> None:
+        self._sql(f"CALL {_CATALOG}.system.{procedure}(table => '{self._table}', {arguments})")
+
+    def _sql(self, statement: str) -> DataFrame:
+        return self._setting.session.sql(statement)
+
+
+def _conf(home: Path) -> dict[str, str]:
+    return {
+        # "Getting started: adding catalogs"
+        "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+        f"spark.sql.catalog.{_CATALOG}": "org.apache.iceberg.spark.SparkCatalog",
+        f"spark.sql.catalog.{_CATALOG}.type": "hadoop",
+        f"spark.sql.catalog.{_CATALOG}.warehouse": str(home / "iceberg"),
+    }
+
+
+ICEBERG: Final = Family(
+    systems={
+        "iceberg-cow": lambda setting: Iceberg(setting, mode="copy-on-write"),
+        "iceberg-mor": lambda setting: Iceberg(setting, mode="merge-on-read"),
+    },
+    packages=("org.apache.iceberg:iceberg-spark-runtime-3.5_2.12:1.12.0",),
+    conf=_conf,
+)

@@ -1,0 +1,108 @@
+"""What is said about the benchmark's records: means, spread, and ratios to the best peer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from benchmarks.records import Record, read_records, write_records
+from benchmarks.report import page
+from benchmarks.summary import Group, Line, summarize
+
+
+def _record(system: str, wall_s: float, *, rep: int = 0, work: str = "compact", ok: bool = True) -> Record:
+    return Record(
+        work=work,
+        shape="100-rows",
+        system=system,
+        rows=1000,
+        rep=rep,
+        wall_s=wall_s,
+        cpu_s=wall_s * 2,
+        bytes_written=600 if work == "compact" else 0,
+        landed_bytes=300,
+        ok=ok,
+    )
+
+
+def _walls(groups: tuple[Group, ...]) -> list[tuple[str, float, float | None]]:
+    return [(line.system, line.wall_s, line.ratio) for group in groups for line in group.lines]
+
+
+def test_repetitions_become_one_line_with_their_geometric_mean_and_spread() -> None:
+    records = [_record("delta", 1.0), _record("delta", 4.0, rep=1), _record("delta", 2.0, rep=2)]
+
+    (group,) = summarize(records)
+
+    assert group.lines == (
+        Line(
+            system="delta",
+            wall_s=2.0,
+            median_s=2.0,
+            fastest_s=1.0,
+            slowest_s=4.0,
+            cpu_s=4.0,
+            written=2.0,
+            reps=3,
+            ratio=1.0,
+        ),
+    )
+
+
+def test_ratios_are_to_the_best_peer_which_is_neither_the_limit_nor_schemasync() -> None:
+    records = [_record("schemasync", 1.0), _record("limit", 0.5), _record("delta", 4.0), _record("iceberg-cow", 2.0)]
+
+    assert _walls(summarize(records)) == [
+        ("limit", 0.5, 0.25),
+        ("schemasync", 1.0, 0.5),
+        ("iceberg-cow", 2.0, 1.0),
+        ("delta", 4.0, 2.0),
+    ]
+
+
+def test_without_a_peer_there_is_no_ratio() -> None:
+    assert _walls(summarize([_record("schemasync", 1.0)])) == [("schemasync", 1.0, None)]
+
+
+def test_a_wrong_result_counts_for_nothing() -> None:
+    records = [_record("delta", 4.0), _record("delta", 0.1, rep=1, ok=False)]
+
+    assert _walls(summarize(records)) == [("delta", 4.0, 1.0)]
+
+
+def test_each_work_is_compared_for_itself() -> None:
+    records = [_record("delta", 4.0), _record("delta", 1.0, work="read:count/pending")]
+
+    assert [(group.work, group.lines[0].written) for group in summarize(records)] == [
+        ("compact", 2.0),
+        ("read:count/pending", None),
+    ]
+
+
+def test_records_survive_their_file(tmp_path: Path) -> None:
+    records = (_record("delta", 4.0), _record("schemasync", 1.0))
+
+    write_records(records, tmp_path / "out" / "one.json")
+
+    assert read_records([tmp_path / "out" / "one.json"]) == records
+
+
+def test_the_page_has_a_table_for_compactions_and_one_for_reads() -> None:
+    reads = [_record("schemasync", 0.25, work="read:count/pending"), _record("delta", 0.5, work="read:count/pending")]
+
+    shown = page(summarize([_record("schemasync", 1.0), _record("delta", 4.0), *reads]))
+
+    assert shown.partition("## Compaction\n\n")[2] == (
+        "### 100-rows, 1,000 rows\n\n"
+        "| system | wall s | spread | CPU s | written | ratio |\n"
+        "|---|---:|---|---:|---:|---:|\n"
+        "| **schemasync** | 1.00 | 1.00 - 1.00, 1 runs | 2.0 | 2.00 | 0.25 |\n"
+        "| delta | 4.00 | 4.00 - 4.00, 1 runs | 8.0 | 2.00 | 1.00 |\n"
+        "\n"
+        "## Reads\n\n"
+        "### 100-rows, 1,000 rows, pending\n\n"
+        "Wall seconds, and the ratio to the best peer.\n\n"
+        "| system | count |\n"
+        "|---|---:|\n"
+        "| delta | 0.50 (1.00) |\n"
+        "| **schemasync** | 0.25 (0.50) |\n"
+    )
