@@ -50,13 +50,15 @@ class Lab:
         self._files = itertools.count(0)
         self._schemas: dict[tuple[str, int], str] = {}
 
-    def register(self, topic: str, value: Mapping[str, Any], key: Sequence[str] | None = ("id",)) -> int:
+    def register(
+        self, topic: str, value: Mapping[str, Any], key: Sequence[str] | None = ("id",), *, group: str = ""
+    ) -> int:
         """Register the next value schema of a topic, and its key (fields as the value has them) the first time."""
         subject = f"{topic}-value"
         if key is not None and not self.registry.versions(f"{topic}-key"):
             fields = [{"name": name, "type": "long"} for name in key]
             self.registry.register(f"{topic}-key", json.dumps({"type": "record", "name": "Key", "fields": fields}))
-        self.registry.register(subject, json.dumps(value))
+        self.registry.register(subject, json.dumps(value), group=group)
         version = self.registry.versions(subject)[-1]
         self._schemas[topic, version] = json.dumps(value)
         return version

@@ -95,7 +95,7 @@ def from_registry(registry: Registry, config: Config, subject: str, *, version: 
         known = ", ".join(map(str, live)) or "none"
         raise UsageError(f"{target.subject} has no version {wanted}", where="--version", fix=f"There are: {known}.")
     registered = [registry.schema(target.subject, number) for number in live if number <= wanted]
-    line = line_of(registered, wanted=target.compatibility_group, current=wanted)
+    line = line_of(registered, wanted=target.compatibility_group, current=version)
     return Source(target=target, versions=tuple(_understood(target, line.versions)), key=_key(registry, target))
 
 

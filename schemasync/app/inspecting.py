@@ -17,7 +17,7 @@ from schemasync.core.admission import (
     NoWriter,
     Unreadable,
     first_offset,
-    match_writer,
+    writer_in,
 )
 from schemasync.core.avro import fingerprint, read_key_schema, read_value_schema
 from schemasync.core.diagnostics import Diagnostic, diagnose
@@ -113,7 +113,9 @@ def _history(
     line = line_of([found[n] for n in sorted(found)], wanted=target.compatibility_group, current=current)
     trouble += line.findings
     versions, broken = _understood(target, line.versions)
-    return (history_of(target, versions) if versions else None), (*trouble, *broken)
+    elsewhere, _ = _understood(target, line.others)
+    history = replace(history_of(target, versions), elsewhere=tuple(elsewhere)) if versions else None
+    return history, (*trouble, *broken)
 
 
 def _rewritten(kept: dict[int, RegisteredSchema], live: dict[int, RegisteredSchema]) -> Iterator[Diagnostic]:
@@ -241,9 +243,12 @@ def _look_at_one(
         embedded = _embedded(footer, target)
     except SchemaError as error:
         return diagnose("SS302", f"{where}: {error}")
-    writer = match_writer(footer, shape.history.versions, embedded=embedded)
+    writer = writer_in(shape.history, footer, embedded=embedded)
     if isinstance(writer, NoWriter):
         return diagnose("SS302", f"{where}: {writer.reason}")
+    if writer in shape.history.elsewhere:
+        message = f"{where} was written under version {writer.version}, of a compatibility group that is not followed"
+        return diagnose("SS304", message)
     if writer.version > shape.version.version:
         return diagnose("SS304", f"{where} was written under version {writer.version}")
     found = project(

@@ -341,8 +341,11 @@ def _watermark(context: _Context) -> Iterator[Step]:
     old = context.found.decision.properties
     if context.found.decision.create or old is None or (old == context.properties and not context.drift.properties):
         return
-    why = f"the table now is version {context.properties.version}; written last, guarded by the state that was seen"
-    yield Step(kind="set_version", why=why)
+    edited = ", ".join(context.drift.properties)
+    said = (
+        f"{edited} put back" if old == context.properties else f"the table now is version {context.properties.version}"
+    )
+    yield Step(kind="set_version", why=f"{said}; written last, guarded by the state that was seen")
 
 
 def _data_steps(found: TableView, shape: Shape | None) -> Iterator[Step]:

@@ -50,9 +50,12 @@ def with_keys_checked(workspace: Workspace, found: TableView) -> TableView:
 
 
 def _misfits(workspace: Workspace, found: TableView, current: Shape, desired: Shape) -> Iterator[Diagnostic]:
-    if found.manifest is None or not found.manifest.segments:
+    table, manifest = found.inspected.table, found.manifest
+    if table is None or manifest is None or not manifest.segments:
         return
-    statement = ddl.count_unkeyed(found.decision.target, current, desired, found.manifest.segment_versions)
+    present = {c.name for c in table.columns}
+    versions = manifest.segment_versions
+    statement = ddl.count_unkeyed(found.decision.target, current, desired, versions, present=present)
     ((unkeyed, repeated),) = workspace.sql.query(workspace.text(statement)).rows
     key = ", ".join(desired.keys)
     if unkeyed:

@@ -13,6 +13,7 @@ from typing import Final
 
 from schemasync.core.beyond import Beyond
 from schemasync.core.encoding import Leaf, ListOf, MapOf, Record, lives, without_lives
+from schemasync.core.history import History
 from schemasync.core.manifest import DataFile
 from schemasync.core.projection import Projection
 from schemasync.core.schema import Column, OrderingField, SubjectVersion
@@ -130,6 +131,24 @@ class NoWriter:
     reason: str
 
 
+def writer_in(history: History, footer: Footer, *, embedded: SubjectVersion | None) -> SubjectVersion | NoWriter:
+    """Say under which version of a history a file was written, be it one of ``history.elsewhere``.
+
+    A file that fits both is of those that the table follows, unless the other gives the values another meaning and
+    its footer does not say which it is.
+    """
+    found = match_writer(footer, history.versions, embedded=embedded)
+    other = match_writer(footer, history.elsewhere, embedded=embedded)
+    match found, other:
+        case SubjectVersion(), SubjectVersion() if embedded is None and not _means_alike(found, other):
+            numbers = f"{found.version} and {other.version}"
+            return NoWriter(reason=f"its columns fit versions {numbers}, which give the values different meanings")
+        case NoWriter(), SubjectVersion() if embedded is not None or not _fitting(footer, history.versions):
+            return other
+        case _:
+            return found
+
+
 def match_writer(
     footer: Footer, versions: Sequence[SubjectVersion], *, embedded: SubjectVersion | None
 ) -> SubjectVersion | NoWriter:
@@ -148,13 +167,17 @@ def match_writer(
         if not alike:
             return NoWriter(reason="the Avro schema in its footer is no version of the subject")
         return _one_of(alike)
-    fitting = [v for v in versions if v.event is not None and may_be_written_as(v.event, footer.type)]
+    fitting = _fitting(footer, versions)
     if not fitting:
         return NoWriter(reason="its columns fit no version of the subject, and its footer has no Avro schema")
     if any(not _means_alike(v, fitting[-1]) for v in fitting):
         numbers = ", ".join(str(v.version) for v in fitting)
         return NoWriter(reason=f"its columns fit versions {numbers}, which give the values different meanings")
     return _one_of(fitting)
+
+
+def _fitting(footer: Footer, versions: Iterable[SubjectVersion]) -> list[SubjectVersion]:
+    return [v for v in versions if v.event is not None and may_be_written_as(v.event, footer.type)]
 
 
 def _one_of(alike: Sequence[SubjectVersion]) -> SubjectVersion | NoWriter:

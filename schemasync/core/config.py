@@ -277,7 +277,7 @@ class TableEntry(Settings):
     insert_only: bool = False
     renames: Renames = {}
     toast: Literal["carry", "placeholder", "null"] = "carry"
-    compatibility_group: Text | None = None
+    compatibility_group: str | None = None
     toast_placeholder: Text = "__debezium_unavailable_value"
     adopt: bool = False
     envelope: EnvelopeKind | None = None

@@ -11,6 +11,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, Final
 
+from schemasync.core.defaults import null_sql
 from schemasync.core.history_table import COLUMNS as HISTORY_COLUMNS
 from schemasync.core.kept import NOTHING, Kept, shows, view_comment
 from schemasync.core.keys import at_or_above
@@ -251,11 +252,24 @@ def show_misfits(target: TableTarget, question: Question, most: int) -> Statemen
     return Statement(template="show_misfits", values=values)
 
 
-def count_unkeyed(target: TableTarget, current: Shape, desired: Shape, segment_versions: frozenset[int]) -> Statement:
-    """Count live rows that have no value in the desired key, and those that share it with another; Spark's SQL only."""
+def count_unkeyed(
+    target: TableTarget,
+    current: Shape,
+    desired: Shape,
+    segment_versions: frozenset[int],
+    *,
+    present: AbstractSet[str],
+) -> Statement:
+    """Count live rows that have no value in the desired key, and those that share it with another; Spark's SQL only.
+
+    ``present`` are the table's columns: a key column of the same version is not among them yet.
+    """
     before, after = row_source(current, segment_versions), row_source(desired, segment_versions)
+    physical = (desired.layout.current(c) for c in desired.columns if c.name in desired.keys)
+    missing = (c for c in physical if c.name not in present)
     values = {
         "table": qualified(target.database, target.table, Dialect.SPARK),
+        "missing": [f"{null_sql(c.type, Dialect.SPARK)} AS {quote_identifier(c.name, Dialect.SPARK)}" for c in missing],
         "keys": list(key_expressions(after, Dialect.SPARK)),
         "old_keys": list(key_expressions(before, Dialect.SPARK)),
         "order_by": list(order_by(current.envelope, Dialect.SPARK)),

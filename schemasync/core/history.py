@@ -18,9 +18,13 @@ from schemasync.core.schema import Column, Life, SubjectVersion
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """The versions of one subject in ascending order, each column with its life."""
+    """The versions of one subject in ascending order, each column with its life.
+
+    ``elsewhere`` are those of compatibility groups that the table does not follow: files may be of one.
+    """
 
     versions: tuple[SubjectVersion, ...]
+    elsewhere: tuple[SubjectVersion, ...] = ()
 
     @property
     def newest(self) -> SubjectVersion:

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from schemasync.core.admission import Footer, NoWriter, first_offset, match_writer
+from schemasync.core.admission import Footer, NoWriter, first_offset, match_writer, writer_in
 from schemasync.core.avro import read_value_schema
 from schemasync.core.encoding import Encoding, Leaf, ListOf, MapOf, Meaning
 from schemasync.core.history import read_history
-from schemasync.core.schema import SubjectVersion
+from schemasync.core.schema import Column, SubjectVersion
 from schemasync.core.types import Primitive, Struct, StructField, Type
 from schemasync.core.written import written_type
 from tests.core.avro_schemas import field, record, registered
@@ -181,6 +181,42 @@ def test_the_same_columns_in_another_envelope_are_another_meaning() -> None:
 def test_a_version_whose_events_are_not_known_is_no_candidate() -> None:
     versions = [version(1, col("a")), replace(version(2, col("a")), event=None)]
     assert matched(written(col("a")), versions) == 1
+
+
+FORKED = replace(history((col("a"),), (col("a"), col("c"))), elsewhere=(version(3, col("b")), version(4, col("a"))))
+"""Versions 1 and 2 are followed, 3 and 4 are of another compatibility group."""
+
+
+@pytest.mark.parametrize(("found", "number"), [("fp2", 2), ("fp3", 3), ("fp4", 4)])
+def test_a_footer_says_also_that_a_file_is_of_another_group(found: str, number: int) -> None:
+    embedded = replace(version(9, col("z")), fingerprint=found)
+    outcome = writer_in(FORKED, footer(), embedded=embedded)
+    assert not isinstance(outcome, NoWriter)
+    assert outcome.version == number
+
+
+@pytest.mark.parametrize(("columns", "number"), [((col("a"),), 1), ((col("a"), col("c")), 2), ((col("b"),), 3)])
+def test_a_file_without_a_footer_is_of_another_group_where_only_that_fits(
+    columns: tuple[Column, ...], number: int
+) -> None:
+    outcome = writer_in(FORKED, written(*columns), embedded=None)
+    assert not isinstance(outcome, NoWriter)
+    assert outcome.version == number
+
+
+def test_a_file_that_two_groups_read_otherwise_is_not_guessed() -> None:
+    forked = replace(history((col("t", MILLIS),)), elsewhere=(version(2, col("t", MICROS)),))
+    unclear = replace(history((col("t", MILLIS),), (col("t", MICROS),)), elsewhere=(version(3, col("t", MICROS)),))
+    assert [writer_in(found, written(col("t", MILLIS)), embedded=None) for found in (forked, unclear)] == [
+        NoWriter(reason="its columns fit versions 1 and 2, which give the values different meanings"),
+        NoWriter(reason="its columns fit versions 1, 2, which give the values different meanings"),
+    ]
+
+
+def test_a_file_of_no_group_is_refused() -> None:
+    assert writer_in(FORKED, written(col("x")), embedded=None) == NoWriter(
+        reason="its columns fit no version of the subject, and its footer has no Avro schema"
+    )
 
 
 @pytest.mark.parametrize(

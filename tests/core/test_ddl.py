@@ -306,10 +306,11 @@ def test_rows_of_one_key_are_counted_by_another() -> None:
         shape_of(target(), found, v, key=key, baseline=1)[0]
         for v, key in zip(found.versions, (("id",), ("a", "b")), strict=True)
     )
-    values = ddl.count_unkeyed(target(), current, desired, frozenset({1})).values
-    assert (values["keys"], values["old_keys"]) == (
+    values = ddl.count_unkeyed(target(), current, desired, frozenset({1}), present={"id", "a", "b"}).values
+    assert (values["keys"], values["old_keys"], values["missing"]) == (
         ["CASE WHEN t.`__schema_version` <= 1 THEN CAST(t.`a` AS bigint) ELSE t.`a__2` END", "t.`b`"],
         ["t.`id`"],
+        ["CAST(NULL AS bigint) AS `a__2`"],
     )
 
 

@@ -41,8 +41,55 @@ def test_where_the_configuration_says_which_group_nothing_has_to_be_told() -> No
     assert followed("1", "1", "2", "1", "2", wanted="1", current=2) == ([1, 2, 4], [])
 
 
-def test_a_table_of_an_older_group_moves_to_the_one_that_is_wanted() -> None:
-    assert followed("1", "2", "1", "2", wanted="2", current=3) == ([1, 2, 4], [])
+def test_a_table_from_before_the_fork_moves_to_the_group_that_is_wanted() -> None:
+    assert followed("1", "2", "1", "2", wanted="2", current=1) == ([1, 2, 4], [])
+    assert followed("", "1", "2", wanted="2", current=1) == ([1, 2, 3], [])
+
+
+@pytest.mark.parametrize(
+    ("groups", "wanted", "current", "line", "told"),
+    [
+        (
+            ("1", "2", "1", "2"), "2", 3, [1, 3],
+            "s-value: the table has version 3 of compatibility group '1', which compatibility group '2' does not go on "
+            "from",
+        ),
+        (
+            ("1", "2", "1"), "1", 2, [1, 2],
+            "s-value: the table has version 2 of compatibility group '2', which compatibility group '1' does not go on "
+            "from",
+        ),
+        (
+            ("1", "", "1"), "1", 2, [1, 2],
+            "s-value: the table has version 2 of no compatibility group, which compatibility group '1' does not go on "
+            "from",
+        ),
+    ],
+)  # fmt: skip
+def test_a_table_past_the_fork_stays_in_its_group_and_that_is_told(
+    groups: tuple[str, ...], wanted: str, current: int, line: list[int], told: str
+) -> None:
+    assert followed(*groups, wanted=wanted, current=current) == (line, [told])
+
+
+def test_the_fix_names_the_groups_that_the_table_can_follow() -> None:
+    (before,), (past,) = (
+        line_of(forked(*groups), wanted=None, current=current).findings
+        for groups, current in ((("1", "2"), 1), (("1", "2", "1", "2"), 3))
+    )
+    assert (before.fix, past.fix) == (
+        'Say which to follow: compatibility_group: "2" or "1".',
+        'Stay: compatibility_group: "1". To follow the other group the table has to be made anew.',
+    )
+
+
+def test_a_wanted_group_counts_also_where_nobody_knows_what_the_table_has() -> None:
+    assert followed("1", "2", "1", wanted="2", current=9) == ([1, 2], [])
+
+
+def test_versions_of_other_groups_are_kept_apart() -> None:
+    line = line_of(forked("1", "2", "1"), wanted="1", current=None)
+    assert [v.version for v in line.others] == [2]
 
 
 def test_a_group_that_no_version_has_is_told_with_those_there_are() -> None:

@@ -87,8 +87,9 @@ class Teller:
         self.lab.registry.register(f"{TOPIC}-key", json.dumps(schema))
 
     def register(self, block: Block) -> None:
-        schema = _WRAPPERS[block.words[1]](block.given)
-        self.lab.register(TOPIC, schema, key=None)
+        _, wrapper, *group = block.words
+        schema = _WRAPPERS[wrapper](block.given)
+        self.lab.register(TOPIC, schema, key=None, group=group[1] if group else "")
 
     def forget(self, block: Block) -> None:
         del block
@@ -99,6 +100,10 @@ class Teller:
         self.lab.land(
             TOPIC, block.given, version=int(version.removeprefix("v")), hour=hour, name=name[0] if name else None
         )
+
+    def by_hand(self, block: Block) -> None:
+        for statement in filter(str.strip, block.body.split(";\n")):
+            self.lab.session.sql(statement.replace("lake.", f"`{self.lab.database}`."))
 
     def clock(self, block: Block) -> None:
         milliseconds = parse_duration(block.words[1])
@@ -126,6 +131,20 @@ class Teller:
         (found,) = status(self.lab.workspace).tables
         hold = found.hold
         yield "not held" if hold is None else f"held since {hold.to_json()['since']}; release: {hold.release}"
+
+    def drift(self, block: Block) -> Iterator[str]:
+        del block
+        (found,) = status(self.lab.workspace).tables
+        yield "drift" if found.drift else "no drift"
+        for told in found.diagnostics:
+            yield f"{told.code} {told.severity.value}: {told.message}"
+            yield from [f"  {told.fix}"] if told.fix else []
+
+    def properties(self, block: Block) -> Iterator[str]:
+        for name in (TABLE, f"{TABLE}_view"):
+            table = self.lab.workspace.metastore.table(self.lab.database, name)
+            assert table is not None
+            yield from (f"{name}: {key} = {table.properties.get(key)}" for key in block.words[1:])
 
     def compact(self, block: Block) -> Iterable[str] | None:
         before = self.values()
@@ -183,11 +202,14 @@ _COMMANDS: dict[str, Callable[[Teller, Block], Iterable[str] | None]] = {
     "register": Teller.register,
     "forget": Teller.forget,
     "land": Teller.land,
+    "by": Teller.by_hand,
     "clock": Teller.clock,
     "apply": Teller.apply,
     "compact": Teller.compact,
     "release": Teller.release,
     "status": Teller.status,
+    "drift": Teller.drift,
+    "properties": Teller.properties,
     "view": lambda teller, _: teller.view(),
     "describe": Teller.describe,
     "files": lambda teller, _: teller.files(),
