@@ -304,17 +304,23 @@ def _view(context: _Context) -> Iterator[Step]:
     found, shape = context.found, context.shape
     view = found.inspected.view
     kept = kept_on_view(view, found.decision, shape)
-    text = view_sql(context.workspace, context.target, shape, _contents_then(found), kept=kept)
-    for reason in view_reasons(view, context.target, shape, text.body, kept):
-        yield Step(kind="replace_view", why=reason, sql=text.statement)
+    texts = [
+        view_sql(context.workspace, context.target, shape, contents, kept=kept) for contents in _contents_then(found)
+    ]
+    reasons = [tuple(view_reasons(view, context.target, shape, text.body, kept)) for text in texts]
+    if all(reasons):
+        for reason in reasons[0]:
+            yield Step(kind="replace_view", why=reason, sql=texts[0].statement)
 
 
-def _contents_then(found: TableView) -> Contents:
-    """Return what the view has to reckon with when it is replaced: after a rebuild rows of one version only."""
+def _contents_then(found: TableView) -> tuple[Contents, ...]:
+    """Return what the view may reckon with when apply is done, what it is given first; after a rebuild one version."""
     decision = found.decision
     if changes_key(decision) and found.manifest is not None and found.manifest.deltas and decision.current is not None:
-        return Contents(versions=frozenset({decision.current.version.version}), toasted=found.manifest.toasted)
-    return _contents(found)
+        return (Contents(versions=frozenset({decision.current.version.version}), toasted=found.manifest.toasted),)
+    both = _contents(found)
+    # Files that wait are admitted right after it: then the base alone no longer has it all.
+    return both[::-1] if found.pending else both
 
 
 def _view_drift(workspace: Workspace, found: TableView) -> tuple[Diagnostic, ...]:
@@ -324,7 +330,11 @@ def _view_drift(workspace: Workspace, found: TableView) -> tuple[Diagnostic, ...
     if found.manifest is None or current is None or effective is None:
         return ()
     kept = kept_on_view(view, decision, current)
-    left = tuple(view_sql(workspace, decision.target, shape, _contents(found)).body for shape in (current, effective))
+    left = tuple(
+        view_sql(workspace, decision.target, shape, contents).body
+        for shape in (current, effective)
+        for contents in _contents(found)
+    )
     reasons = view_reasons(view, decision.target, current, left[0], kept)
     return view_drift(view, decision.target, left=left, reasons=reasons, kept=kept)
 
@@ -333,7 +343,7 @@ def _restored_view(workspace: Workspace, found: TableView) -> Iterator[Step]:
     """Bring back the view of a held table: a hold means that it goes on answering."""
     current = found.decision.current
     if current is not None:
-        text = view_sql(workspace, found.decision.target, current, _contents(found))
+        text = view_sql(workspace, found.decision.target, current, _contents(found)[0])
         yield Step(kind="restore_view", why="the table is held, and its view is missing", sql=text.statement)
 
 
@@ -376,8 +386,12 @@ def view_sql(
     return ViewText(body=body, statement=workspace.text(ddl.create_view(target, shape, body, dialect, kept), dialect))
 
 
-def _contents(found: TableView) -> Contents:
-    return found.manifest.contents if found.manifest else Contents()
+def _contents(found: TableView) -> tuple[Contents, ...]:
+    """Return what the view may reckon with: where the base has it all both texts are right, the plain one is better."""
+    if found.manifest is None:
+        return (Contents(),)
+    best, everything = found.manifest.contents, found.manifest.everything
+    return (best, everything) if best != everything else (best,)
 
 
 def _seen(found: TableView) -> str:

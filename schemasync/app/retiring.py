@@ -16,7 +16,7 @@ from schemasync.app.workspace import Workspace
 from schemasync.core.compaction import Retirement, after_retirement, due
 from schemasync.core.ddl import expected_columns
 from schemasync.core.kept import kept_of
-from schemasync.core.manifest import AdmittedFile, Contents, Manifest
+from schemasync.core.manifest import AdmittedFile, Manifest
 from schemasync.core.mapping import TableTarget
 from schemasync.core.plan import Shape
 from schemasync.core.ports import Lake
@@ -75,8 +75,7 @@ def refresh_view(workspace: Workspace, target: TableTarget, shape: Shape, manife
     replace_view(workspace, target, text.statement)
     if manifest.contents.settled and not _is_in_force(workspace, target, manifest):
         # Changes were admitted meanwhile, and this text does not show them: the one for any state does.
-        anything = Contents(versions=manifest.segment_versions, toasted=manifest.toasted)
-        replace_view(workspace, target, view_sql(workspace, target, shape, anything, kept=kept).statement)
+        replace_view(workspace, target, view_sql(workspace, target, shape, manifest.everything, kept=kept).statement)
 
 
 def _is_in_force(workspace: Workspace, target: TableTarget, manifest: Manifest) -> bool:

@@ -191,6 +191,11 @@ class Manifest(_Value):
         """
         if self.keyed and self.base and not self.deltas:
             return Contents(versions=frozenset(s.schema_version for s in self.base), settled=True)
+        return self.everything
+
+    @property
+    def everything(self) -> Contents:
+        """What a view of all that is registered has to reckon with: such a view is right in every state."""
         return Contents(versions=self.segment_versions, toasted=self.toasted)
 
     def knows(self, path: str, size: int) -> bool:

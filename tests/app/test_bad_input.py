@@ -408,12 +408,15 @@ class TestStorage:
         assert students(shop) == [row(1, "first")]
         assert (applied(shop).error, len(students(shop))) == (None, 1 + BULK)
 
-    def test_a_disk_that_is_full_during_compaction_leaves_the_old_state_readable(self, shop: Lab) -> None:
+    @pytest.mark.parametrize("kernel", ["arrow", "spark"])
+    def test_a_disk_that_is_full_during_compaction_leaves_the_old_state_readable(self, shop: Lab, kernel: str) -> None:
+        folds_with(shop, kernel)
         shop.land(STUDENT, bulky(), name="bulky.parquet")
         applied(shop)
         jvm = shop.session._jvm
         assert jvm is not None
-        with full_disk(jvm.java.lang.ProcessHandle.current().pid()):
+        writer = jvm.java.lang.ProcessHandle.current().pid() if kernel == "spark" else os.getpid()
+        with full_disk(writer):
             found = compacted(shop)
         blamed(found.failure, StorageError, "File too large", "the old state is in force")
         tables = shop.workspace.metastore.names(shop.database, "shop_student*")
@@ -423,6 +426,10 @@ class TestStorage:
         )
         again = compacted(shop)
         assert (again.failure, again.generation, len(students(shop))) == (None, 1, 1 + BULK)
+
+
+def folds_with(shop: Lab, kernel: str) -> None:
+    shop.settings = shop.settings | {"defaults": shop.settings.get("defaults", {}) | {"compaction": {"kernel": kernel}}}
 
 
 BULK = 40_000
@@ -448,6 +455,7 @@ def full_disk(process: int) -> Iterator[None]:
 class TestPerRunTables:
     @pytest.mark.parametrize("name", ["shop_student_base", "shop_student_incremental_2026112000"])
     def test_a_table_that_stands_where_a_compaction_needs_one_is_not_dropped(self, shop: Lab, name: str) -> None:
+        folds_with(shop, "spark")
         shop.workspace.sql.execute(f"CREATE TABLE {shop.database}.{name} (mine INT) STORED AS PARQUET")
         found = compacted(shop)
         blamed(found.failure, OwnershipError, name, "Rename it")
@@ -456,6 +464,7 @@ class TestPerRunTables:
         assert (compacted(shop).failure, students(shop)) == (None, [row(1, "first")])
 
     def test_a_table_that_only_looks_like_one_of_an_hour_is_in_nobodys_way(self, shop: Lab) -> None:
+        folds_with(shop, "spark")
         name = "shop_student_incremental_notes"
         shop.workspace.sql.execute(f"CREATE TABLE {shop.database}.{name} (mine INT) STORED AS PARQUET")
         assert (compacted(shop).failure, students(shop)) == (None, [row(1, "first")])
