@@ -31,7 +31,7 @@ class StepFuse(Fuse):
         self.folded = False
 
     def done(self, call: str) -> None:
-        self.folded |= call == "run"
+        self.folded |= call == "merge"
         if self.folded and call == self.step:
             kill(self.whom)
 

@@ -210,6 +210,7 @@ def test_values_beyond_their_type_show_as_published_stop_nothing_and_are_kept(la
 
 
 def test_a_fold_that_engines_would_misread_is_not_published(lab: Lab) -> None:
+    lab.settings = {"defaults": {"compaction": {"kernel": "spark"}}}
     lab.register("shop.item", lab.flat("Row", ("at", ["null", {"type": "long", "logicalType": "timestamp-micros"}])))
     lab.land("shop.item", [{"id": 1, "at": AT, "op": "c", "ts_ms": 1}])
     lab.apply()

@@ -220,6 +220,7 @@ class BrokenFold:
 
 def test_a_compaction_that_fails_is_tried_more_seldom_and_admissions_go_on(lab: Lab) -> None:
     register(lab, NAME)
+    lab.settings = lab.settings | {"defaults": lab.settings.get("defaults", {}) | {"compaction": {"kernel": "spark"}}}
     lab.land("student", [event(1, name="Ada")])
     fold, stop, ticks = BrokenFold(), threading.Event(), iter(range(4))
 
