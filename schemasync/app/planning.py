@@ -33,7 +33,7 @@ from schemasync.core.policy import Verdict
 from schemasync.core.ports import HiveTable
 from schemasync.core.properties import TableProperties
 from schemasync.core.toast import unknown_values
-from schemasync.core.view_drift import view_drift, view_reasons
+from schemasync.core.view_drift import same_text, view_drift, view_reasons
 from schemasync.errors import SchemaError, SchemasyncError, TemporaryError, UsageError, as_ours
 
 FILE_ERRORS = frozenset({"SS301", "SS302", "SS303", "SS306"})
@@ -205,7 +205,7 @@ def lay_out_steps(workspace: Workspace, found: TableView) -> TablePlan:
         current_version=decision.properties.version if decision.properties else None,
         desired_version=_desired_version(found),
         rewrite=_rewrite(found),
-        seen=_seen(found),
+        seen=_seen(workspace, found),
         properties=properties,
         view=found,
     )
@@ -330,13 +330,16 @@ def _view_drift(workspace: Workspace, found: TableView) -> tuple[Diagnostic, ...
     if found.manifest is None or current is None or effective is None:
         return ()
     kept = kept_on_view(view, decision, current)
-    left = tuple(
-        view_sql(workspace, decision.target, shape, contents).body
-        for shape in (current, effective)
-        for contents in _contents(found)
-    )
-    reasons = view_reasons(view, decision.target, current, left[0], kept)
+    left = _left_texts(workspace, found, current, effective)
+    text = next((text for text in left if view is not None and same_text(view.view_text, text)), left[0])
+    reasons = view_reasons(view, decision.target, current, text, kept)
     return view_drift(view, decision.target, left=left, reasons=reasons, kept=kept)
+
+
+def _left_texts(workspace: Workspace, found: TableView, *shapes: Shape) -> tuple[str, ...]:
+    """Return the texts that the view may have been left with."""
+    target = found.decision.target
+    return tuple(view_sql(workspace, target, s, contents).body for s in shapes for contents in _contents(found))
 
 
 def _restored_view(workspace: Workspace, found: TableView) -> Iterator[Step]:
@@ -394,8 +397,12 @@ def _contents(found: TableView) -> tuple[Contents, ...]:
     return (best, everything) if best != everything else (best,)
 
 
-def _seen(found: TableView) -> str:
-    table, view = found.inspected.table, found.inspected.view
+def _seen(workspace: Workspace, found: TableView) -> str:
+    table, view, current = found.inspected.table, found.inspected.view, found.decision.current
+    ours = () if current is None else _left_texts(workspace, found, current)
+    if view is not None and any(same_text(view.view_text, text) for text in ours):
+        # Admissions and compactions take turns with two texts.
+        view = replace(view, view_text="")
     return fingerprint([_table_json(table), _table_json(view)])
 
 

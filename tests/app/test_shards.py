@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 import pytest
 
+from schemasync.app.applying import apply_table
 from tests.lab import HOUR, Lab
 
 if TYPE_CHECKING:
@@ -108,6 +109,16 @@ def test_whoever_met_the_view_earlier_sees_the_state_of_the_base_when_he_reads(l
         session.catalog.refreshTable(f"{lab.database}.{TABLE}")
         seen += [names(plain), names(exact)]
     assert seen == [["n1"] * 12, *[CHANGED] * 5]
+
+
+def test_a_kept_plan_stays_good_while_changes_are_admitted_under_the_schema_before_it(lab: Lab) -> None:
+    first_base(lab, list(range(12)))
+    lab.register(TOPIC, lab.flat("Student", ("name", ["null", "string"]), ("n", ["null", "int"])), key=None)
+    settled = lab.plan().tables[0]
+    lab.land(TOPIC, events(3, ts_ms=2), version=1, hour="2026112001")
+    admitted = apply_table(lab.workspace, settled.target, allowed=lambda _: False).admitted
+    assert admitted is not None
+    assert (admitted.files, lab.plan().tables[0].seen) == (1, settled.seen)
 
 
 def test_predicates_on_keys_and_segments_reach_the_files(lab: Lab) -> None:
