@@ -77,7 +77,7 @@ def _name(terms: Terms) -> str:
 
 
 def _run(terms: Terms, out: Path) -> list[Record]:
-    work = HERE / "work" / out.stem
+    work = HERE / "scratch" / out.stem
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
     records: list[Record] = []

@@ -138,7 +138,8 @@ def _compact(
         properties = recover(workspace, target, properties)
     manifest = read_manifest(lake, target, properties)
     started = workspace.now_ms()
-    fold = _planned(workspace, shape, manifest, applied) if _is_due(shape, manifest) else None
+    due = needs_fold(manifest, schema_version=shape.version.version)
+    fold = _planned(workspace, shape, manifest, applied) if due else None
     if fold is None or dry_run:
         if not dry_run:
             # Those of a run that was killed once its state was written: nothing is left to fold after it.
@@ -166,10 +167,6 @@ def _compact(
         bytes_written=sum(shard.bytes for shard in folded.written),
         seconds=seconds,
     )
-
-
-def _is_due(shape: Shape, manifest: Manifest) -> bool:
-    return needs_fold(manifest, schema_version=shape.version.version)
 
 
 def _planned(workspace: Workspace, shape: Shape, manifest: Manifest, applied: Applied) -> FoldPlan:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
-from schemasync.app.per_run import per_run_tables, present
+from schemasync.app.per_run import per_run_tables
 from schemasync.app.states import publish, require_files, require_in_place
 from schemasync.app.workspace import Storage, Workspace
 from schemasync.core import ddl
@@ -144,8 +144,8 @@ def _abandoned(lake: Lake, directory: str) -> Iterator[None]:
 def _merged(run: _Run) -> tuple[MergedShard, ...]:
     """Write the shards: with Arrow where it can stream sorted files, with Spark's SQL where not, or where told so."""
     if run.target.compaction.kernel == "spark" or not _can_be_cut(run.shape, run.manifest):
-        with per_run_tables(run.workspace, run.target, run.shape, run.manifest, run.fold, run.directory):
-            return tuple(_selected(run, shard) for shard in run.fold.shards)
+        with per_run_tables(run.workspace, run.target, run.shape, run.manifest, run.fold, run.directory) as present:
+            return tuple(_selected(run, shard, present) for shard in run.fold.shards)
     witnesses = _witnesses(run)
     request = merge_request(
         run.target,
@@ -174,7 +174,7 @@ def _witnesses(run: _Run) -> tuple[str, ...] | None:
     return tuple(f.path for s in met for f in lake.files(s.location) if not is_hidden(f.path))
 
 
-def _selected(run: _Run, shard: ShardFold) -> MergedShard:
+def _selected(run: _Run, shard: ShardFold, present: frozenset[str]) -> MergedShard:
     """Write one shard with Spark's SQL."""
     workspace, target, shape, manifest = run.workspace, run.target, run.shape, run.manifest
     statement = ddl.fold(
@@ -183,7 +183,7 @@ def _selected(run: _Run, shard: ShardFold) -> MergedShard:
         shard,
         segment_versions=manifest.segment_versions,
         witnesses=[s.segment for s in manifest.met if shape.keys],
-        present=present(workspace, target),
+        present=present,
         purge_before_ms=run.fold.purge_before_ms,
         dialect=Dialect.SPARK,
         toasted=manifest.toasted,

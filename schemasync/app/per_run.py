@@ -19,8 +19,8 @@ from schemasync.errors import OwnershipError
 @contextmanager
 def per_run_tables(
     workspace: Workspace, target: TableTarget, shape: Shape, manifest: Manifest, fold: FoldPlan, directory: str
-) -> Iterator[None]:
-    """Make the run's tables, which write into a directory, and drop them whatever happens."""
+) -> Iterator[frozenset[str]]:
+    """Make the run's tables, yield the columns that the long-lived table has, and drop them whatever happens."""
     lake = workspace.storage(target.location).lake
     for place in (directory, EMPTY):
         lake.make_directory(place)
@@ -28,7 +28,7 @@ def per_run_tables(
         base=lake.uri(EMPTY),
         compactor=lake.uri(directory),
         increments=_hours(workspace, target, manifest, fold),
-        present=present(workspace, target),
+        present=_present(workspace, target),
     )
     drop_per_run_tables(workspace, target)
     try:
@@ -37,13 +37,12 @@ def per_run_tables(
         shards = {shard.name: lake.uri(shard.location) for shard in fold.rewrite}
         if shards:
             workspace.metastore.add_partitions(target.database, target.base, shards)
-        yield
+        yield run.present
     finally:
         drop_per_run_tables(workspace, target)
 
 
-def present(workspace: Workspace, target: TableTarget) -> frozenset[str]:
-    """Return the data columns that the long-lived table has in the metastore."""
+def _present(workspace: Workspace, target: TableTarget) -> frozenset[str]:
     table = workspace.metastore.table(target.database, target.table)
     return frozenset(c.name for c in table.columns) if table else frozenset()
 

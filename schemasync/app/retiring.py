@@ -11,7 +11,7 @@ from itertools import chain, count
 from schemasync.app.inspecting import replaced
 from schemasync.app.planning import view_sql
 from schemasync.app.repairing import replace_view
-from schemasync.app.states import publish
+from schemasync.app.states import publish, token_in_force
 from schemasync.app.workspace import Workspace
 from schemasync.core.compaction import Retirement, after_retirement, due
 from schemasync.core.ddl import expected_columns
@@ -20,7 +20,7 @@ from schemasync.core.manifest import AdmittedFile, Manifest
 from schemasync.core.mapping import TableTarget
 from schemasync.core.plan import Shape
 from schemasync.core.ports import Lake
-from schemasync.core.properties import STATE, TableProperties, read_properties
+from schemasync.core.properties import TableProperties
 from schemasync.core.view_drift import same_text
 
 
@@ -73,14 +73,10 @@ def refresh_view(workspace: Workspace, target: TableTarget, shape: Shape, manife
     if view is not None and same_text(view.view_text, text.body):
         return
     replace_view(workspace, target, text.statement)
-    if manifest.contents.settled and not _is_in_force(workspace, target, manifest):
+    token = token_in_force(workspace, target) if manifest.contents.settled else None
+    if token is not None and token.partition("@")[0] != str(manifest.state):
         # Changes were admitted meanwhile, and this text does not show them: the one for any state does.
         replace_view(workspace, target, view_sql(workspace, target, shape, manifest.everything, kept=kept).statement)
-
-
-def _is_in_force(workspace: Workspace, target: TableTarget, manifest: Manifest) -> bool:
-    table = workspace.metastore.table(target.database, target.table)
-    return table is not None and read_properties(table.properties).state == manifest.state
 
 
 def prepare_view(
@@ -100,9 +96,8 @@ def prepare_view(
     settles = before.contents.settled and not after.contents.settled
     if not settles and after.toasted <= before.toasted and shape.version.version in before.segment_versions:
         return
-    table = workspace.metastore.table(target.database, target.table)
     # Where another writer came between, the view is his, and publishing will say so.
-    if table is not None and table.properties.get(STATE) == properties.token:
+    if token_in_force(workspace, target) == properties.token:
         refresh_view(workspace, target, shape, after)
 
 

@@ -215,6 +215,12 @@ def roll_forward(workspace: Workspace, target: TableTarget, properties: TablePro
     return properties
 
 
+def token_in_force(workspace: Workspace, target: TableTarget) -> str | None:
+    """Return the value of the compare-and-set key as it is now, None where there is no table of ours."""
+    table = workspace.metastore.table(target.database, target.table)
+    return None if table is None else table.properties.get(STATE)
+
+
 def repair_partitions(
     workspace: Workspace, target: TableTarget, properties: TableProperties, manifest: Manifest
 ) -> None:
@@ -229,8 +235,7 @@ def _drop_strangers(workspace: Workspace, target: TableTarget, properties: Table
     strangers = workspace.metastore.partitions(target.database, target.table).keys() - known
     if not strangers:
         return
-    table = workspace.metastore.table(target.database, target.table)
-    if table is not None and table.properties.get(STATE) == properties.token:
+    if token_in_force(workspace, target) == properties.token:
         workspace.metastore.drop_partitions(target.database, target.table, sorted(strangers))
 
 

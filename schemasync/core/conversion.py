@@ -12,10 +12,11 @@ import struct
 from collections.abc import Callable
 from datetime import UTC, date, datetime, time
 from decimal import Decimal as Number
+from decimal import localcontext
 from typing import Any, Final
 
 from schemasync.core.promotion import INTEGER_DIGITS, widens
-from schemasync.core.types import Decimal, Primitive, Type
+from schemasync.core.types import MAX_PRECISION, Decimal, Primitive, Type
 
 _P = Primitive
 INTEGERS: Final = frozenset(INTEGER_DIGITS)
@@ -80,34 +81,52 @@ _NOTATIONS: Final[dict[Type, str]] = {
 }
 
 
-def converted(value: Any, desired: Type) -> Any:
-    """Return one decoded value (a frozen default) as one of another type.
+def converted(value: Any, current: Type, desired: Type) -> Any:
+    """Return one decoded value (a frozen default) of a type as one of another type.
 
     Raises:
         ValueError: it does not fit.
     """
     if isinstance(value, str) and desired is not _P.STRING and not re.match(notation(desired), value):
-        raise ValueError(f"{value!r} does not fit")
-    found = _convert(value, desired)
-    if not isinstance(value, str) and desired is not _P.STRING and not _same(value, found):
-        raise ValueError(f"{value!r} does not fit")
+        raise _misfit(value)
+    try:
+        with localcontext(prec=MAX_PRECISION):
+            found = _convert(value, desired)
+            fits = isinstance(value, str) or desired is _P.STRING or _same(value, found, current)
+    except ArithmeticError as error:  # infinities and NaN have no digits
+        raise _misfit(value) from error
+    if not fits:
+        raise _misfit(value)
     return found
 
 
-def _same(value: Any, found: Any) -> bool:
-    if isinstance(value, date) and not isinstance(value, datetime):
-        return True  # a date is the midnight that it becomes
-    if isinstance(found, date) and not isinstance(found, datetime):
-        return bool(_instant(found) == value)
-    return bool(value == found or value != value)  # noqa: PLR0124 - NaN stays NaN
+def _misfit(value: Any) -> ValueError:
+    return ValueError(f"{value!r} does not fit")
+
+
+def _same(value: Any, found: Any, current: Type) -> bool:
+    """Tell whether a value comes back from what it became."""
+    match value, found:
+        case datetime(), date() if not isinstance(found, datetime):
+            return bool(_instant(found) == value)
+        case date(), _ if not isinstance(value, datetime):
+            return True  # a date is the midnight that it becomes
+        case Number(), float():
+            return bool(Number(found).quantize(value) == value)
+        case float(), Number():
+            return bool(_CONVERSIONS[current](found) == value)
+        case _:
+            return bool(value == found or value != value)  # noqa: PLR0124 - NaN stays NaN
 
 
 def _convert(value: Any, desired: Type) -> Any:
     match desired:
         case Decimal(precision=precision, scale=scale):
-            number = Number(str(value) if isinstance(value, float) else value)
-            if abs(number) >= Number(10) ** (precision - scale) or number != round(number, scale):
-                raise ValueError(f"{value!r} does not fit")
+            number = round(Number(value), scale)
+            if abs(number) >= Number(10) ** (precision - scale) or (
+                not isinstance(value, float) and number != Number(value)
+            ):
+                raise _misfit(value)
             return number
         case Primitive():
             return _CONVERSIONS.get(desired, lambda same: same)(value)
@@ -130,7 +149,7 @@ def _text(value: Any) -> str:
 def _boolean(value: Any) -> bool:
     known = {"true": True, "false": False, 0: False, 1: True}
     if value not in known:
-        raise ValueError(f"{value!r} does not fit")
+        raise _misfit(value)
     return known[value]
 
 
@@ -148,7 +167,7 @@ def _single(value: Any) -> float:
     try:
         nearest: float = struct.unpack("<f", struct.pack("<f", float(value)))[0]
     except OverflowError as error:
-        raise ValueError(f"{value!r} does not fit") from error
+        raise _misfit(value) from error
     return nearest
 
 
@@ -156,13 +175,13 @@ def _whole(bits: int) -> Callable[[Any], int]:
     def convert(value: Any) -> int:
         number = int(value)
         if not -(2 ** (bits - 1)) <= number < 2 ** (bits - 1):
-            raise ValueError(f"{value!r} does not fit")
+            raise _misfit(value)
         return number
 
     return convert
 
 
-_CONVERSIONS: Final[dict[Primitive, Callable[[Any], Any]]] = {
+_CONVERSIONS: Final[dict[Type, Callable[[Any], Any]]] = {
     _P.STRING: _text,
     _P.BOOLEAN: _boolean,
     _P.TINYINT: _whole(8),

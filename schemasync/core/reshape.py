@@ -179,8 +179,8 @@ def reshaped(value: Any, shape: Reshape) -> Any:
             return value
         case _, None:
             return None
-        case Convert(target=target), _:
-            return converted(value, target)
+        case Convert(stored=stored, target=target), _:
+            return converted(value, stored, target)
         case Fields(fields=fields), _:
             return {f.name: None if f.source is None else reshaped(value.get(f.source), f.shape) for f in fields}
         case Elements(element=element), _:

@@ -78,8 +78,8 @@ def cut(
 ) -> tuple[ShardFold, ...]:
     """Decide which shards are written, in the order of their keys.
 
-    ``spread`` says where the rows of the deltas lie. Written is what has changes or is of another version; twice as
-    much as half of ``shard_bytes`` more than that splits, what is together well below it is joined.
+    ``spread`` says where the rows of the deltas lie. Written is what has changes or is of another version;
+    what is more than half as large again as ``shard_bytes`` is split, what is together well below it is joined.
     """
     written = [r for r in _ranges(current, spread, types) if _is_touched(r, schema_version)]
     names = _names(current)

@@ -1,1 +1,1 @@
-"""Landed files: footers, values, rows, and the two ways to admit them."""
+"""Parquet files, with Arrow and in Spark's tasks: landed ones and how they are admitted, shards and their merging."""

@@ -82,7 +82,7 @@ class ArrowFiles:
 
     def admit(self, request: AdmissionRequest) -> Admitted:
         """Write one delta."""
-        schema = table_schema(request)
+        schema = table_schema(request.columns)
         beyond: list[Beyond] = []
         parts = (read_rows(self.filesystem, self.base, file, request, beyond) for file in request.files)
         table = pa.concat_tables([schema.empty_table(), *chain.from_iterable(parts)])

@@ -23,22 +23,19 @@ from schemasync.core.projection import Carried
 from schemasync.core.reshape import Keep
 from schemasync.errors import StorageError
 from schemasync.io.parquet.newest import Masks, first_saying, firsts, positions, unsent_values
+from schemasync.io.parquet.rows import table_schema
 from schemasync.io.parquet.shard_writer import ShardWriter
-from schemasync.io.parquet.sorted_rows import KeyColumns, SortedRows, Stored, stored_schema
+from schemasync.io.parquet.sorted_rows import KeyColumns, SortedRows, Stored
 
 _RANK: Final = "schemasync_rank"
 
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """Rows to write, sorted by key, and what happened to the keys of one part."""
+    """Rows to write, sorted by key, and what happened to the keys of one part; what is written is counted later."""
 
     rows: pa.Table
-    keys: int = 0
-    inserted: int = 0
-    updated: int = 0
-    deleted: int = 0
-    purged: int = 0
+    counts: FoldCounts
 
 
 def merge_shard(
@@ -51,18 +48,13 @@ def merge_shard(
     """
     keys = [name for name, _ in request.keys]
     merging = _Merging(filesystem, base, request, shard)
-    total = dict.fromkeys(("rows", "keys", "inserted", "updated", "deleted", "purged"), 0)
-    unsent: set[str] = set()
+    counts = FoldCounts()
     with ShardWriter(filesystem, base, directory, merging.schema, request.memory // 4) as writer:
         above: Key | None = None
         for outcome in merging.outcomes():
             above = _check_order(outcome.rows, keys, above, shard)
             writer.write(outcome.rows)
-            total["rows"] += pc.sum(pc.not_equal(outcome.rows.column(OP), DELETE)).as_py() or 0
-            for name in ("keys", "inserted", "updated", "deleted", "purged"):
-                total[name] += getattr(outcome, name)
-            unsent |= unsent_values(outcome.rows, request.unsent).keys() if request.unsent else set()
-    counts = FoldCounts(written=writer.rows, unsent=tuple(sorted(unsent)), **total)
+            counts += outcome.counts + merging.written(outcome.rows)
     return MergedShard(shard=shard.shard, directory=directory, counts=counts)
 
 
@@ -103,8 +95,7 @@ class _Merging:
         self._newest = [*self._sort, *((name, "descending") for name in request.ordering), (_RANK, "ascending")]
         self._part_bytes = request.memory // (4 * max(len(shard.files), 1))
         self._witnesses: list[SortedRows] | None = None
-        any_version = next(iter(request.stored.values()), ())
-        self.schema: pa.Schema = stored_schema(any_version)
+        self.schema: pa.Schema = table_schema(request.columns)
 
     def outcomes(self) -> Iterator[_Outcome]:
         """Yield what becomes of each part."""
@@ -118,6 +109,11 @@ class _Merging:
             changes = [self._ranked(part, rank) for rank, part in taken if rank and part]
             yield self._merged(self._in_order(old, files), changes, below)
             files = [(file, rows) for file, rows in files if not rows.is_empty]
+
+    def written(self, rows: pa.Table) -> FoldCounts:
+        """Count rows that are written."""
+        alive = pc.sum(pc.not_equal(rows.column(OP), DELETE)).as_py() or 0
+        return FoldCounts(written=rows.num_rows, rows=alive, unsent=tuple(sorted(self._unsent(rows))))
 
     def _open(self, file: SortedFile) -> SortedRows:
         stored = Stored(self._filesystem, f"{self._base}/{file.path}", self._request.stored[file.version])
@@ -137,15 +133,13 @@ class _Merging:
         kept = self._without_old_tombstones(old, changed, below)
         purged = old.num_rows - kept.num_rows
         if changed is None:
-            return _Outcome(kept, purged=purged)
+            return _Outcome(kept, FoldCounts(purged=purged))
         # By the first column of the key only: rows that share no more than that are compared for nothing.
         asked = pc.is_in(kept.column(self._keys[0]), value_set=changed.column(self._keys[0]).combine_chunks())
         contested = self._ranked(kept.filter(asked).to_batches(), 0)
         found = self._resolved(pa.concat_tables([contested, changed]))
         rows = pa.concat_tables([kept.filter(pc.invert(asked)), found.rows]).sort_by(self._sort)
-        return _Outcome(
-            rows, keys=found.keys, inserted=found.inserted, updated=found.updated, deleted=found.deleted, purged=purged
-        )
+        return _Outcome(rows, found.counts + FoldCounts(purged=purged))
 
     def _resolved(self, rows: pa.Table) -> _Outcome:
         """Keep the newest row per key, and count what that does to the base."""
@@ -162,15 +156,17 @@ class _Merging:
         from_change = pc.invert(of_base.filter(first).combine_chunks())
         return _Outcome(
             newest.drop_columns([_RANK]),
-            keys=_count(changed),
-            inserted=_count(pc.and_(lives, pc.invert(was))),
-            updated=_count(pc.and_(pc.and_(lives, was), from_change)),
-            deleted=_count(pc.and_(pc.invert(lives), was)),
+            FoldCounts(
+                keys=_count(changed),
+                inserted=_count(pc.and_(lives, pc.invert(was))),
+                updated=_count(pc.and_(pc.and_(lives, was), from_change)),
+                deleted=_count(pc.and_(pc.invert(lives), was)),
+            ),
         )
 
-    def _unsent(self, ordered: pa.Table) -> Masks:
+    def _unsent(self, rows: pa.Table) -> Masks:
         rule = self._request.unsent
-        return unsent_values(ordered, rule) if rule else {}
+        return unsent_values(rows, rule) if rule else {}
 
     def _without_old_tombstones(self, old: pa.Table, changed: pa.Table | None, below: Key | None) -> pa.Table:
         """Leave out tombstones whose time is over and whose keys are nowhere else."""
@@ -195,7 +191,7 @@ class _Merging:
         taken: list[pa.RecordBatch] = []
         for rows in self._witnesses:
             taken += rows.read_below(below)
-        return pa.Table.from_batches(taken, stored_schema(self._key_columns)) if taken else None
+        return pa.Table.from_batches(taken, table_schema(self._request.keys)) if taken else None
 
     @property
     def _key_columns(self) -> list[StoredColumn]:

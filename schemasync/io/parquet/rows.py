@@ -6,7 +6,7 @@ Executes a `schemasync.core.projection.Projection`; adds our own columns; refuse
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
@@ -34,9 +34,9 @@ CALENDAR: Final = {"org.apache.spark.version": "3.1.0"}
 that do not say that they count by the Gregorian calendar, as its own do since this version."""
 
 
-def table_schema(request: AdmissionRequest) -> pa.Schema:
-    """Return the Arrow schema of the rows that an admission writes."""
-    return pa.schema([pa.field(name, arrow_type(type_)) for name, type_ in request.columns])
+def table_schema(columns: Iterable[tuple[str, Type]]) -> pa.Schema:
+    """Return the Arrow schema of rows that have these columns."""
+    return pa.schema([pa.field(name, arrow_type(type_)) for name, type_ in columns])
 
 
 def read_rows(

@@ -38,7 +38,6 @@ class ShardWriter:
         self._held: list[pa.Table] = []
         self._writer: pq.ParquetWriter | None = None
         self._path = f"{directory}/part-00000-{uuid.uuid4().hex}.parquet"
-        self.rows = 0
 
     def __enter__(self) -> Self:
         """Make the directory.
@@ -57,7 +56,6 @@ class ShardWriter:
         """
         if rows.num_rows:
             self._held.append(rows)
-            self.rows += rows.num_rows
         if self._is_group():
             self._attempt(self._flush)
 

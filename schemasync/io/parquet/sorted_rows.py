@@ -16,16 +16,12 @@ from schemasync.core.keys import Key
 from schemasync.core.merging import StoredColumn
 from schemasync.core.projection import Fill
 from schemasync.core.sharding import KeyRange
+from schemasync.io.parquet.rows import table_schema
 from schemasync.io.parquet.values import arrow_type, constant, reshape
 
 _BATCH_ROWS: Final = 16_384
 PART_ROWS: Final = 131_072
 """Rows of one file that are held at once, unless they are too wide for that."""
-
-
-def stored_schema(columns: Sequence[StoredColumn]) -> pa.Schema:
-    """Return the Arrow schema of rows that have these columns."""
-    return pa.schema([pa.field(c.name, arrow_type(c.type)) for c in columns])
 
 
 class KeyColumns:
@@ -73,7 +69,7 @@ class Stored:
         self._filesystem = filesystem
         self._path = path
         self._columns = columns
-        self._schema = stored_schema(columns)
+        self._schema = table_schema((c.name, c.type) for c in columns)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the file's rows, some at a time."""

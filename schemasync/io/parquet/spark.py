@@ -125,7 +125,7 @@ def _decoder(arrow: ArrowFiles, request: AdmissionRequest, staging: str) -> Call
     filesystem, base = arrow.filesystem, arrow.base
 
     def decode_file(number: int) -> _Part:
-        schema = table_schema(request).append(pa.field(_ARRIVAL, pa.int64()))
+        schema = table_schema(request.columns).append(pa.field(_ARRIVAL, pa.int64()))
         count = 0
         unsent: set[str] = set()
         beyond: list[Beyond] = []

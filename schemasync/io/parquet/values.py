@@ -146,17 +146,26 @@ def convert(values: pa.Array, stored: Type, target: Type) -> pa.Array:
             _only(pc.match_substring_regex(values, notation(target)), values, target)
         found = _cast(values, arrow_type(target))
         if not keeps_all(stored, target) and stored is not Primitive.STRING:
-            _only(_alike(found.cast(values.type, safe=False), values), values, target)
+            _only(_alike(_cast(found, values.type, safe=False), values), values, target)
     except pa.ArrowInvalid as error:
         raise _misfit(values, target, str(error).splitlines()[0]) from error
     return found
 
 
-def _cast(values: pa.Array, target: pa.DataType) -> pa.Array:
+def _cast(values: pa.Array, target: pa.DataType, *, safe: bool = True) -> pa.Array:
     if pa.types.is_integer(values.type) and pa.types.is_decimal(target):
         # By itself Arrow refuses where the largest number of the type would not fit, whatever the values are.
-        values = values.cast(pa.decimal256(76, target.scale))
-    return values.cast(target)
+        values = values.cast(_anything(target.scale))
+    if pa.types.is_integer(values.type) and pa.types.is_floating(target):
+        # By itself Arrow refuses all numbers from where some are not exact. One that is rounded to above its type
+        # becomes NaN: what casting such a number back gives depends on the processor.
+        found = values.cast(target, safe=False)
+        beyond = pc.greater_equal(found, pa.scalar(float(1 << (values.type.bit_width - 1)), target))
+        return pc.if_else(beyond, pa.scalar(float("nan"), target), found)
+    if pa.types.is_decimal(values.type) and pa.types.is_floating(target):
+        # By itself Arrow divides, and what it gives is not always the nearest: 0.35 becomes 0.35000000000000003.
+        values = values.cast(pa.string())
+    return values.cast(target, safe=safe)
 
 
 def _alike(one: pa.Array, other: pa.Array) -> pa.Array:

@@ -1,0 +1,78 @@
+"""Arrow converts a column as `schemasync.core.conversion` converts one value: the same, or neither."""
+
+from __future__ import annotations
+
+import itertools
+from datetime import UTC, date, datetime
+from decimal import Decimal as Number
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from schemasync.core.conversion import INTEGERS, MIGRATIONS, converted, converts
+from schemasync.core.promotion import INTEGER_DIGITS
+from schemasync.core.types import Decimal, Primitive, Type
+from schemasync.errors import DataError
+from schemasync.io.parquet.values import arrow_type, convert
+
+DECIMALS = tuple(Decimal(precision=p, scale=s) for p, s in ((5, 0), (12, 0), (12, 2), (38, 6)))
+TYPES: tuple[Primitive | Decimal, ...] = (*MIGRATIONS, *DECIMALS)
+PAIRS = [(a, b) for a, b in itertools.permutations(TYPES, 2) if converts(a, b)]
+
+
+def values(type_: Type) -> st.SearchStrategy[Any]:
+    """Draw values of a type, many of them small enough for most others."""
+    match type_:
+        case Decimal(precision=precision, scale=scale):
+            most = 10**precision - 1
+            unscaled = st.one_of(
+                st.integers(-99, 99), st.integers(-most, most), st.just(10**scale).map(lambda n: 7 * n)
+            )
+            return unscaled.filter(lambda n: abs(n) <= most).map(lambda n: Number(f"{n}E-{scale}"))
+        case Primitive() if type_ in INTEGERS:
+            most = 10 ** INTEGER_DIGITS[type_]
+            bound = {Primitive.TINYINT: 2**7, Primitive.SMALLINT: 2**15, Primitive.INT: 2**31, Primitive.BIGINT: 2**63}
+            return st.one_of(st.integers(-9, 9), st.integers(-bound[type_], bound[type_] - 1))
+        case Primitive.FLOAT | Primitive.DOUBLE:
+            singles = st.floats(width=32)
+            return st.one_of(st.integers(-99, 99).map(float), singles if type_ is Primitive.FLOAT else st.floats())
+        case Primitive.STRING:
+            numbers = st.decimals(allow_nan=False, allow_infinity=False, places=2).map(str)
+            return st.one_of(
+                st.integers(-200, 200).map(str),
+                numbers,
+                st.sampled_from(["true", "false", "2026-11-20"]),
+                st.text(max_size=3),
+            )
+        case Primitive.BOOLEAN:
+            return st.booleans()
+        case Primitive.DATE:
+            return st.dates(date(1, 1, 1), date(9999, 12, 31))
+        case Primitive.TIMESTAMP:
+            return st.one_of(
+                st.dates(date(1, 1, 1), date(9999, 12, 31)).map(lambda d: datetime(d.year, d.month, d.day, tzinfo=UTC)),
+                st.datetimes(timezones=st.just(UTC)),
+            )
+        case _:
+            raise AssertionError(type_)
+
+
+@pytest.mark.parametrize(("stored", "target"), PAIRS, ids=str)
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_arrow_and_python_convert_alike(
+    stored: Primitive | Decimal, target: Primitive | Decimal, data: st.DataObject
+) -> None:
+    value = data.draw(values(stored))
+    try:
+        expected: Any = [converted(value, stored, target)]
+    except ValueError:
+        expected = None
+    try:
+        found: Any = convert(pa.array([value], arrow_type(stored)), stored, target).to_pylist()
+    except DataError:
+        found = None
+    assert found == expected or repr(found) == repr(expected)  # NaN
