@@ -6,24 +6,31 @@ Files of a schema that the table does not have wait where the sink put them.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Final
 
 from schemasync.app.inspecting import Landed, look_at, pending_files
-from schemasync.app.retiring import prepare_view, refresh_view
 from schemasync.app.states import publish, read_manifest, require_in_place
+from schemasync.app.viewing import catch_up, refresh_view
 from schemasync.app.workspace import Storage, Workspace
 from schemasync.core import ddl
-from schemasync.core.admission import AdmissionRequest, Admitted, LandedFile
+from schemasync.core.admission import AdmissionRequest, Admitted, FoldedRows, FoldedShard, LandedFile
 from schemasync.core.beyond import findings, lost
 from schemasync.core.diagnostics import Diagnostic, diagnose
+from schemasync.core.keys import is_ordered, parse_key
 from schemasync.core.layout import ordering_columns
-from schemasync.core.manifest import AdmittedFile, Manifest, Segment, SegmentKind, after_admission
+from schemasync.core.manifest import AdmittedFile, DataFile, Manifest, Segment, SegmentKind, after_admission, delta_name
 from schemasync.core.mapping import TableTarget
 from schemasync.core.plan import Shape
 from schemasync.core.ports import LandedFiles
 from schemasync.core.properties import TableProperties
+from schemasync.core.sharding import is_sorted
 from schemasync.core.toast import unsent_rule
 from schemasync.errors import DataError
+
+MOST_TOUCHED: Final = 100
+"""Shards that a delta of the manifest names: where it has keys in more, no view gains from knowing which."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +61,7 @@ def admit(workspace: Workspace, target: TableTarget, shape: Shape, properties: T
     """
     storage = workspace.storage(target.location)
     manifest = read_manifest(storage.lake, target, properties)
+    catch_up(workspace, target, shape, manifest)
     files = pending_files(workspace, target, manifest)
     landed = look_at(workspace, shape, target, files)
     unchanged = AdmissionOutcome(
@@ -84,11 +92,15 @@ def _publish(
     now = max(workspace.now_ms(), before.manifest.published_ms + 1)
     number = before.manifest.next_delta
     directory = f"delta/g={number:06}/{workspace.token()}"
-    request = _request(target, shape, landed, directory=directory, now_ms=now)
+    request = _request(target, shape, landed, before.manifest, directory=directory, now_ms=now)
     written = reader_for(storage, target, landed.ready).admit(request)
     for file in written.files:
         require_in_place(storage.small, request.columns, file.path)
-    segment = _segment(request, written, name=f"delta_{number:06}")
+    segment = _segment(request, written, name=delta_name(number))
+    if request.beside is not None and not written.toasted:
+        ahead = written.ahead or _is_later(storage, request, written.files)
+        touches = written.touches if written.touches is None or len(written.touches) <= MOST_TOUCHED else None
+        segment = segment.model_copy(update={"ahead": ahead, "touches": touches})
     manifest = after_admission(
         before.manifest,
         segment=segment,
@@ -96,9 +108,7 @@ def _publish(
         schema_version=shape.version.version,
         now_ms=now,
     )
-    prepare_view(workspace, target, shape, before.properties, before.manifest, manifest)
     properties = publish(workspace, target, before.properties, manifest)
-    # Another writer may have made it a view of the base alone since, before it could know of these changes.
     refresh_view(workspace, target, shape, manifest)
     return AdmissionOutcome(
         properties=properties,
@@ -116,7 +126,34 @@ def reader_for(storage: Storage, target: TableTarget, files: tuple[LandedFile, .
     return storage.small if small else storage.large
 
 
-def _request(target: TableTarget, shape: Shape, landed: Landed, *, directory: str, now_ms: int) -> AdmissionRequest:
+def _is_later(storage: Storage, request: AdmissionRequest, files: Iterable[DataFile]) -> bool:
+    """Tell whether footers show that all rows are newer than any of the base."""
+    column, beside = request.ordering[0], request.beside
+    extents = [storage.small.extent(f.path, column) for f in files if f.rows]
+    return beside is not None and all(extent is not None and extent[0] > beside.newest for extent in extents)
+
+
+def _beside(shape: Shape, manifest: Manifest) -> FoldedRows | None:
+    """Return the base that new changes come beside, None where they are not comparable with it."""
+    keys, base = shape.key_columns, manifest.base
+    types = [type_ for _, type_ in keys]
+    newest = [s.newest for s in base if s.newest is not None]
+    if (
+        len(newest) < max(len(base), 1)
+        or not all(is_ordered(type_) for type_ in types)
+        or not is_sorted(base, [name for name, _ in keys])
+        or any(s.toasted or s.schema_version != shape.version.version for s in base)
+    ):
+        return None
+    lows = (None if s.low is None else parse_key(s.low, types) for s in base)
+    shards = (FoldedShard(name=s.name, low=low, files=s.files) for s, low in zip(base, lows, strict=True))
+    ascending = sorted(shards, key=lambda s: (s.low is not None, s.low or ()))
+    return FoldedRows(shards=tuple(ascending), newest=max(newest))
+
+
+def _request(
+    target: TableTarget, shape: Shape, landed: Landed, manifest: Manifest, *, directory: str, now_ms: int
+) -> AdmissionRequest:
     columns = ddl.expected_columns(shape)
     return AdmissionRequest(
         files=landed.ready,
@@ -128,6 +165,7 @@ def _request(target: TableTarget, shape: Shape, landed: Landed, *, directory: st
         schema_version=shape.version.version,
         admitted_ms=now_ms,
         unsent=unsent_rule(target, shape),
+        beside=_beside(shape, manifest),
     )
 
 

@@ -16,8 +16,8 @@ from schemasync.app.per_run import drop_per_run_tables
 from schemasync.app.planning import TablePlan, lay_out_steps
 from schemasync.app.rekeying import changes_key, rebuild
 from schemasync.app.repairing import repair_columns, replace_view, restore_table
-from schemasync.app.retiring import refresh_view
 from schemasync.app.states import keep_schema
+from schemasync.app.viewing import follow_state
 from schemasync.app.workspace import Workspace
 from schemasync.core.applied import record_of
 from schemasync.core.mapping import TableTarget
@@ -55,7 +55,8 @@ def carry_out(workspace: Workspace, plan: TablePlan, done: list[Step]) -> TableP
                 _record_version(workspace, plan)
             plan = _STEPS[step.kind](workspace, step, plan) or plan
         except ConflictError:
-            _leave_right(workspace, plan.target)
+            # A step of ours may have replaced the view that the other writer's state needs.
+            follow_state(workspace, plan.target)
             raise
         done.append(step)
     return plan.properties
@@ -69,15 +70,6 @@ def _require_unmoved(workspace: Workspace, plan: TablePlan) -> None:
     table = workspace.metastore.table(plan.target.database, plan.target.table)
     if table is None or table.properties.get(STATE) != old.token:
         raise moved(plan.target)
-
-
-def _leave_right(workspace: Workspace, target: TableTarget) -> None:
-    """Give the table the view of the state that another writer put in force: a step of ours may have replaced it."""
-    plan = lay_out_steps(workspace, look(workspace, target))
-    decision = plan.view.decision if plan.view else None
-    if plan.view is None or plan.view.manifest is None or decision is None or decision.current is None:
-        return
-    refresh_view(workspace, target, decision.current, plan.view.manifest)
 
 
 def _keep_schemas(workspace: Workspace, view: TableView) -> None:

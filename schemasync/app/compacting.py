@@ -16,8 +16,9 @@ from schemasync.app.folding import run_fold, shards_to_write
 from schemasync.app.inspecting import map_tables, select
 from schemasync.app.per_run import drop_per_run_tables
 from schemasync.app.planning import TablePlan
-from schemasync.app.retiring import prepare_view, refresh_view, retire
+from schemasync.app.retiring import retire
 from schemasync.app.states import read_manifest, recover
+from schemasync.app.viewing import refresh_view
 from schemasync.app.workspace import Workspace
 from schemasync.core.compaction import FoldCounts, FoldPlan, needs_fold, plan_fold
 from schemasync.core.diagnostics import Severity
@@ -152,7 +153,6 @@ def _compact(
             base=manifest.base,
             fold=fold,
         )
-    prepare_view(workspace, target, shape, properties, manifest, manifest)
     folded = run_fold(workspace, target, shape, properties, manifest, fold)
     refresh_view(workspace, target, shape, folded.manifest)
     seconds = (workspace.now_ms() - started) / 1000

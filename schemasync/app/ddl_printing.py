@@ -230,7 +230,7 @@ class _Printing:
         yield self._printed("database", target.database, ddl.create_database(target.database, self.dialect))
         table = ddl.create_table(target, self.shape, self._properties(), self.dialect)
         yield self._printed("table", target.table, table)
-        contents = Contents(versions=frozenset({self.shape.version.version}))
+        contents = Contents(versions=frozenset({self.shape.version.version}), known=False)
         body = self._text(ddl.view_body(target, self.shape, contents, self.dialect))
         yield self._printed("view", target.view, ddl.create_view(target, self.shape, body, self.dialect))
         names = (target.base, target.incremental_table(self.hour), target.compactor)

@@ -17,7 +17,8 @@ from schemasync.core import ddl
 from schemasync.core.admission import Unreadable
 from schemasync.core.compaction import FoldCounts, FoldPlan, after_fold
 from schemasync.core.keys import Key, is_ordered
-from schemasync.core.manifest import DataFile, Manifest, Segment, SegmentKind
+from schemasync.core.layout import ordering_columns
+from schemasync.core.manifest import NEVER, DataFile, Manifest, Segment, SegmentKind
 from schemasync.core.mapping import TableTarget
 from schemasync.core.merge_plan import merge_request
 from schemasync.core.merging import MergedShard, MergeRequest
@@ -146,16 +147,13 @@ def _merged(run: _Run) -> tuple[MergedShard, ...]:
     if run.target.compaction.kernel == "spark" or not _can_be_cut(run.shape, run.manifest):
         with per_run_tables(run.workspace, run.target, run.shape, run.manifest, run.fold, run.directory) as present:
             return tuple(_selected(run, shard, present) for shard in run.fold.shards)
-    witnesses = _witnesses(run)
     request = merge_request(
         run.target,
         run.shape,
         run.manifest,
         run.fold.shards,
         directories={shard.shard: run.place(shard) for shard in run.fold.shards},
-        witnesses=witnesses or (),
-        # Of a witness in another order nobody can tell in passing which keys it has.
-        purge_before_ms=0 if witnesses is None else run.fold.purge_before_ms,
+        purge_before_ms=run.fold.purge_before_ms,
     )
     return _job_for(run, request).merge(request)
 
@@ -166,14 +164,6 @@ def _job_for(run: _Run, request: MergeRequest) -> ShardJob:
     return run.storage.shards if small else run.storage.large_shards
 
 
-def _witnesses(run: _Run) -> tuple[str, ...] | None:
-    """Return the files of folded deltas that readers may still meet; None where one has another order."""
-    met, lake = run.manifest.met, run.storage.lake
-    if any(s.sorted_by != run.keys for s in met):
-        return None
-    return tuple(f.path for s in met for f in lake.files(s.location) if not is_hidden(f.path))
-
-
 def _selected(run: _Run, shard: ShardFold, present: frozenset[str]) -> MergedShard:
     """Write one shard with Spark's SQL."""
     workspace, target, shape, manifest = run.workspace, run.target, run.shape, run.manifest
@@ -182,7 +172,6 @@ def _selected(run: _Run, shard: ShardFold, present: frozenset[str]) -> MergedSha
         shape,
         shard,
         segment_versions=manifest.segment_versions,
-        witnesses=[s.segment for s in manifest.met if shape.keys],
         present=present,
         purge_before_ms=run.fold.purge_before_ms,
         dialect=Dialect.SPARK,
@@ -241,7 +230,16 @@ def _read_back(run: _Run, merged: MergedShard, shard: ShardFold) -> Segment:
         tombstones=merged.counts.written - merged.counts.rows,
         sorted_by=run.keys,
         low=shard.low,
+        newest=_newest(run, files),
     )
+
+
+def _newest(run: _Run, files: Sequence[DataFile]) -> int | None:
+    """Return the largest value of the first ordering column, None where footers do not tell."""
+    column = ordering_columns(run.shape.envelope)[0]
+    extents = [run.storage.small.extent(f.path, column) for f in files if f.rows]
+    known = [extent[1] for extent in extents if extent is not None]
+    return max(known, default=NEVER) if len(known) == len(extents) else None
 
 
 def _repeats_keys(run: _Run, directory: str) -> bool:

@@ -38,13 +38,13 @@ def with_values_checked(workspace: Workspace, found: TableView) -> TableView:
 
 
 def misfits(workspace: Workspace, target: TableTarget, shape: Shape, manifest: Manifest) -> tuple[Misfits, ...]:
-    """Ask the table for values that do not fit a shape; folded deltas count while they are registered."""
+    """Ask the table for values that do not fit a shape."""
     asked = questions(shape, _older(manifest, shape))
     if not asked:
         return ()
-    (counts,) = workspace.sql.query(workspace.text(ddl.count_misfits(target, asked))).rows
+    (counts,) = workspace.sql.query(workspace.text(ddl.count_misfits(target, asked, manifest.contents))).rows
     return tuple(
-        Misfits(question=question, count=count, samples=_samples(workspace, target, question))
+        Misfits(question=question, count=count, samples=_samples(workspace, target, question, manifest))
         for question, count in zip(asked, counts, strict=True)
         if count
     )
@@ -54,6 +54,6 @@ def _older(manifest: Manifest, shape: Shape) -> tuple[int, ...]:
     return tuple(version for version in manifest.segment_versions if version < shape.version.version)
 
 
-def _samples(workspace: Workspace, target: TableTarget, question: Question) -> tuple[str, ...]:
-    rows = workspace.sql.query(workspace.text(ddl.show_misfits(target, question, SAMPLES))).rows
+def _samples(workspace: Workspace, target: TableTarget, question: Question, manifest: Manifest) -> tuple[str, ...]:
+    rows = workspace.sql.query(workspace.text(ddl.show_misfits(target, question, manifest.contents, SAMPLES))).rows
     return tuple(row[0] for row in rows)

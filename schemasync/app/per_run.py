@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Final
 
-from schemasync.app.states import EMPTY
 from schemasync.app.workspace import Workspace
 from schemasync.core import ddl
 from schemasync.core.compaction import FoldPlan
@@ -14,6 +14,9 @@ from schemasync.core.mapping import TableTarget
 from schemasync.core.names import Dialect, expand_pattern, parse_hour
 from schemasync.core.plan import Shape
 from schemasync.errors import OwnershipError
+
+EMPTY: Final = "_schemasync/empty"
+"""A directory that never holds a file: where a table stands whose files are those of its partitions."""
 
 
 @contextmanager

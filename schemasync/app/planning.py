@@ -16,15 +16,16 @@ from schemasync.app.inspecting import TableView, look, look_at, map_tables, sele
 from schemasync.app.migrating import with_values_checked
 from schemasync.app.rekeying import changes_key, with_keys_checked
 from schemasync.app.repairing import REPAIRS, find_drift, kept_on_view, partition_steps, repair_steps
+from schemasync.app.states import state_before
 from schemasync.app.workspace import Workspace
 from schemasync.core import ddl
 from schemasync.core.changes import Change
-from schemasync.core.compaction import needs_rebuild
+from schemasync.core.compaction import plan_rekey
 from schemasync.core.describe import change_json, diagnostic_json
 from schemasync.core.diagnostics import Diagnostic, diagnose
 from schemasync.core.drift import Drift
 from schemasync.core.kept import NOTHING, Kept
-from schemasync.core.manifest import Contents, Segment, StateId
+from schemasync.core.manifest import Contents, Manifest, Segment, StateId
 from schemasync.core.mapping import TableTarget
 from schemasync.core.migration import to_rewrite
 from schemasync.core.names import Dialect
@@ -105,7 +106,9 @@ class TablePlan:
     @property
     def fingerprint(self) -> str:
         """Hash of what was seen and of what would be done to the schema."""
-        steps = [step.to_json() for step in self.steps if step.kind in SCHEMA_STEPS]
+        schema = (step.to_json() for step in self.steps if step.kind in SCHEMA_STEPS)
+        # The view's statement names the segments of the moment; what it shows is part of what was seen.
+        steps = [step | {"sql": ""} if step["kind"] == "replace_view" else step for step in schema]
         return fingerprint([self.target.table, self.verdict.value, self.desired_version, steps, self.seen])
 
 
@@ -295,32 +298,38 @@ def _columns(context: _Context) -> Iterator[Step]:
 
 def _rebuild(context: _Context) -> Iterator[Step]:
     found = context.found
-    if changes_key(found.decision) and found.manifest is not None and needs_rebuild(found.manifest):
+    if _rebuilt(found) is not None:
         old = ", ".join(found.decision.properties.keys) if found.decision.properties else ""
         yield Step(kind="rebuild", why=f"under the key ({old}), so that every row is in the base once")
+
+
+def _rebuilt(found: TableView) -> Contents | None:
+    """Return what the base holds once it was rebuilt for another key, None where that is not needed."""
+    current = found.decision.current
+    if not changes_key(found.decision) or found.manifest is None or current is None:
+        return None
+    fold = plan_rekey(found.manifest)
+    if fold is None:
+        return None
+    return Contents(
+        versions=frozenset({current.version.version}),
+        toasted=found.manifest.toasted,
+        base=tuple((shard.shard, shard.shard) for shard in fold.shards),
+        unique=found.manifest.keyed,
+    )
 
 
 def _view(context: _Context) -> Iterator[Step]:
     found, shape = context.found, context.shape
     view = found.inspected.view
     kept = kept_on_view(view, found.decision, shape)
-    texts = [
-        view_sql(context.workspace, context.target, shape, contents, kept=kept) for contents in _contents_then(found)
-    ]
-    reasons = [tuple(view_reasons(view, context.target, shape, text.body, kept)) for text in texts]
-    if all(reasons):
-        for reason in reasons[0]:
-            yield Step(kind="replace_view", why=reason, sql=texts[0].statement)
-
-
-def _contents_then(found: TableView) -> tuple[Contents, ...]:
-    """Return what the view may reckon with when apply is done, what it is given first; after a rebuild one version."""
-    decision = found.decision
-    if changes_key(decision) and found.manifest is not None and found.manifest.deltas and decision.current is not None:
-        return (Contents(versions=frozenset({decision.current.version.version}), toasted=found.manifest.toasted),)
-    both = _contents(found)
-    # Files that wait are admitted right after it: then the base alone no longer has it all.
-    return both[::-1] if found.pending else both
+    rebuilt = _rebuilt(found)
+    text = view_sql(context.workspace, context.target, shape, rebuilt or _contents(found), kept=kept)
+    # Where it is only that of the state before, it needs no step: every run makes it follow the state in force.
+    left = [text.body] if rebuilt else _left_texts(context.workspace, found, shape)
+    body = next((t for t in left if view is not None and same_text(view.view_text, t)), text.body)
+    for reason in view_reasons(view, context.target, shape, body, kept):
+        yield Step(kind="replace_view", why=reason, sql=text.statement)
 
 
 def _view_drift(workspace: Workspace, found: TableView) -> tuple[Diagnostic, ...]:
@@ -337,16 +346,35 @@ def _view_drift(workspace: Workspace, found: TableView) -> tuple[Diagnostic, ...
 
 
 def _left_texts(workspace: Workspace, found: TableView, *shapes: Shape) -> tuple[str, ...]:
-    """Return the texts that the view may have been left with."""
-    target = found.decision.target
-    return tuple(view_sql(workspace, target, s, contents).body for s in shapes for contents in _contents(found))
+    """Return the texts that the view may have been left with, that of the state in force first.
+
+    A run that was killed once it had published leaves the view of the state before.
+    """
+    target, view, manifest = found.decision.target, found.inspected.view, found.manifest
+
+    left = tuple(view_sql(workspace, target, shape, _contents(found)).body for shape in shapes)
+    if manifest is None or view is None or any(same_text(view.view_text, text) for text in left):
+        return left
+    before = text_before(workspace, target, found.decision.current, manifest)
+    return left if before is None else (*left, before)
+
+
+def text_before(workspace: Workspace, target: TableTarget, shape: Shape | None, manifest: Manifest) -> str | None:
+    """Return the view's text of the state that came before one, None where there was none that this shape can show."""
+    before = state_before(workspace.storage(target.location).lake, target, manifest)
+    if before is None or shape is None:
+        return None
+    try:
+        return view_sql(workspace, target, shape, before.contents).body
+    except ValueError:  # its rows had types that nothing of this shape can be made of
+        return None
 
 
 def _restored_view(workspace: Workspace, found: TableView) -> Iterator[Step]:
     """Bring back the view of a held table: a hold means that it goes on answering."""
     current = found.decision.current
     if current is not None:
-        text = view_sql(workspace, found.decision.target, current, _contents(found)[0])
+        text = view_sql(workspace, found.decision.target, current, _contents(found))
         yield Step(kind="restore_view", why="the table is held, and its view is missing", sql=text.statement)
 
 
@@ -389,21 +417,19 @@ def view_sql(
     return ViewText(body=body, statement=workspace.text(ddl.create_view(target, shape, body, dialect, kept), dialect))
 
 
-def _contents(found: TableView) -> tuple[Contents, ...]:
-    """Return what the view may reckon with: where the base has it all both texts are right, the plain one is better."""
-    if found.manifest is None:
-        return (Contents(),)
-    best, everything = found.manifest.contents, found.manifest.everything
-    return (best, everything) if best != everything else (best,)
+def _contents(found: TableView) -> Contents:
+    return Contents() if found.manifest is None else found.manifest.contents
 
 
 def _seen(workspace: Workspace, found: TableView) -> str:
     table, view, current = found.inspected.table, found.inspected.view, found.decision.current
+    desired = found.decision.effective
+    shown = None if desired is None else view_sql(workspace, found.decision.target, desired, Contents()).statement
     ours = () if current is None else _left_texts(workspace, found, current)
     if view is not None and any(same_text(view.view_text, text) for text in ours):
-        # Admissions and compactions take turns with two texts.
+        # It follows the state in force, which moves with every admission.
         view = replace(view, view_text="")
-    return fingerprint([_table_json(table), _table_json(view)])
+    return fingerprint([_table_json(table), _table_json(view), shown])
 
 
 def _table_json(table: HiveTable | None) -> Any:

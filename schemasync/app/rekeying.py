@@ -1,7 +1,7 @@
 """Going on under another key: the table is folded under the old one, so that every row is there once, then re-read.
 
 Rows that a newer event of the old key has replaced must not come back as rows of the new key. So the base is rebuilt
-first, and what was folded into it is hidden in the same call; only then the view groups by the new key.
+first; only then the view, which names this base alone, groups by the new key.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from dataclasses import replace
 
 from schemasync.app.folding import run_fold
 from schemasync.app.inspecting import TableView
-from schemasync.app.states import publish, read_manifest
+from schemasync.app.states import read_manifest
 from schemasync.app.workspace import Workspace
 from schemasync.core import ddl
 from schemasync.core.changes import ChangeKey
-from schemasync.core.compaction import after_hiding, plan_rekey
+from schemasync.core.compaction import plan_rekey
 from schemasync.core.diagnostics import Diagnostic, diagnose
 from schemasync.core.manifest import Manifest
 from schemasync.core.mapping import TableTarget
@@ -54,8 +54,7 @@ def _misfits(workspace: Workspace, found: TableView, current: Shape, desired: Sh
     if table is None or manifest is None or not manifest.segments:
         return
     present = {c.name for c in table.columns}
-    versions = manifest.segment_versions
-    statement = ddl.count_unkeyed(found.decision.target, current, desired, versions, present=present)
+    statement = ddl.count_unkeyed(found.decision.target, current, desired, manifest.contents, present=present)
     ((unkeyed, repeated),) = workspace.sql.query(workspace.text(statement)).rows
     key = ", ".join(desired.keys)
     if unkeyed:
@@ -67,7 +66,7 @@ def _misfits(workspace: Workspace, found: TableView, current: Shape, desired: Sh
 def rebuild(
     workspace: Workspace, target: TableTarget, current: Shape, properties: TableProperties
 ) -> tuple[TableProperties, Manifest]:
-    """Fold the table under the key that it has, and hide what was folded; return it as it is in force then.
+    """Fold the table under the key that it has; return it as it is in force then.
 
     Raises:
         ConflictError: another writer published first; nothing of this became visible.
@@ -75,8 +74,7 @@ def rebuild(
     """
     manifest = read_manifest(workspace.storage(target.location).lake, target, properties)
     fold = plan_rekey(manifest)
-    if fold is not None:
-        folded = run_fold(workspace, target, current, properties, manifest, fold)
-        return folded.properties, folded.manifest
-    manifest = after_hiding(manifest, now_ms=workspace.now_ms())
-    return publish(workspace, target, properties, manifest), manifest
+    if fold is None:
+        return properties, manifest
+    folded = run_fold(workspace, target, current, properties, manifest, fold)
+    return folded.properties, folded.manifest

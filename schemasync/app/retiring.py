@@ -1,6 +1,6 @@
 """Cleaning up what a published generation has made superfluous, at its time and in its order.
 
-Partitions of folded deltas go after the reader grace, directories after the vacuum retention, the sink's files by
+Partitions of superseded segments go after the reader grace, directories after the vacuum retention, the sink's files by
 name once a published generation holds them. Killed anywhere, the next run does the rest.
 """
 
@@ -9,19 +9,16 @@ from __future__ import annotations
 from itertools import chain, count
 
 from schemasync.app.inspecting import replaced
-from schemasync.app.planning import view_sql
-from schemasync.app.repairing import replace_view
-from schemasync.app.states import publish, token_in_force
+from schemasync.app.states import publish
+from schemasync.app.viewing import refresh_view
 from schemasync.app.workspace import Workspace
 from schemasync.core.compaction import Retirement, after_retirement, due
 from schemasync.core.ddl import expected_columns
-from schemasync.core.kept import kept_of
 from schemasync.core.manifest import AdmittedFile, Manifest
 from schemasync.core.mapping import TableTarget
 from schemasync.core.plan import Shape
 from schemasync.core.ports import Lake
 from schemasync.core.properties import TableProperties
-from schemasync.core.view_drift import same_text
 
 
 def retirement(target: TableTarget, manifest: Manifest, *, now_ms: int) -> Retirement:
@@ -59,52 +56,15 @@ def retire(
         _retire_file(lake, target, file, keyed=manifest.keyed)
     manifest = after_retirement(manifest, found, now_ms=now)
     properties = publish(workspace, target, properties, manifest)
-    # The view still reads the old columns for folded deltas that were registered until now.
     refresh_view(workspace, target, shape, manifest)
     remove_dead_columns(workspace, target, shape, manifest)
     return properties, manifest
 
 
-def refresh_view(workspace: Workspace, target: TableTarget, shape: Shape, manifest: Manifest) -> None:
-    """Replace the view where its text is not the simplest one for what a state in force holds."""
-    view = workspace.metastore.table(target.database, target.view)
-    kept = kept_of(view, table=f"{target.database}.{target.table}", current=shape, desired=shape)
-    text = view_sql(workspace, target, shape, manifest.contents, kept=kept)
-    if view is not None and same_text(view.view_text, text.body):
-        return
-    replace_view(workspace, target, text.statement)
-    token = token_in_force(workspace, target) if manifest.contents.settled else None
-    if token is not None and token.partition("@")[0] != str(manifest.state):
-        # Changes were admitted meanwhile, and this text does not show them: the one for any state does.
-        replace_view(workspace, target, view_sql(workspace, target, shape, manifest.everything, kept=kept).statement)
-
-
-def prepare_view(
-    workspace: Workspace,
-    target: TableTarget,
-    shape: Shape,
-    properties: TableProperties,
-    before: Manifest,
-    after: Manifest,
-) -> None:
-    """Make the view one that reads all rows of the state in force, ``before``, and of the next one, of this shape.
-
-    These may be the first changes after a compaction, of which a view of the base alone knows nothing, or bring the
-    first placeholders to carry. Or they are the first of their version: then the view may be that of a later one, which
-    a killed run left and which never came into force; it knows nothing of them either.
-    """
-    settles = before.contents.settled and not after.contents.settled
-    if not settles and after.toasted <= before.toasted and shape.version.version in before.segment_versions:
-        return
-    # Where another writer came between, the view is his, and publishing will say so.
-    if token_in_force(workspace, target) == properties.token:
-        refresh_view(workspace, target, shape, after)
-
-
 def dead_columns(shape: Shape, manifest: Manifest, present: frozenset[str]) -> frozenset[str]:
     """Return the columns of the long-lived table that were ours and that no file a reader may meet carries any more.
 
-    Nothing is dead while folded deltas are still registered, or a segment is of an earlier version.
+    Nothing is dead while segments of earlier states are still registered, or a segment is of an earlier version.
     """
     if any(s.registered for s in manifest.superseded):
         return frozenset()

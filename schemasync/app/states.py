@@ -1,14 +1,16 @@
 """Published states of one table: reading them, publishing the next, and rolling forward what a crash left.
 
-The manifest is written first (create-only), then the table's ``schemasync.state`` moves by compare-and-set, then the
-partitions follow in one call. A manifest that is written is complete, so whoever finds one that was not published yet
-finishes it; one whose parent is no longer in force can never be published and is removed.
+The manifest is written first (create-only), then the table's ``schemasync.state`` moves by compare-and-set, then new
+partitions are added. No view names these yet, so readers go on seeing the state before until the view is replaced
+(`schemasync.app.viewing`); what a partition holds never changes. A manifest that is written is complete, so whoever
+finds one that was not published yet finishes it; one whose parent is no longer in force can never be published and is
+removed.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 
 from pydantic import ValidationError
@@ -26,8 +28,6 @@ from schemasync.errors import ConflictError, DataError, StorageError
 
 GENERATIONS = "_schemasync/generations"
 SCHEMAS = "_schemasync/schemas"
-EMPTY = "_schemasync/empty"
-"""A directory that never holds a file: where a partition points before its location is published."""
 
 
 def manifest_path(state: StateId) -> str:
@@ -45,6 +45,19 @@ def read_manifest(lake: Lake, target: TableTarget, properties: TableProperties) 
         return empty(target.table, target.subject, schema_version=properties.version, keyed=bool(properties.keys))
     path = manifest_path(properties.state)
     return _parse(lake.read(path), lake.uri(path))
+
+
+def state_before(lake: Lake, target: TableTarget, manifest: Manifest) -> Manifest | None:
+    """Return the state that a state followed, None where nothing is known of it any more."""
+    if manifest.parent is None:
+        return None
+    if manifest.parent == StateId(generation=0, admission=0):
+        return empty(target.table, target.subject, schema_version=manifest.schema_version, keyed=manifest.keyed)
+    path = manifest_path(manifest.parent)
+    try:
+        return _parse(lake.read(path), lake.uri(path))
+    except (DataError, StorageError):
+        return None
 
 
 def _parse(content: bytes, where: str) -> Manifest:
@@ -145,45 +158,24 @@ def _conflict(target: TableTarget, why: str) -> ConflictError:
 
 
 def sync_partitions(workspace: Workspace, target: TableTarget, manifest: Manifest) -> None:
-    """Make the metastore's partitions those of a manifest that is in force.
-
-    New segments are added on an empty directory first, then one call gives every segment its location: a reader sees
-    the old state or the new one. Does nothing where they agree already.
-    """
-    storage = workspace.storage(target.location)
+    """Make sure that the metastore has a partition for every segment of a manifest that is in force, at its place."""
     actual = workspace.metastore.partitions(target.database, target.table)
-    wanted = placed_of(storage.lake, manifest).locations
-    empty_place = storage.lake.uri(EMPTY)
-    missing = {segment: empty_place for segment in wanted if segment not in actual}
-    if len(missing) == 1 and _only_new(actual, wanted):
-        # One new partition is one call and visible at once: no detour needed.
-        workspace.metastore.add_partitions(target.database, target.table, {s: wanted[s] for s in missing})
-        return
-    if missing:
-        storage.lake.make_directory(EMPTY)
+    wanted = placed_of(workspace.storage(target.location).lake, manifest).locations
+    if missing := {segment: place for segment, place in wanted.items() if segment not in actual}:
         workspace.metastore.add_partitions(target.database, target.table, missing)
-    moved = {s: place for s, place in wanted.items() if not same_place(actual.get(s, empty_place), place)}
-    if moved:
+    # Ours never move: these were moved by hand.
+    if moved := {s: p for s, p in wanted.items() if s in actual and not same_place(actual[s], p)}:
         workspace.metastore.move_partitions(target.database, target.table, moved)
 
 
-def _only_new(actual: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
-    return all(same_place(actual[s], place) for s, place in wanted.items() if s in actual)
-
-
 def placed_of(lake: Lake, manifest: Manifest) -> Placed:
-    """Return where a state wants its segments.
-
-    Among them are folded deltas that the view must no longer count: with keys a folded delta beside the new base
-    changes nothing; without them, or once the key is another one, its rows would show again, so its partition moves to
-    the empty directory in the same call as the base.
-    """
-    folded = frozenset(s.segment for s in manifest.superseded if s.registered)
-    locations = {s.name: lake.uri(s.location) for s in manifest.segments}
-    gone = (s.segment for s in manifest.superseded if s.registered and (s.hidden or not manifest.keyed))
-    locations |= dict.fromkeys(gone, lake.uri(EMPTY))
-    carried = {s.name: s.columns for s in manifest.segments}
-    return Placed(root=lake.root, locations=locations, carried=carried, passing=folded)
+    """Return where a state wants its segments."""
+    return Placed(
+        root=lake.root,
+        locations={s.name: lake.uri(s.location) for s in manifest.segments},
+        carried={s.name: s.columns for s in manifest.segments},
+        passing=frozenset(s.segment for s in manifest.superseded if s.registered),
+    )
 
 
 def recover(workspace: Workspace, target: TableTarget, properties: TableProperties) -> TableProperties:

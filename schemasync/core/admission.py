@@ -14,6 +14,7 @@ from typing import Final
 from schemasync.core.beyond import Beyond
 from schemasync.core.encoding import Leaf, ListOf, MapOf, Record, lives, without_lives
 from schemasync.core.history import History
+from schemasync.core.keys import Key
 from schemasync.core.manifest import DataFile
 from schemasync.core.projection import Projection
 from schemasync.core.schema import Column, OrderingField, SubjectVersion
@@ -90,12 +91,30 @@ class UnsentRule:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FoldedShard:
+    """A shard of the base: the least key that it may hold (None: no end), and its files, sorted by key."""
+
+    name: str
+    low: Key | None
+    files: tuple[DataFile, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoldedRows:
+    """The base that a delta comes beside, one row per key; its first ordering column has no larger value than that."""
+
+    shards: tuple[FoldedShard, ...]
+    newest: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AdmissionRequest:
     """What becomes one delta segment: the newest row per key, sorted by key, projected to the table's version.
 
     ``columns`` are all physical columns to write, in order; ``ordering`` those that decide which row is newer
     (descending, null is oldest); ``ordering_fields`` say where the first of these stand in an event.
-    Without ``keys`` every event is kept. Without an ``unsent`` rule placeholders are values like any other.
+    Without ``keys`` every event is kept. Without an ``unsent`` rule placeholders are values like any other. Rows that
+    are older than ``beside`` has of their keys may be left out: they show nowhere.
     """
 
     files: tuple[LandedFile, ...]
@@ -107,6 +126,7 @@ class AdmissionRequest:
     schema_version: int
     admitted_ms: int
     unsent: UnsentRule | None = None
+    beside: FoldedRows | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +134,8 @@ class Admitted:
     """What an admission wrote.
 
     ``toasted`` are the physical columns in which rows have a placeholder to carry, ``beyond`` the values that it could
-    not show as they were written.
+    not show as they were written. ``ahead``: every row is newer than what the request's ``beside`` has of its key;
+    ``touches`` are the shards of that in whose ranges there are keys, None where nobody looked.
     """
 
     files: tuple[DataFile, ...]
@@ -122,6 +143,8 @@ class Admitted:
     events: int
     toasted: tuple[str, ...] = ()
     beyond: tuple[Beyond, ...] = ()
+    ahead: bool = False
+    touches: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from schemasync.core.manifest import AdmittedFile, Manifest, Segment, StateId, Superseded
-from schemasync.core.sharding import ShardFold, in_one_shard, next_shard
+from schemasync.core.sharding import ShardFold, in_one_shard
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,8 +21,6 @@ class FoldPlan:
     generation: int
     purge_before_ms: int
     """Tombstones admitted before this time may go, where no other segment holds their key."""
-    hides: bool = False
-    """Whether folded deltas are hidden at once: beside a base of another key their rows would show again."""
 
     @property
     def rewrite(self) -> tuple[Segment, ...]:
@@ -100,45 +98,19 @@ def plan_rekey(current: Manifest) -> FoldPlan | None:
         fold=current.deltas,
         generation=current.state.generation + 1,
         purge_before_ms=0,
-        hides=True,
     )
-
-
-def needs_rebuild(current: Manifest) -> bool:
-    """Tell whether rows stand beside the base that another key would show as rows of their own."""
-    return bool(current.deltas) or any(s.registered and not s.hidden for s in current.superseded)
-
-
-def after_hiding(current: Manifest, *, now_ms: int) -> Manifest:
-    """Return the state in which no folded delta can be read any more."""
-    return current.model_copy(
-        update={
-            "state": StateId(generation=current.state.generation, admission=current.state.admission + 1),
-            "parent": current.state,
-            "published_ms": now_ms,
-            "superseded": _hidden(current.superseded),
-        }
-    )
-
-
-def _hidden(superseded: Iterable[Superseded]) -> tuple[Superseded, ...]:
-    return tuple(s.model_copy(update={"hidden": s.registered}) for s in superseded)
 
 
 def after_fold(current: Manifest, plan: FoldPlan, *, written: Iterable[Segment], now_ms: int) -> Manifest:
     """Return the state in which the new shards replace what the plan read.
 
-    The folded deltas stay registered beside them until the reader grace is over: a reader that met the old base and
-    the new partitions, or the other way round, still sees every row. A shard that was joined to its neighbour keeps an
-    empty partition until then.
+    That stays registered until the reader grace is over: a view of an earlier state names it.
     """
     shards = tuple(written)
-    names = {s.name for s in shards}
-    replaced = names | {s.name for s in (*plan.rewrite, *plan.fold)}
-    superseded = [_superseded(s, now_ms, registered=True) for s in plan.fold]
-    superseded += [_superseded(s, now_ms, registered=s.name not in names, hidden=True) for s in plan.rewrite]
-    retired = (*current.superseded, *superseded)
-    others = tuple(s for s in current.segments if s.name not in replaced)
+    replaced = {s.name for s in (*plan.rewrite, *plan.fold)}
+    superseded = (_superseded(s, now_ms) for s in (*plan.fold, *plan.rewrite))
+    # What was known to be ahead of the old base need not be so of the new one.
+    others = tuple(s.model_copy(update={"ahead": False}) for s in current.segments if s.name not in replaced)
     folded = {s.name for s in plan.fold}
     return current.model_copy(
         update={
@@ -146,25 +118,16 @@ def after_fold(current: Manifest, plan: FoldPlan, *, written: Iterable[Segment],
             "parent": current.state,
             "schema_version": max((s.schema_version for s in shards), default=current.schema_version),
             "published_ms": now_ms,
-            "next_shard": next_shard(current, plan.shards),
+            "next_shard": current.next_shard + len(plan.shards),
             "segments": (*shards, *others),
-            "superseded": _hidden(retired) if plan.hides else retired,
+            "superseded": (*current.superseded, *superseded),
             "admitted": tuple(_folded(f, folded, plan.generation, now_ms) for f in current.admitted),
         }
     )
 
 
-def _superseded(segment: Segment, now_ms: int, *, registered: bool, hidden: bool = False) -> Superseded:
-    return Superseded(
-        segment=segment.name,
-        location=segment.location,
-        schema_version=segment.schema_version,
-        since_ms=now_ms,
-        registered=registered,
-        hidden=hidden and registered,
-        toasted=segment.toasted,
-        sorted_by=segment.sorted_by,
-    )
+def _superseded(segment: Segment, now_ms: int) -> Superseded:
+    return Superseded(segment=segment.name, location=segment.location, since_ms=now_ms)
 
 
 def _folded(file: AdmittedFile, folded: set[str], generation: int, now_ms: int) -> AdmittedFile:
@@ -190,8 +153,8 @@ class Retirement:
 def due(current: Manifest, *, now_ms: int, reader_grace_ms: int, vacuum_retention_ms: int) -> Retirement:
     """Say what may be cleaned up now.
 
-    Partitions of folded deltas after the reader grace, oldest first; directories after the vacuum retention, once no
-    partition points there; the sink's files after the reader grace, once a published generation holds them.
+    Partitions of superseded segments after the reader grace, oldest first; directories after the vacuum retention,
+    once no partition points there; the sink's files after the reader grace, once a published generation holds them.
     """
     old = sorted(current.superseded, key=lambda s: (s.since_ms, s.segment))
     graced = now_ms - reader_grace_ms

@@ -25,7 +25,7 @@ from schemasync.core.layout import (
     meta_columns,
     shown_metadata,
 )
-from schemasync.core.manifest import Contents
+from schemasync.core.manifest import Contents, Names
 from schemasync.core.mapping import TableTarget
 from schemasync.core.migration import Question
 from schemasync.core.names import Dialect, comment_text, free_name, quote_identifier, quote_string
@@ -204,10 +204,10 @@ def row_source(shape: Shape, segment_versions: frozenset[int]) -> RowSource:
 
 
 def view_body(target: TableTarget, shape: Shape, contents: Contents, dialect: Dialect) -> Statement:
-    """Return the SELECT of the dedup view: the newest row per key over all segments, deletes left out.
+    """Return the SELECT of the dedup view: the newest row per key of a state's segments, deletes left out.
 
-    Where the base alone has it all, only that is read, and nothing is sorted. Such a text is never wrong, whatever is
-    admitted after it: whoever still has it sees the base as it is then, a state that was published.
+    Where the base alone has it all, nothing is sorted. Where all changes are known to be newer than the base, it is
+    read but for their keys, and only they are sorted.
     """
     source = row_source(shape, contents.versions)
     columns = carried_columns(source, contents.toasted, target.toast_placeholder, dialect)
@@ -218,6 +218,7 @@ def view_body(target: TableTarget, shape: Shape, contents: Contents, dialect: Di
         for name, column in metadata
     ]
     taken = {c.name for c in shape.columns} | {name for name, _ in metadata}
+    physical = [quote_identifier(name, dialect) for name, _ in shape.key_columns]
     values = {
         "table": qualified(target.database, target.table, dialect),
         "columns": shown,
@@ -227,24 +228,53 @@ def view_body(target: TableTarget, shape: Shape, contents: Contents, dialect: Di
         "order_by": list(order_by(shape.envelope, dialect)),
         "op": f"t.{quote_identifier(OP, dialect)}",
         "settled": contents.settled,
-        "segment": f"t.{quote_identifier(SEGMENT, dialect)}",
+        "segments": of_segments(contents, dialect),
+        # Columns of other versions may be other ones.
+        "ahead": contents.ahead and contents.versions == {shape.version.version},
+        "untouched": _among_ranges("t", contents.untouched, dialect),
+        "base": _among_ranges("t", contents.base, dialect),
+        "deltas": _among_ranges("t", contents.deltas, dialect),
+        "several": len({name for names in contents.deltas for name in names}) > 1,
+        "changed": " AND ".join(
+            [_among_ranges("d", contents.deltas, dialect), *(f"d.{name} = t.{name}" for name in physical)]
+        ),
     }
     return Statement(template="view_body", values=values)
 
 
-def count_misfits(target: TableTarget, questions: Sequence[Question]) -> Statement:
+def of_segments(contents: Contents, dialect: Dialect) -> str:
+    """Return the condition that a row ``t`` is of a state's segments, empty where nothing is known of a state."""
+    if not contents.segments:
+        return "FALSE" if contents.known else ""
+    return _among_ranges("t", contents.segments, dialect)
+
+
+def _among_ranges(alias: str, ranges: Sequence[Names], dialect: Dialect) -> str:
+    segment = f"{alias}.{quote_identifier(SEGMENT, dialect)}"
+    found = [_between(segment, first, last, dialect) for first, last in ranges]
+    return " OR ".join(found) if len(found) < 2 else f"({' OR '.join(found)})"
+
+
+def _between(column: str, first: str, last: str, dialect: Dialect) -> str:
+    low, high = quote_string(first, dialect), quote_string(last, dialect)
+    return f"{column} = {low}" if first == last else f"{column} BETWEEN {low} AND {high}"
+
+
+def count_misfits(target: TableTarget, questions: Sequence[Question], contents: Contents) -> Statement:
     """Count the values that do not fit, one number per question; Spark's SQL only."""
     values = {
         "table": qualified(target.database, target.table, Dialect.SPARK),
+        "segments": of_segments(contents, Dialect.SPARK),
         "predicates": [_of_versions(question) for question in questions],
     }
     return Statement(template="count_misfits", values=values)
 
 
-def show_misfits(target: TableTarget, question: Question, most: int) -> Statement:
+def show_misfits(target: TableTarget, question: Question, contents: Contents, most: int) -> Statement:
     """Select some of the values that do not fit, as text; Spark's SQL only."""
     values = {
         "table": qualified(target.database, target.table, Dialect.SPARK),
+        "segments": of_segments(contents, Dialect.SPARK),
         "predicate": _of_versions(question),
         "value": question.value,
         "most": most,
@@ -256,7 +286,7 @@ def count_unkeyed(
     target: TableTarget,
     current: Shape,
     desired: Shape,
-    segment_versions: frozenset[int],
+    contents: Contents,
     *,
     present: AbstractSet[str],
 ) -> Statement:
@@ -264,11 +294,12 @@ def count_unkeyed(
 
     ``present`` are the table's columns: a key column of the same version is not among them yet.
     """
-    before, after = row_source(current, segment_versions), row_source(desired, segment_versions)
+    before, after = row_source(current, contents.versions), row_source(desired, contents.versions)
     physical = (desired.layout.current(c) for c in desired.columns if c.name in desired.keys)
     missing = (c for c in physical if c.name not in present)
     values = {
         "table": qualified(target.database, target.table, Dialect.SPARK),
+        "segments": of_segments(contents, Dialect.SPARK),
         "missing": [f"{null_sql(c.type, Dialect.SPARK)} AS {quote_identifier(c.name, Dialect.SPARK)}" for c in missing],
         "keys": list(key_expressions(after, Dialect.SPARK)),
         "old_keys": list(key_expressions(before, Dialect.SPARK)),
@@ -385,14 +416,12 @@ def fold(
     present: frozenset[str],
     purge_before_ms: int,
     dialect: Dialect,
-    witnesses: Sequence[str] = (),
     toasted: AbstractSet[str] = frozenset(),
 ) -> Statement:
     """Select what a new shard holds: the newest row per key of base and deltas, projected to the newest version.
 
     Four flags stand beside the columns: the key was alive in the base; a delta has the key; the row itself comes from
-    a delta; the row is a tombstone that may go. ``witnesses`` are folded deltas that are still registered: a tombstone
-    stays while one of them has its key, or an older event there would show again.
+    a delta; the row is a tombstone that may go, as no delta has its key.
     """
     source = row_source(shape, segment_versions)
     columns = carried_columns(source, toasted, target.toast_placeholder, dialect)
@@ -408,7 +437,7 @@ def fold(
         "op": f"t.{quote_identifier(OP, dialect)}",
         "admitted": f"t.{quote_identifier(ADMITTED_MS, dialect)}",
         "base": base,
-        "delta": f"({_among(f't.{segment}', deltas, dialect)})" if witnesses else f"NOT {base}",
+        "delta": f"NOT {base}",
         "purge_before": purge_before_ms,
         "segment": segment,
         "stored": stored,
@@ -421,7 +450,7 @@ def fold(
             {
                 "table": qualified(target.database, target.table, dialect),
                 "segment": segment,
-                "filter": _among(segment, (*deltas, *witnesses), dialect) + inside,
+                "filter": _among(segment, deltas, dialect) + inside,
             },
         ],
     }

@@ -201,7 +201,7 @@ _ALL: Final = (
         meaning="Values of a retyped column do not fit its new type.",
         example="column price: 2 values do not fit decimal(10,2): 'free', 'n/a'",
         fix=_HOLD + "correct them at the source and let the events arrive, or change the type back. Rows that a newer "
-        "event has replaced count until they are folded and the reader grace is over.",
+        "event has replaced count until a compaction has folded them.",
     ),
     Code(
         code="SS126",
@@ -258,7 +258,7 @@ _ALL: Final = (
         severity=Severity.ERROR,
         meaning="A partition has other columns than its table. Hive reads by position: values would show in the wrong "
         "column.",
-        example="lake.student: partition delta_000007 has a, id where the table has id, a",
+        example="lake.student: partition delta_00000007 has a, id where the table has id, a",
         fix="apply gives every partition the table's columns; data files are not touched.",
     ),
     Code(
@@ -272,7 +272,7 @@ _ALL: Final = (
         code="SS209",
         severity=Severity.ERROR,
         meaning="The partitions are not those of the state in force: one is missing, points elsewhere or is unknown.",
-        example="lake.student: partition base_s0000 points to file:/elsewhere",
+        example="lake.student: partition base_s00000000 points to file:/elsewhere",
         fix="apply registers, moves and unregisters partitions; data files are not touched.",
     ),
     Code(

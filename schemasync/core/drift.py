@@ -36,7 +36,7 @@ PARQUET: Final = (
 class Placed:
     """Where a state in force wants its segments: locations, and what each segment's files carry.
 
-    ``passing`` are folded segments that are still registered and will go by themselves.
+    ``passing`` are segments of earlier states that are still registered and will go by themselves.
     """
 
     root: str

@@ -10,11 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from enum import Enum
+from itertools import groupby
 from typing import Final, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-FORMAT: Final = 3
+FORMAT: Final = 4
 """Version of this file format; a newer one is refused rather than misread."""
 
 _STATE: Final = re.compile(r"(?P<generation>[0-9]{6,})(-(?P<admission>[0-9]{4,}))?")
@@ -90,7 +91,16 @@ class Segment(_Value):
     """Physical columns by which every file is sorted: the key's when it was written."""
     low: tuple[str, ...] | None = None
     """Lowest key that a shard may hold (`schemasync.core.keys.print_key`); None for the first one."""
+    newest: int | None = None
+    """Largest value of the first ordering column, `NEVER` where no row has one; None where that is not known."""
+    ahead: bool = False
+    """Whether every row of a delta is newer than what the base has of its key."""
+    touches: tuple[str, ...] | None = None
+    """Shards of the base in whose ranges a delta has keys; None where that is not known, or where there are many."""
     created_ms: int = 0
+
+
+NEVER: Final = -(2**63)
 
 
 class AdmittedFile(_Value):
@@ -111,30 +121,48 @@ class AdmittedFile(_Value):
 
 
 class Superseded(_Value):
-    """A segment whose rows a published base holds; its partition goes after the reader grace, its files later."""
+    """A segment that is not in the state in force any more; its partition goes after the reader grace, then its files.
+
+    Until then whoever still has the view of an earlier state finds everything that it names, unchanged.
+    """
 
     segment: str
     location: str
-    schema_version: int
     since_ms: int
     registered: bool = True
-    """Whether the metastore still has a partition for it (a rewritten shard's old directory has none)."""
-    hidden: bool = False
-    """Whether that partition points to an empty directory: its rows, beside the new base, would show again."""
-    toasted: tuple[str, ...] = ()
-    sorted_by: tuple[str, ...] = ()
+    """Whether the metastore still has a partition for it."""
+
+
+Names = tuple[str, str]
+"""The first and the last of some segments whose names follow each other: nothing else has a name between them."""
 
 
 class Contents(_Value):
     """What a view of one state has to reckon with.
 
-    Schema versions of rows, physical columns with placeholders to carry a value for, and whether the base alone has it
-    all (``settled``): then every row of it is the newest of its key.
+    Schema versions of rows, physical columns with placeholders to carry a value for, and the segments that it reads:
+    all that are registered where it is no ``known`` state. ``unique``: the base has one row per key. ``ahead``: so does
+    each delta, all of these are newer than the base's, and none has a key in a shard that is ``untouched``.
     """
 
     versions: frozenset[int] = frozenset()
     toasted: frozenset[str] = frozenset()
-    settled: bool = False
+    base: tuple[Names, ...] = ()
+    untouched: tuple[Names, ...] = ()
+    deltas: tuple[Names, ...] = ()
+    known: bool = True
+    unique: bool = False
+    ahead: bool = False
+
+    @property
+    def settled(self) -> bool:
+        """Whether the base alone has it all, and every row of it is the newest of its key."""
+        return self.unique and bool(self.base) and not self.deltas
+
+    @property
+    def segments(self) -> tuple[Names, ...]:
+        """All segments that the view reads."""
+        return (*self.untouched, *self.base, *self.deltas)
 
 
 class Manifest(_Value):
@@ -151,7 +179,7 @@ class Manifest(_Value):
     published_ms: int
     next_delta: int = 1
     next_shard: int = 1
-    """Number of the next shard that a split makes."""
+    """Numbers of the next segments: no name is ever given twice."""
     segments: tuple[Segment, ...] = ()
     superseded: tuple[Superseded, ...] = ()
     admitted: tuple[AdmittedFile, ...] = ()
@@ -167,40 +195,63 @@ class Manifest(_Value):
         return tuple(s for s in self.segments if s.kind is SegmentKind.DELTA)
 
     @property
-    def met(self) -> tuple[Superseded, ...]:
-        """Folded deltas that readers may still meet."""
-        return tuple(s for s in self.superseded if s.registered and not s.hidden)
-
-    @property
     def segment_versions(self) -> frozenset[int]:
-        """Subject versions of the rows that readers may still meet; superseded segments count while registered."""
-        folded = {s.schema_version for s in self.met}
-        return frozenset(s.schema_version for s in self.segments) | folded
+        """Subject versions of the rows."""
+        return frozenset(s.schema_version for s in self.segments)
 
     @property
     def toasted(self) -> frozenset[str]:
-        """Physical columns in which readers may meet a placeholder; superseded segments count while registered."""
-        folded = {name for s in self.met for name in s.toasted}
-        return frozenset(name for s in self.segments for name in s.toasted) | folded
+        """Physical columns in which rows have a placeholder."""
+        return frozenset(name for s in self.segments for name in s.toasted)
 
     @property
     def contents(self) -> Contents:
         """What the view has to reckon with.
 
-        Folded deltas count only beside others: a view of the base alone does not meet them.
+        Placeholders count only beside changes: those of a base alone have nothing that could answer them.
         """
-        if self.keyed and self.base and not self.deltas:
-            return Contents(versions=frozenset(s.schema_version for s in self.base), settled=True)
-        return self.everything
+        ahead = self.keyed and bool(self.base and self.deltas) and all(d.ahead for d in self.deltas)
+        touched = self.base
+        if ahead and not self.toasted and all(d.touches is not None for d in self.deltas):
+            names = {name for d in self.deltas for name in d.touches or ()}
+            touched = tuple(s for s in self.base if s.name in names)
+        return Contents(
+            versions=self.segment_versions,
+            toasted=self.toasted if self.deltas or not self.keyed else frozenset(),
+            base=self._named(touched),
+            untouched=self._named(s for s in self.base if s not in touched),
+            deltas=self._named(self.deltas),
+            unique=self.keyed,
+            ahead=ahead and not self.toasted,
+        )
 
-    @property
-    def everything(self) -> Contents:
-        """What a view of all that is registered has to reckon with: such a view is right in every state."""
-        return Contents(versions=self.segment_versions, toasted=self.toasted)
+    def _named(self, segments: Iterable[Segment]) -> tuple[Names, ...]:
+        """Write segments as few ranges of names between which no other partition is registered.
+
+        A later segment never has a name inside of them: numbers only grow, and are written with as many digits.
+        """
+        wanted = {s.name for s in segments}
+        there = {s.name for s in self.segments} | {s.segment for s in self.superseded if s.registered}
+        runs = (list(run) for _, run in groupby(sorted(there), key=wanted.__contains__))
+        return tuple((run[0], run[-1]) for run in runs if run[0] in wanted)
 
     def knows(self, path: str, size: int) -> bool:
         """Tell whether a landed file was admitted already."""
         return any(f.path == path and f.bytes == size for f in self.admitted)
+
+
+_DIGITS: Final = 8
+"""Names are compared as text: all numbers have as many digits."""
+
+
+def delta_name(number: int) -> str:
+    """Return the name of a segment of changes."""
+    return f"delta_{number:0{_DIGITS}}"
+
+
+def shard_name(number: int) -> str:
+    """Return the name of a shard of the base."""
+    return f"base_s{number:0{_DIGITS}}"
 
 
 def empty(table: str, subject: str, *, schema_version: int, keyed: bool) -> Manifest:

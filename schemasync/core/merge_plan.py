@@ -25,7 +25,6 @@ def merge_request(
     shards: Iterable[ShardFold],
     *,
     directories: Mapping[str, str],
-    witnesses: tuple[str, ...],
     purge_before_ms: int,
 ) -> MergeRequest:
     """Return the merge that writes these shards, each into its directory; all segments are sorted by the key."""
@@ -38,7 +37,6 @@ def merge_request(
         ordering=ordering_columns(shape.envelope),
         stored={version: tuple(stored_columns(shape, version)) for version in versions},
         purge_before_ms=purge_before_ms,
-        witnesses=witnesses,
         unsent=_unsent(target, shape, manifest),
         memory=target.compaction.memory,
     )

@@ -54,7 +54,7 @@ class MergeRequest:
     """What becomes of some shards: the newest row per key, sorted by key, projected to the table's version.
 
     ``ordering`` are the columns that decide which row is newer (descending, null is oldest). A tombstone of the base
-    that was admitted before ``purge_before_ms`` goes where neither a change nor a file of ``witnesses`` has its key.
+    that was admitted before ``purge_before_ms`` goes where no change has its key.
     ``unsent`` are the columns in which placeholders occur, None where there are none. ``memory`` is how many bytes the
     merge of one shard may hold.
     """
@@ -65,7 +65,6 @@ class MergeRequest:
     ordering: tuple[str, ...]
     stored: Mapping[int, tuple[StoredColumn, ...]]
     purge_before_ms: int
-    witnesses: tuple[str, ...]
     unsent: UnsentRule | None
     memory: int
 

@@ -110,8 +110,7 @@ def _stuck(shape: Shape, column: Column, versions: Iterable[int]) -> Diagnostic 
             return diagnose(
                 "SS120",
                 f"column {column.name}: what rows of version {version} hold cannot become {type_} ({error})",
-                fix="Compact: rows that are rewritten as the table has them now can follow. apply goes on by itself "
-                "once the reader grace is over and the next compaction has dropped the old ones.",
+                fix="Compact: rows that are rewritten as the table has them now can follow; then apply goes on.",
             )
     return None
 

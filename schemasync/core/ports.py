@@ -249,6 +249,10 @@ class Metastore(Protocol):
         """
         ...
 
+    def set_view_text(self, database: str, name: str, text: str) -> None:
+        """Give a view another SELECT in ONE call; its columns, properties and comments are the same as before."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rows:
@@ -339,6 +343,16 @@ class LandedFiles(Protocol):
 
     def stored(self, path: str) -> tuple[Stored, ...]:
         """Read how a file of ours holds its columns: one entry per leaf, in the file's order.
+
+        Raises:
+            StorageError: it cannot be read.
+        """
+        ...
+
+    def extent(self, path: str, column: str) -> tuple[int, int] | None:
+        """Return the least and the largest value of a whole-number column of a file of ours, as its footer has them.
+
+        A null counts as `schemasync.core.manifest.NEVER`. None: the footer does not say, or it is no such column.
 
         Raises:
             StorageError: it cannot be read.

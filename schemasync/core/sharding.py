@@ -12,11 +12,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from schemasync.core.keys import Bound, Key, parse_key, print_key
-from schemasync.core.manifest import Manifest, Segment
+from schemasync.core.manifest import Manifest, Segment, shard_name
 from schemasync.core.types import Type
-
-BASE_SHARD = "base_s0000"
-"""The first shard, and the only one of a base that is not cut."""
 
 Spread = Mapping[str, Sequence[int]]
 """By path of a delta's file: how many of its rows lie in each shard's range, in the order of the shards."""
@@ -32,7 +29,7 @@ class KeyRange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardFold:
-    """One shard to write: the keys that it will hold, and the segments of which rows may lie there.
+    """One shard to write: its name, the keys that it will hold, and the segments of which rows may lie there.
 
     The deltas list only those of their files that have rows in the range.
     """
@@ -54,7 +51,8 @@ Sample = Callable[[ShardFold, int], Sequence[Key]]
 
 def in_one_shard(current: Manifest) -> tuple[ShardFold, ...]:
     """Fold everything into one shard: what a base without bounds allows."""
-    return (ShardFold(shard=BASE_SHARD, keys=KeyRange(), rewrite=current.base, deltas=current.deltas),)
+    name = shard_name(current.next_shard)
+    return (ShardFold(shard=name, keys=KeyRange(), rewrite=current.base, deltas=current.deltas),)
 
 
 def is_sorted(segments: Iterable[Segment], by: Sequence[str]) -> bool:
@@ -82,16 +80,12 @@ def cut(
     what is more than half as large again as ``shard_bytes`` is split, what is together well below it is joined.
     """
     written = [r for r in _ranges(current, spread, types) if _is_touched(r, schema_version)]
-    names = _names(current)
-    found: list[ShardFold] = []
-    for group in _joined(written, shard_bytes):
-        whole = _whole(group)
-        own = [s.name for s in whole.rewrite] or ([] if current.base else [BASE_SHARD])
-        places = _pieces(whole, shard_bytes, sample)
-        for n, keys in enumerate(places):
-            name = own[0] if n == 0 and own else next(names)
-            found.append(replace(whole, shard=name, keys=keys))
-    return tuple(found)
+    groups = map(_whole, _joined(written, shard_bytes))
+    cuts = ((whole, keys) for whole in groups for keys in _pieces(whole, shard_bytes, sample))
+    return tuple(
+        replace(whole, shard=shard_name(number), keys=keys)
+        for number, (whole, keys) in enumerate(cuts, start=current.next_shard)
+    )
 
 
 def _ranges(current: Manifest, spread: Spread, types: Sequence[Type]) -> list[ShardFold]:
@@ -102,7 +96,7 @@ def _ranges(current: Manifest, spread: Spread, types: Sequence[Type]) -> list[Sh
         shard = shards.get(low)
         ranges.append(
             ShardFold(
-                shard=shard.name if shard else BASE_SHARD,
+                shard=shard.name if shard else "",
                 keys=KeyRange(low=low, high=high),
                 rewrite=(shard,) if shard else (),
                 deltas=tuple(_within(current.deltas, spread, n)),
@@ -169,15 +163,3 @@ def _pieces(whole: ShardFold, shard_bytes: int, sample: Sample) -> list[KeyRange
     cuts = sample(whole, -(-size // shard_bytes))
     ends = [whole.keys.low, *cuts, whole.keys.high]
     return [KeyRange(low=low, high=high) for low, high in pairwise(ends)]
-
-
-def _names(current: Manifest) -> Iterator[str]:
-    number = current.next_shard
-    while True:
-        yield f"base_s{number:04}"
-        number += 1
-
-
-def next_shard(current: Manifest, written: Iterable[ShardFold]) -> int:
-    """Return the number that the next new shard gets: no name is ever given twice."""
-    return max([current.next_shard, *(int(w.shard.removeprefix("base_s")) + 1 for w in written)])

@@ -221,6 +221,15 @@ class HiveMetastore:
             self._client.dropTable(database, source, False, True)
         self._refresh(database, name)
 
+    def set_view_text(self, database: str, name: str, text: str) -> None:
+        """Give a view another SELECT in one ``alter_table`` call."""
+        with self._translated(database, name):
+            view = self._client.getTable(database, name)
+            view.setViewOriginalText(text)
+            view.setViewExpandedText(text)
+            self._client.alter_table_with_environmentContext(database, name, view, self._context({}))
+        self._refresh(database, name)
+
     def _alter(self, database: str, name: str, table: Any) -> None:
         """Write a table back: nothing that was published since it was read may be undone by that."""
         guard = {}

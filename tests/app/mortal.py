@@ -20,6 +20,7 @@ _OF_THE_METASTORE = (
     "drop_partitions",
     "replace_columns",
     "redefine_view",
+    "set_view_text",
 )
 WRITING = frozenset((*_OF_THE_LAKE, *_OF_THE_METASTORE, "execute", "run", "admit", "merge"))
 """The calls of the Lake, the Metastore, the SqlEngine, the jobs and the LandedFiles that change something."""

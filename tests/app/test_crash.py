@@ -206,6 +206,7 @@ PUBLISHING = (
     "move_partitions",
     "drop_partitions",
     "redefine_view",
+    "set_view_text",
     "CREATE OR REPLACE",
 )
 """Calls after which readers may see something else; before such a call is after the one in front of it."""
@@ -312,7 +313,7 @@ class AfterView(Fuse):
     """Blows once the view was replaced: its version is not in force then."""
 
     def done(self, call: str) -> None:
-        if call == "redefine_view":
+        if call in {"redefine_view", "set_view_text"}:
             raise_killed()
 
 

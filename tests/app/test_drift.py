@@ -42,7 +42,7 @@ class Hands:
     def view(self, change: Callable[[Any], Any]) -> None:
         self.table(change, "student_view")
 
-    def partition(self, change: Callable[[Any], Any], segment: str = "base_s0000") -> None:
+    def partition(self, change: Callable[[Any], Any], segment: str = "base_s00000001") -> None:
         found = self.client.listPartitions(self.lab.database, "student", -1)
         (one,) = (p for p in found if p.getValues().get(0) == segment)
         change(one)
@@ -131,21 +131,21 @@ CASES = (
         name="a column of a partition has another type",
         does=lambda hands: hands.partition(retype(1, "int")),
         codes=("SS207",),
-        says="partition base_s0000 has fullname int where the table has fullname string (column 2)",
+        says="partition base_s00000001 has fullname int where the table has fullname string (column 2)",
         steps=("repair_columns",),
     ),
     Case(
         name="a partition has its columns in another order",
         does=lambda hands: hands.partition(swap),
         codes=("SS207",),
-        says="base_s0000 has fullname string where the table has id bigint (column 1)",
+        says="base_s00000001 has fullname string where the table has id bigint (column 1)",
         steps=("repair_columns",),
     ),
     Case(
         name="a partition lacks a column that its files carry",
         does=lambda hands: hands.partition(drop(8 - 1)),
         codes=("SS207",),
-        says="base_s0000 lacks __admitted_ms, which its files carry",
+        says="base_s00000001 lacks __admitted_ms, which its files carry",
         steps=("repair_columns",),
     ),
     Case(
@@ -171,16 +171,16 @@ CASES = (
     ),
     Case(
         name="a partition is dropped",
-        does=lambda hands: hands.sql("ALTER TABLE {0}.student DROP PARTITION (segment = 'base_s0000')"),
+        does=lambda hands: hands.sql("ALTER TABLE {0}.student DROP PARTITION (segment = 'base_s00000001')"),
         codes=("SS209",),
-        says="partition base_s0000 is missing",
+        says="partition base_s00000001 is missing",
         steps=("repair_partitions",),
     ),
     Case(
         name="a partition points elsewhere",
         does=lambda hands: hands.partition(moved(hands.lab)),
         codes=("SS209",),
-        says="partition base_s0000 points elsewhere",
+        says="partition base_s00000001 points elsewhere",
         steps=("repair_partitions",),
     ),
     Case(
@@ -257,7 +257,7 @@ CASES = (
         name="a partition is read by another serde",
         does=lambda hands: hands.partition(to_orc),
         codes=("SS213",),
-        says="student, base_s0000 is read by OrcSerde",
+        says="student, base_s00000001 is read by OrcSerde",
         steps=("restore_table",),
     ),
     Case(
@@ -407,11 +407,11 @@ def test_partitions_of_a_held_table_are_put_right_too(lab: Lab) -> None:
     )
     # Also where nobody knows how its columns are told apart.
     hands.table(put("schemasync.columns", "edited"))
-    hands.sql("ALTER TABLE {0}.student DROP PARTITION (segment = 'base_s0000')")
+    hands.sql("ALTER TABLE {0}.student DROP PARTITION (segment = 'base_s00000001')")
     (again,) = lab.apply().tables
     assert ([step.kind for step in again.done], again.held) == (["repair_partitions"], True)
     assert sorted(lab.workspace.metastore.partitions(lab.database, "student")) == [
-        "base_s0000",
-        "delta_000001",
-        "delta_000002",
+        "base_s00000001",
+        "delta_00000001",
+        "delta_00000002",
     ]

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.spark
 
 NewLab = Callable[[], Lab]
 
-SEEN = ("redefine_view", "add_partitions", "move_partitions", "drop_partitions", "replace_columns", "delete")
+SEEN = ("redefine_view", "set_view_text", "add_partitions", "drop_partitions", "replace_columns", "delete")
 """How the calls begin that change what a view shows or reads; the long run looks after every call."""
 
 SOME = settings(FEW, max_examples=2)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 import pyarrow.parquet as pq
 import pytest
 
 from schemasync.app.applying import apply_table
+from schemasync.io.parquet import late
 from tests.lab import HOUR, Lab
 
 if TYPE_CHECKING:
@@ -62,53 +64,92 @@ def test_only_the_shard_that_changes_fall_into_is_rewritten(lab: Lab) -> None:
     done = compacted(lab)
     after = places(lab)
     assert sorted(sorted(keys_in(p)) for p in before.values()) == [[0, 1, 2, 3, 4, 5], [6, 7, 8, 9, 10, 11]]
-    assert [name for name, place in before.items() if after[name] == place] == ["base_s0000"]
-    assert sorted(key for name, place in after.items() if name != "base_s0000" for key in keys_in(place)) == keys[6:]
-    assert (done["shards"], done["shards_rewritten"], done["updated"]) == (len(after), len(after) - 1, 1)
+    new = [place for name, place in after.items() if name not in before]
+    assert {name: after[name] for name in before} == before
+    assert sorted(key for place in new for key in keys_in(place)) == keys[6:]
+    assert (done["shards"], done["shards_rewritten"], done["updated"]) == (1 + len(new), len(new), 1)
     assert [row["name"] for row in lab.rows(TABLE)] == ["n1"] * 7 + ["n2"] + ["n1"] * 4
 
 
-def test_shards_that_became_small_are_joined_and_their_empty_partitions_go_after_the_grace(lab: Lab) -> None:
+def test_shards_that_became_small_are_joined_and_their_partitions_go_after_the_grace(lab: Lab) -> None:
     first_base(lab, list(range(12)))
     lab.settings = lab.settings | {"defaults": {}}
     lab.land(TOPIC, events(0, 11, op="d", ts_ms=2), hour="2026112001")
     done = compacted(lab)
     joined = places(lab)
-    assert (done["shards"], done["deleted"], sorted(joined)) == (1, 2, ["base_s0000", "base_s0001"])
-    assert (keys_in(joined["base_s0000"]), keys_in(joined["base_s0001"])) == (list(range(12)), [])
+    assert (done["shards"], done["deleted"], len(joined)) == (1, 2, 3)
+    assert keys_in(joined["base_s00000003"]) == list(range(12))
     assert [row["id"] for row in lab.rows(TABLE)] == list(range(1, 11))
     lab.now_ms += HOUR
     compacted(lab)
-    assert sorted(places(lab)) == ["base_s0000"]
+    assert sorted(places(lab)) == ["base_s00000003"]
 
 
-def test_the_view_reads_the_base_alone_while_nothing_waits_to_be_folded(lab: Lab) -> None:
+def test_the_view_sorts_nothing_of_the_base_while_changes_are_known_to_be_newer(lab: Lab) -> None:
     first_base(lab, list(range(12)))
-    settled = text_and_rows(lab)
-    lab.land(TOPIC, events(3, ts_ms=2), hour="2026112001")
-    lab.apply()
-    pending = text_and_rows(lab)
+    seen = [text_and_rows(lab)]
+    for key, ts_ms in ((3, 2), (4, 3)):
+        lab.land(TOPIC, events(key, ts_ms=ts_ms), hour=f"202611200{ts_ms}")
+        lab.apply()
+        seen.append(text_and_rows(lab))
     lab.now_ms += 1000
     compacted(lab)
-    again = text_and_rows(lab)
-    assert (settled, pending, again) == ((False, ["n1"] * 12), (True, CHANGED), (False, CHANGED))
+    seen.append(text_and_rows(lab))
+    both = [*CHANGED[:4], "n3", *CHANGED[5:]]
+    assert seen == [("scan", ["n1"] * 12), ("anti-join", CHANGED), ("anti-join of the newest", both), ("scan", both)]
 
 
-def test_whoever_met_the_view_earlier_sees_the_state_of_the_base_when_he_reads(lab: Lab) -> None:
-    """A notebook resolves the view once, and asks it again after changes were admitted, folded, split and retired."""
+def test_changes_that_nobody_compared_with_the_base_are_sorted_with_it(lab: Lab) -> None:
     first_base(lab, list(range(12)))
-    session = lab.session
-    plain = session.table(f"{lab.database}.{TABLE}_view").select("id", "name").orderBy("id")
     lab.land(TOPIC, events(3, ts_ms=2), hour="2026112001")
+    lab.land(TOPIC, events(5, ts_ms=0), hour="2026112001", name="late.parquet")
+    with patch.object(late, "MOST_ROWS", 0):
+        lab.apply()
+    assert text_and_rows(lab) == ("newest", CHANGED)
+
+
+def test_shards_that_no_change_falls_into_are_read_plain(lab: Lab) -> None:
+    first_base(lab, list(range(12)))
+    lab.land(TOPIC, events(3, ts_ms=2) + events(9, ts_ms=0), hour="2026112001")
     lab.apply()
-    exact = session.table(f"{lab.database}.{TABLE}_view").select("id", "name").orderBy("id")
-    seen = [names(plain), names(exact)]
-    for _ in range(2):
-        lab.now_ms += HOUR
+    view = lab.workspace.metastore.table(lab.database, f"{TABLE}_view")
+    assert view is not None
+    plain, joined, changes = view.view_text.split("UNION ALL")
+    assert ["base_s00000002" in plain, "NOT EXISTS" in plain, "base_s00000001" in joined] == [True, False, True]
+    assert ("row_number" in changes, lab.rows(TABLE)[3:4]) == (False, [{"id": 3, "name": "n2"}])
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_no_row_of_the_base_is_shuffled_for_changes_that_wait(lab: Lab, several: bool) -> None:
+    first_base(lab, list(range(12)))
+    for ts_ms in (2, 3) if several else (2,):
+        lab.land(TOPIC, events(3, ts_ms=ts_ms), hour=f"202611200{ts_ms}")
+        lab.apply()
+    text = physical_plan(lab, f"SELECT name FROM {lab.database}.{TABLE}_view")
+    joins = ("BroadcastHashJoin" in text, "SortMergeJoin" in text)
+    assert (*joins, "Window" in text, text.count("hashpartitioning")) == (True, False, several, several)
+    picked = physical_plan(lab, f"SELECT name FROM {lab.database}.{TABLE}_view WHERE id = 3")
+    scans = [scan.partition("ReadSchema")[0] for scan in picked.split("FileScan parquet")[1:]]
+    assert len(scans) == 4
+    assert all("EqualTo(id,3)" in scan and "segment#" in scan.partition("PartitionFilters")[2] for scan in scans)
+
+
+def test_whoever_resolved_the_view_earlier_sees_the_state_of_then_until_the_grace_is_over(lab: Lab) -> None:
+    """A notebook resolves the view once, and asks it again after changes were admitted, folded and split."""
+    first_base(lab, list(range(12)))
+    readers = [resolved(lab)]
+    seen = [[names(reader) for reader in readers]]
+    for step in (2, 3):
+        lab.land(TOPIC, events(step + 1, ts_ms=2), hour=f"202611200{step}")
+        lab.apply()
+        readers.append(resolved(lab))
+        seen.append([names(reader) for reader in readers])
+        lab.now_ms += HOUR // 3
         compacted(lab)
-        session.catalog.refreshTable(f"{lab.database}.{TABLE}")
-        seen += [names(plain), names(exact)]
-    assert seen == [["n1"] * 12, *[CHANGED] * 5]
+        lab.session.catalog.refreshTable(f"{lab.database}.{TABLE}")
+        seen.append([names(reader) for reader in readers])
+    states = [["n1"] * 12, CHANGED, [*CHANGED[:4], "n2", *CHANGED[5:]]]
+    assert seen == [states[:1], states[:2], states[:2], states, states]
 
 
 def test_a_kept_plan_stays_good_while_changes_are_admitted_under_the_schema_before_it(lab: Lab) -> None:
@@ -123,14 +164,21 @@ def test_a_kept_plan_stays_good_while_changes_are_admitted_under_the_schema_befo
 
 def test_predicates_on_keys_and_segments_reach_the_files(lab: Lab) -> None:
     first_base(lab, list(range(12)))
-    plan = lab.session.sql(f"SELECT name FROM {lab.database}.{TABLE}_view WHERE id = 7")
-    text = plan._jdf.queryExecution().executedPlan().toString()
+    text = physical_plan(lab, f"SELECT name FROM {lab.database}.{TABLE}_view WHERE id = 7")
     assert "Window" not in text
     assert "EqualTo(id,7)" in text
-    assert "StartsWith(segment" in text
+    assert "segment#" in text.partition("PartitionFilters: [")[2].partition("]")[0]
+
+
+def physical_plan(lab: Lab, query: str) -> str:
+    return str(lab.session.sql(query)._jdf.queryExecution().executedPlan().toString())
 
 
 CHANGED = ["n1"] * 3 + ["n2"] + ["n1"] * 8
+
+
+def resolved(lab: Lab) -> DataFrame:
+    return lab.session.table(f"{lab.database}.{TABLE}_view").select("id", "name").orderBy("id")
 
 
 def names(found: DataFrame) -> list[str]:
@@ -139,11 +187,17 @@ def names(found: DataFrame) -> list[str]:
     return [row["name"] for row in again.collect()]
 
 
-def text_and_rows(lab: Lab) -> tuple[bool, list[str]]:
-    """Return whether the view sorts rows by key, and the names that it shows."""
+def text_and_rows(lab: Lab) -> tuple[str, list[str]]:
+    """Return how the view finds the newest rows, and the names that it shows."""
     view = lab.workspace.metastore.table(lab.database, f"{TABLE}_view")
     assert view is not None
-    return "row_number()" in view.view_text, [row["name"] for row in lab.rows(TABLE)]
+    found = {
+        (False, False): "scan",
+        (True, False): "anti-join",
+        (True, True): "anti-join of the newest",
+        (False, True): "newest",
+    }["NOT EXISTS" in view.view_text, "row_number()" in view.view_text]
+    return found, [row["name"] for row in lab.rows(TABLE)]
 
 
 UUIDS = [f"{n:08x}-0000-4000-8000-{n:012x}" for n in (7, 3, 2**31, 11, 5, 2**30)]
@@ -167,6 +221,6 @@ def test_keys_of_every_type_find_their_shard_again(lab: Lab, kind: str, kernel: 
     lab.settings = lab.settings | {"defaults": {"compaction": {"shard_size": "1KB", "kernel": kernel}}}
     for ts_ms, half in enumerate((keys[::2], keys[1::2], keys), start=2):
         lab.land(TOPIC, events(*half, ts_ms=ts_ms), hour=f"20261120{ts_ms:02}")
-        compacted(lab)
+        done = compacted(lab)
     assert [row["name"] for row in lab.rows(TABLE)] == ["n4"] * len(keys)
-    assert (len(places(lab)) > 1) == (kind != "double")
+    assert (done["shards"] > 1) == (kind != "double")

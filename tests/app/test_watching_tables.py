@@ -204,7 +204,7 @@ def test_what_is_superseded_is_cleaned_up_at_its_time_without_anything_else_due(
     watching(lab, let_time_pass)
     location = lab.root / "lake" / "student"
     partitions = lab.workspace.metastore.partitions(lab.database, "student")
-    assert (landed.exists(), list(partitions), list(location.glob("delta/*/*"))) == (False, ["base_s0000"], [])
+    assert (landed.exists(), list(partitions), list(location.glob("delta/*/*"))) == (False, ["base_s00000001"], [])
 
 
 class BrokenFold:

@@ -35,7 +35,7 @@ PLAN = TablePlan(
 )
 FILES = tuple(DataFile(path=f"base/{n}.parquet", rows=1, bytes=1024) for n in range(2))
 CHECK = CheckResult(
-    plan=replace(PLAN, rewrite=(segment("base_s0000", files=FILES, bytes=2048),)),
+    plan=replace(PLAN, rewrite=(segment("base_s00000000", files=FILES, bytes=2048),)),
     findings=(
         Finding(diagnostic=diagnose("SS101", "column age was added"), line=7),
         Finding(diagnostic=diagnose("SS501", "lake.report uses fax"), line=1),

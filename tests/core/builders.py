@@ -114,7 +114,7 @@ def landed(path: str, segment_name: str, size: int = 7) -> AdmittedFile:
 def admitted(manifest: Manifest, *, now_ms: int = 0, schema_version: int = 1, files: int = 1) -> Manifest:
     """Return the manifest after one more admission of that many files."""
     number = manifest.next_delta
-    name = f"delta_{number:06}"
+    name = f"delta_{number:08}"
     return after_admission(
         manifest,
         segment=segment(name, schema_version=schema_version, events=3, created_ms=now_ms),

@@ -9,16 +9,14 @@ from schemasync.core.compaction import (
     FoldPlan,
     Retirement,
     after_fold,
-    after_hiding,
     after_retirement,
     due,
     needs_fold,
-    needs_rebuild,
     plan_fold,
     plan_rekey,
 )
-from schemasync.core.manifest import Manifest, Segment, StateId, Superseded
-from schemasync.core.sharding import BASE_SHARD, KeyRange, ShardFold, in_one_shard
+from schemasync.core.manifest import Manifest, Segment, SegmentKind, StateId, Superseded, delta_name, shard_name
+from schemasync.core.sharding import KeyRange, ShardFold, in_one_shard
 from tests.core.builders import admitted, fresh, landed, segment
 
 HOUR = 3_600_000
@@ -34,18 +32,13 @@ def folded(manifest: Manifest, *, now_ms: int = 1000, version: int = 1) -> Manif
     """Return the manifest after a whole compaction."""
     found = plan(manifest, now_ms=now_ms, version=version)
     assert found is not None
-    base = segment(BASE_SHARD, schema_version=version, location=f"base/{found.generation}")
+    (shard,) = found.shards
+    base = segment(shard.shard, schema_version=version, location=f"base/{found.generation}")
     return after_fold(manifest, found, written=[base], now_ms=now_ms)
 
 
 def left(of: Segment, since_ms: int, *, registered: bool = True) -> Superseded:
-    return Superseded(
-        segment=of.name,
-        location=of.location,
-        schema_version=of.schema_version,
-        since_ms=since_ms,
-        registered=registered,
-    )
+    return Superseded(segment=of.name, location=of.location, since_ms=since_ms, registered=registered)
 
 
 def test_nothing_to_fold_is_no_plan() -> None:
@@ -56,17 +49,11 @@ def test_nothing_to_fold_is_no_plan() -> None:
 def test_all_deltas_are_folded_into_the_only_shard() -> None:
     manifest = admitted(admitted(folded(admitted(fresh(), now_ms=1000))))
     assert plan(manifest) == FoldPlan(
-        shards=(ShardFold(shard=BASE_SHARD, keys=KeyRange(), rewrite=manifest.base, deltas=manifest.deltas),),
+        shards=(ShardFold(shard=shard_name(2), keys=KeyRange(), rewrite=manifest.base, deltas=manifest.deltas),),
         fold=manifest.deltas,
         generation=2,
         purge_before_ms=700,
     )
-
-
-def test_a_folded_delta_keeps_saying_where_it_has_placeholders() -> None:
-    manifest = admitted(fresh())
-    toasted = manifest.model_copy(update={"segments": (manifest.segments[0].model_copy(update={"toasted": ("v",)}),)})
-    assert folded(toasted).toasted == {"v"}
 
 
 def test_a_base_of_an_older_version_is_rewritten_without_any_delta() -> None:
@@ -85,12 +72,12 @@ def test_a_plan_says_what_it_costs() -> None:
 def test_the_new_shard_replaces_what_was_read_and_the_rest_is_listed_for_later() -> None:
     before = admitted(folded(admitted(fresh(), files=2)), now_ms=1500)
     after = folded(before, now_ms=2000, version=2)
-    assert after.segments == (segment(BASE_SHARD, schema_version=2, location="base/2"),)
+    assert after.segments == (segment(shard_name(2), schema_version=2, location="base/2"),)
     assert (after.state, after.parent, after.schema_version) == (StateId(generation=2, admission=0), before.state, 2)
     assert after.superseded == (
-        left(segment("delta_000001"), 1000),
-        left(segment("delta_000002", created_ms=1500), 2000),
-        left(segment(BASE_SHARD, location="base/1"), 2000, registered=False),
+        left(segment("delta_00000001"), 1000),
+        left(segment("delta_00000002", created_ms=1500), 2000),
+        left(segment(shard_name(1), location="base/1"), 2000),
     )
     assert [(f.path, f.folded_in, f.folded_ms) for f in after.admitted] == [
         ("incremental/1-0.parquet", 1, 1000),
@@ -99,32 +86,12 @@ def test_the_new_shard_replaces_what_was_read_and_the_rest_is_listed_for_later()
     ]
 
 
-def test_before_a_key_changes_all_deltas_are_folded_and_hidden_at_once_and_no_tombstone_goes() -> None:
+def test_before_a_key_changes_all_deltas_are_folded_and_no_tombstone_goes() -> None:
     before = admitted(folded(admitted(fresh())))
     found = plan_rekey(before)
     assert found is not None
-    assert ([s.name for s in found.fold], found.hides, found.purge_before_ms) == (["delta_000002"], True, 0)
-    after = after_fold(before, found, written=[segment(BASE_SHARD, location="base/2")], now_ms=2000)
-    assert [(s.segment, s.registered, s.hidden) for s in after.superseded] == [
-        ("delta_000001", True, True),
-        ("delta_000002", True, True),
-        ("base_s0000", False, False),
-    ]
-    assert (needs_rebuild(before), needs_rebuild(after)) == (True, False)
-
-
-def test_where_all_is_folded_already_it_is_only_hidden() -> None:
-    before = folded(admitted(fresh(), schema_version=1), version=1)
-    assert (plan_rekey(before), needs_rebuild(before)) == (None, True)
-    after = after_hiding(before, now_ms=2000)
-    assert (str(after.state), after.parent, after.published_ms) == ("000001-0001", before.state, 2000)
-    assert (needs_rebuild(after), after.segments) == (False, before.segments)
-
-
-def test_hidden_rows_are_met_by_no_reader() -> None:
-    before = folded(admitted(fresh(), schema_version=1), version=2)
-    assert before.segment_versions == {1, 2}
-    assert after_hiding(before, now_ms=2000).segment_versions == {2}
+    assert ([s.name for s in found.fold], found.purge_before_ms) == (["delta_00000002"], 0)
+    assert plan_rekey(folded(before)) is None
 
 
 def test_a_delta_that_came_after_the_plan_stays() -> None:
@@ -132,32 +99,21 @@ def test_a_delta_that_came_after_the_plan_stays() -> None:
     found = plan(before)
     assert found is not None
     later = admitted(before)
-    after = after_fold(later, found, written=[segment(BASE_SHARD)], now_ms=2000)
-    assert [s.name for s in after.segments] == [BASE_SHARD, "delta_000002"]
+    after = after_fold(later, found, written=[segment(shard_name(1))], now_ms=2000)
+    assert [s.name for s in after.segments] == [shard_name(1), "delta_00000002"]
     assert [f.folded_in for f in after.admitted] == [1, None]
 
 
-def test_a_shard_that_was_joined_to_another_keeps_an_empty_partition_until_the_grace_is_over() -> None:
-    shards = (segment(BASE_SHARD), segment("base_s0001", low=("5",)), segment("base_s0002", low=("9",)))
-    before = fresh().model_copy(update={"segments": shards, "next_shard": 3})
-    joined = ShardFold(shard=BASE_SHARD, keys=KeyRange(high=(9,)), rewrite=shards[:2], deltas=())
-    found = plan_fold(before, (joined,), now_ms=1000, tombstone_retention_ms=300)
-    after = after_fold(before, found, written=[segment(BASE_SHARD, location="base/2")], now_ms=2000)
-    assert [(s.segment, s.registered, s.hidden) for s in after.superseded] == [
-        ("base_s0000", False, False),
-        ("base_s0001", True, True),
-    ]
-    assert ([s.name for s in after.segments], after.met) == (["base_s0000", "base_s0002"], ())
-
-
-def test_a_name_is_never_given_twice() -> None:
-    before = fresh().model_copy(update={"segments": (segment(BASE_SHARD),)})
-    pieces = tuple(
-        ShardFold(shard=name, keys=KeyRange(), rewrite=before.base, deltas=()) for name in (BASE_SHARD, "base_s0001")
-    )
+def test_shards_that_are_not_written_stay_and_no_name_is_given_twice() -> None:
+    shards = (segment(shard_name(1)), segment(shard_name(2), low=("5",)), segment(shard_name(3), low=("9",)))
+    before = fresh().model_copy(update={"segments": shards, "next_shard": 4})
+    pieces = tuple(ShardFold(shard=shard_name(n), keys=KeyRange(), rewrite=shards[:2], deltas=()) for n in (4, 5))
     found = plan_fold(before, pieces, now_ms=1000, tombstone_retention_ms=300)
     written = [segment(piece.shard, location=f"base/2/{piece.shard}") for piece in pieces]
-    assert (found.rewrite, after_fold(before, found, written=written, now_ms=0).next_shard) == (before.base, 2)
+    after = after_fold(before, found, written=written, now_ms=2000)
+    assert [s.name for s in after.segments] == [shard_name(4), shard_name(5), shard_name(3)]
+    assert [(s.segment, s.registered) for s in after.superseded] == [(shard_name(1), True), (shard_name(2), True)]
+    assert (found.rewrite, after.next_shard) == (shards[:2], 6)
 
 
 def test_what_two_shards_counted_is_added() -> None:
@@ -179,9 +135,9 @@ def test_what_is_due_comes_with_time() -> None:
     manifest = folded(admitted(fresh()), now_ms=0)
     sink = ["incremental/1-0.parquet"]
     assert dues(manifest, HOUR - 1) == [[], [], []]
-    assert dues(manifest, HOUR) == [["delta_000001"], [], sink]
-    assert dues(manifest, 7 * HOUR - 1) == [["delta_000001"], [], sink]
-    assert dues(manifest, 7 * HOUR) == [["delta_000001"], ["data/delta_000001"], sink]
+    assert dues(manifest, HOUR) == [["delta_00000001"], [], sink]
+    assert dues(manifest, 7 * HOUR - 1) == [["delta_00000001"], [], sink]
+    assert dues(manifest, 7 * HOUR) == [["delta_00000001"], ["data/delta_00000001"], sink]
 
 
 def test_no_directory_goes_before_its_partition_may() -> None:
@@ -193,8 +149,8 @@ def test_the_oldest_goes_first() -> None:
     entries = tuple(reversed(folded(admitted(manifest), now_ms=5).superseded))
     reordered = manifest.model_copy(update={"superseded": entries})
     assert dues(reordered, 9 * HOUR)[:2] == [
-        ["delta_000001", "delta_000002", "delta_000003"],
-        ["data/delta_000001", "data/delta_000002", "base/1", "data/delta_000003"],
+        ["delta_00000001", "delta_00000002", "base_s00000001", "delta_00000003"],
+        ["data/delta_00000001", "data/delta_00000002", "base/1", "data/delta_00000003"],
     ]
 
 
@@ -211,7 +167,7 @@ def test_what_was_cleaned_up_is_no_longer_listed() -> None:
     manifest = admitted(folded(admitted(fresh()), now_ms=0))
     first = due(manifest, now_ms=HOUR, reader_grace_ms=HOUR, vacuum_retention_ms=2 * HOUR)
     after = after_retirement(manifest, first, now_ms=HOUR)
-    assert [(s.segment, s.registered) for s in after.superseded] == [("delta_000001", False)]
+    assert [(s.segment, s.registered) for s in after.superseded] == [("delta_00000001", False)]
     assert [f.path for f in after.admitted] == ["incremental/2-0.parquet"]
     assert (after.segments, after.parent, after.state) == (
         manifest.segments, manifest.state, StateId(generation=1, admission=2),
@@ -276,10 +232,20 @@ class Lifecycle(RuleBasedStateMachine):
     @invariant()
     def every_event_is_in_the_base_or_in_one_delta(self) -> None:
         names = [s.name for s in self.manifest.segments]
-        deltas = {f"delta_{n:06}" for n in range(1, self.manifest.next_delta)} - self.in_base
+        deltas = {f"delta_{n:08}" for n in range(1, self.manifest.next_delta)} - self.in_base
         assert len(set(names)) == len(names)
-        assert set(names) - {BASE_SHARD} == deltas
-        assert (BASE_SHARD in names) == bool(self.in_base)
+        base = {s.name for s in self.manifest.segments if s.kind is SegmentKind.BASE}
+        assert set(names) - base == deltas
+        assert len(base) == bool(self.in_base)
+
+    @invariant()
+    def the_view_names_what_is_in_the_table_and_nothing_else_that_is_registered(self) -> None:
+        names = {s.name for s in self.manifest.segments}
+        there = names | {s.segment for s in self.manifest.superseded if s.registered}
+        later = {shard_name(self.manifest.next_shard), delta_name(self.manifest.next_delta)}
+        contents = self.manifest.contents
+        ranges = (*contents.base, *contents.deltas)
+        assert {name for name in there | later if any(low <= name <= high for low, high in ranges)} == names
 
     @invariant()
     def a_landed_file_is_folded_exactly_when_its_delta_is(self) -> None:

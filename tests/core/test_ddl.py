@@ -141,11 +141,11 @@ def view(
     dialect: Dialect,
     *versions: int,
     toasted: frozenset[str] = frozenset(),
-    settled: bool = False,
+    contents: Contents = Contents(known=False),  # noqa: B008 - frozen
     **options: Any,
 ) -> str:
     to = target(database="lake", **options)
-    contents = Contents(versions=frozenset(versions), toasted=toasted, settled=settled)
+    contents = contents.model_copy(update={"versions": frozenset(versions), "toasted": toasted})
     body = text(ddl.view_body(to, found, contents, dialect), dialect)
     return text(ddl.create_view(to, found, body, dialect), dialect)
 
@@ -168,7 +168,7 @@ def per_run(found: History, dialect: Dialect) -> str:
 def fold(
     found: Shape,
     dialect: Dialect,
-    deltas: tuple[str, ...] = ("delta_000002", "delta_000003"),
+    deltas: tuple[str, ...] = ("delta_00000002", "delta_00000003"),
     keys: KeyRange = KeyRange(),  # noqa: B008 - frozen
     **more: Any,
 ) -> str:
@@ -177,9 +177,9 @@ def fold(
         STUDENTS,
         found,
         ShardFold(
-            shard="base_s0000",
+            shard="base_s00000000",
             keys=keys,
-            rewrite=(segment("base_s0000"),),
+            rewrite=(segment("base_s00000000"),),
             deltas=tuple(segment(name) for name in deltas),
         ),
         segment_versions=frozenset({1, 2}),
@@ -190,6 +190,14 @@ def fold(
     )
     return text(statement, dialect)
 
+
+SHARDS = (("base_s00000004", "base_s00000009"), ("base_s00000012", "base_s00000012"))
+CHANGES = (("delta_00000007", "delta_00000007"),)
+SOME = Contents(base=SHARDS, deltas=CHANGES, unique=True)
+SETTLED = Contents(base=SHARDS[:1], unique=True)
+AHEAD = Contents(untouched=SHARDS[:1], base=SHARDS[1:], deltas=CHANGES, unique=True, ahead=True)
+ELSEWHERE = Contents(untouched=SHARDS, deltas=CHANGES, unique=True, ahead=True)
+SEVERAL = Contents(base=SHARDS[:1], deltas=(("delta_00000007", "delta_00000008"),), unique=True, ahead=True)
 
 ADDED = (HiveColumn(name="first-seen", type="timestamp"), HiveColumn(name="n", type="int", comment="it's new"))
 
@@ -205,13 +213,21 @@ STATEMENTS: dict[str, dict[Dialect, str]] = {
     "view_metadata": {d: view(shape(STUDENT, baseline=2), d, 2, metadata=True) for d in Dialect},
     "view_names_like_ours": {d: view(shape(LIKE_OURS), d, 1, metadata=True) for d in Dialect},
     "view_insert_only": {d: view(shape(STUDENT, keys=(), baseline=2), d, 2) for d in Dialect},
-    "view_settled": {d: view(shape(STUDENT, baseline=2), d, 2, settled=True) for d in Dialect},
+    "view_of_segments": {d: view(shape(STUDENT, baseline=2), d, 2, contents=SOME) for d in Dialect},
+    "view_insert_only_of_segments": {
+        d: view(shape(STUDENT, keys=(), baseline=2), d, 2, contents=SOME) for d in Dialect
+    },
+    "view_of_nothing": {d: view(shape(STUDENT, baseline=2), d, 2, contents=Contents(unique=True)) for d in Dialect},
+    "view_settled": {d: view(shape(STUDENT, baseline=2), d, 2, contents=SETTLED) for d in Dialect},
+    "view_ahead": {d: view(shape(STUDENT, baseline=2), d, 2, contents=AHEAD) for d in Dialect},
+    "view_ahead_elsewhere": {d: view(shape(STUDENT, baseline=2), d, 2, contents=ELSEWHERE) for d in Dialect},
+    "view_ahead_of_several": {d: view(shape(STUDENT, baseline=2), d, 2, contents=SEVERAL) for d in Dialect},
+    "view_ahead_of_another_version": {d: view(shape(STUDENT), d, 1, contents=AHEAD) for d in Dialect},
     "view_toasted": {d: view(shape(DOCUMENT), d, 1, toasted=TOASTED) for d in Dialect},
     "per_run_tables": {d: per_run(STUDENT_FLAT, d) for d in Dialect},
     "per_run_tables_debezium": {d: per_run(TYPES, d) for d in Dialect},
     "fold": {d: fold(shape(STUDENT), d) for d in Dialect},
     "fold_insert_only": {d: fold(shape(STUDENT, keys=()), d) for d in Dialect},
-    "fold_beside_registered_deltas": {d: fold(shape(STUDENT), d, witnesses=("delta_000001",)) for d in Dialect},
     "fold_without_deltas": {d: fold(shape(STUDENT), d, ()) for d in Dialect},
     "fold_toasted": {d: fold(shape(DOCUMENT), d, toasted=TOASTED) for d in Dialect},
     "history": {d: text(ddl.create_history(STUDENTS, HISTORY, MARKS, d), d) for d in Dialect},
@@ -306,7 +322,9 @@ def test_rows_of_one_key_are_counted_by_another() -> None:
         shape_of(target(), found, v, key=key, baseline=1)[0]
         for v, key in zip(found.versions, (("id",), ("a", "b")), strict=True)
     )
-    values = ddl.count_unkeyed(target(), current, desired, frozenset({1}), present={"id", "a", "b"}).values
+    values = ddl.count_unkeyed(
+        target(), current, desired, Contents(versions=frozenset({1})), present={"id", "a", "b"}
+    ).values
     assert (values["keys"], values["old_keys"], values["missing"]) == (
         ["CASE WHEN t.`__schema_version` <= 1 THEN CAST(t.`a` AS bigint) ELSE t.`a__2` END", "t.`b`"],
         ["t.`id`"],

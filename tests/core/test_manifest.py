@@ -47,9 +47,7 @@ manifests = st.builds(
     published_ms=sizes,
     next_delta=sizes,
     segments=st.lists(segments, max_size=2).map(tuple),
-    superseded=st.lists(
-        st.builds(Superseded, segment=texts, location=texts, schema_version=sizes, since_ms=sizes), max_size=2
-    ).map(tuple),
+    superseded=st.lists(st.builds(Superseded, segment=texts, location=texts, since_ms=sizes), max_size=2).map(tuple),
     admitted=st.lists(
         st.builds(
             AdmittedFile,
@@ -129,8 +127,8 @@ def test_an_admission_adds_one_delta_and_its_files() -> None:
             "schema_version": 2,
             "published_ms": 9,
             "next_delta": 3,
-            "segments": (*before.segments, segment("delta_000002", schema_version=2, events=3, created_ms=9)),
-            "admitted": (*before.admitted, landed("incremental/2-0.parquet", "delta_000002")),
+            "segments": (*before.segments, segment("delta_00000002", schema_version=2, events=3, created_ms=9)),
+            "admitted": (*before.admitted, landed("incremental/2-0.parquet", "delta_00000002")),
         }
     )
 
@@ -142,29 +140,9 @@ def test_a_file_is_known_by_path_and_size() -> None:
 
 
 def test_segments_are_shards_or_deltas() -> None:
-    base, delta = segment("base_s0000"), segment("delta_000001")
+    base, delta = segment("base_s00000000"), segment("delta_00000001")
     manifest = fresh().model_copy(update={"segments": (base, delta)})
     assert (manifest.base, manifest.deltas) == ((base,), (delta,))
-
-
-def test_readers_meet_the_versions_of_segments_and_of_folded_deltas_while_they_are_registered() -> None:
-    def folded(version: int, *, registered: bool) -> Superseded:
-        return Superseded(segment="d", location="d", schema_version=version, since_ms=0, registered=registered)
-
-    left = (folded(1, registered=False), folded(2, registered=True))
-    manifest = fresh().model_copy(update={"segments": (segment("base_s0000", schema_version=3),), "superseded": left})
-    assert manifest.segment_versions == {2, 3}
-
-
-def test_readers_meet_the_placeholders_of_segments_and_of_folded_deltas_while_they_are_registered() -> None:
-    def folded(column: str, *, registered: bool) -> Superseded:
-        return Superseded(
-            segment="d", location="d", schema_version=1, since_ms=0, registered=registered, toasted=(column,)
-        )
-
-    left = (folded("a", registered=False), folded("b", registered=True))
-    segments = (segment("base_s0000", toasted=("c",)), segment("delta_000001"))
-    assert fresh().model_copy(update={"segments": segments, "superseded": left}).toasted == {"b", "c"}
 
 
 def test_a_manifest_from_before_placeholders_were_carried_is_read() -> None:
@@ -175,19 +153,56 @@ def test_a_manifest_from_before_placeholders_were_carried_is_read() -> None:
     assert Manifest.model_validate(old) == manifest
 
 
-def test_a_view_reads_the_base_alone_where_that_has_it_all() -> None:
-    old, new = segment("base_s0000", schema_version=1), segment("base_s0001", schema_version=2)
-    delta = segment("delta_000002", schema_version=3, toasted=("v",))
-    folded = Superseded(segment="delta_000001", location="d", schema_version=0, since_ms=0, toasted=("w",))
-    pending = fresh().model_copy(update={"segments": (old, new, delta), "superseded": (folded,)})
+def test_a_view_names_what_it_reads_and_sorts_nothing_where_the_base_has_it_all() -> None:
+    old, new = segment("base_s00000001", schema_version=1), segment("base_s00000003", schema_version=2)
+    deltas = [segment(f"delta_0000000{n}", schema_version=3, toasted=("v",)) for n in (2, 3)]
+    gone = [Superseded(segment=name, location=name, since_ms=0) for name in ("base_s00000002", "delta_00000001")]
+    pending = fresh().model_copy(update={"segments": (old, new, *deltas), "superseded": tuple(gone)})
     settled = pending.model_copy(update={"segments": (old, new)})
-    assert settled.contents == Contents(versions=frozenset({1, 2}), settled=True)
+    unregistered = settled.model_copy(update={"superseded": (gone[0].model_copy(update={"registered": False}),)})
+    shards = (("base_s00000001", "base_s00000001"), ("base_s00000003", "base_s00000003"))
+    changes = (("delta_00000002", "delta_00000003"),)
+    placeholders = frozenset({"v"})
     assert [
+        fresh().contents,
+        settled.contents,
+        unregistered.contents,
         pending.contents,
-        pending.model_copy(update={"segments": (delta,)}).contents,
+        pending.model_copy(update={"segments": tuple(deltas)}).contents,
         settled.model_copy(update={"keyed": False}).contents,
     ] == [
-        Contents(versions=frozenset({0, 1, 2, 3}), toasted=frozenset({"v", "w"})),
-        Contents(versions=frozenset({0, 3}), toasted=frozenset({"v", "w"})),
-        Contents(versions=frozenset({0, 1, 2}), toasted=frozenset({"w"})),
+        Contents(unique=True),
+        Contents(versions=frozenset({1, 2}), unique=True, base=shards),
+        Contents(versions=frozenset({1, 2}), unique=True, base=(("base_s00000001", "base_s00000003"),)),
+        Contents(versions=frozenset({1, 2, 3}), unique=True, toasted=placeholders, base=shards, deltas=changes),
+        Contents(versions=frozenset({3}), unique=True, toasted=placeholders, deltas=changes),
+        Contents(versions=frozenset({1, 2}), base=shards),
     ]
+    assert [m.contents.settled for m in (fresh(), settled, pending)] == [False, True, False]
+    unanswered = settled.model_copy(update={"segments": (segment("base_s00000001", toasted=("v",)),)})
+    assert (unanswered.toasted, unanswered.contents.toasted) == (placeholders, frozenset())
+
+
+def test_changes_are_ahead_where_all_of_them_are_and_none_has_a_placeholder() -> None:
+    base = segment("base_s00000001")
+    one, other = (segment(f"delta_0000000{n}", ahead=True) for n in (1, 2))
+    late, toasted = segment("delta_00000003"), segment("delta_00000003", ahead=True, toasted=("v",))
+    tables = [(base, one, other), (base, one, late), (base, one, toasted), (one,), (base,)]
+    manifests = [fresh().model_copy(update={"segments": segments}) for segments in tables]
+    assert [m.contents.ahead for m in manifests] == [True, False, False, False, False]
+    assert not manifests[0].model_copy(update={"keyed": False}).contents.ahead
+
+
+def test_shards_without_a_changed_key_are_told_from_the_others() -> None:
+    shards = tuple(segment(f"base_s0000000{n}") for n in (1, 2, 3))
+    first, second = (segment(f"delta_0000000{n}", ahead=True, touches=(f"base_s0000000{n}",)) for n in (1, 2))
+    everywhere = segment("delta_00000003", ahead=True)
+    found = [
+        fresh().model_copy(update={"segments": (*shards, *deltas)}).contents
+        for deltas in ([first], [first, second], [first, everywhere])
+    ]
+    one, two, three, rest, both, all_ = (
+        (f"base_s0000000{a}", f"base_s0000000{b}") for a, b in ((1, 1), (2, 2), (3, 3), (2, 3), (1, 2), (1, 3))
+    )
+    assert [(c.base, c.untouched) for c in found] == [((one,), (rest,)), ((both,), (three,)), ((all_,), ())]
+    assert two not in found[1].segments

@@ -42,16 +42,15 @@ ADMITTED = kept("__admitted_ms", P.BIGINT)
 
 
 def request(**manifest: object) -> MergeRequest:
-    old, new = with_file("base_s0001", "b/1"), with_file("delta_000003", "d/3", schema_version=2)
-    other = with_file("delta_000002", "d/2", schema_version=2)
-    shard = ShardFold(shard="base_s0001", keys=KeyRange(low=(5,)), rewrite=(old,), deltas=(new, other))
+    old, new = with_file("base_s00000001", "b/1"), with_file("delta_00000003", "d/3", schema_version=2)
+    other = with_file("delta_00000002", "d/2", schema_version=2)
+    shard = ShardFold(shard="base_s00000001", keys=KeyRange(low=(5,)), rewrite=(old,), deltas=(new, other))
     return merge_request(
         target(),
         SHAPE,
         fresh().model_copy(update={"segments": (old, other, new), **manifest}),
         [shard],
-        directories={"base_s0001": "base/g=2/s=0001"},
-        witnesses=("d/1",),
+        directories={"base_s00000001": "base/g=2/s=0001"},
         purge_before_ms=700,
     )
 
@@ -60,7 +59,7 @@ def test_a_shard_is_merged_from_its_files_and_the_oldest_delta_counts_first() ->
     found = request()
     assert found.shards == (
         ShardMerge(
-            shard="base_s0001",
+            shard="base_s00000001",
             directory="base/g=2/s=0001",
             keys=KeyRange(low=(5,)),
             files=(
@@ -72,7 +71,7 @@ def test_a_shard_is_merged_from_its_files_and_the_oldest_delta_counts_first() ->
         ),
     )
     assert (found.keys, found.ordering) == ((("id", P.BIGINT),), ("__seq1", "__offset", "__admitted_ms"))
-    assert (found.witnesses, found.purge_before_ms, found.memory, found.unsent) == (("d/1",), 700, 2**29, None)
+    assert (found.purge_before_ms, found.memory, found.unsent) == (700, 2**29, None)
 
 
 def test_rows_of_every_version_are_read_as_the_newest_has_them() -> None:
@@ -96,7 +95,7 @@ def test_rows_of_every_version_are_read_as_the_newest_has_them() -> None:
 
 
 def test_only_columns_that_have_placeholders_are_asked_for_them() -> None:
-    toasted = with_file("base_s0001", "b/1", toasted=("t", "n"))
+    toasted = with_file("base_s00000001", "b/1", toasted=("t", "n"))
     assert request(segments=(toasted,)).unsent == UnsentRule(
         placeholder="__debezium_unavailable_value", carry=True, columns=(("t", P.STRING),)
     )

@@ -4,6 +4,7 @@ from typing import Any
 
 from schemasync.core.ddl import count_misfits, show_misfits
 from schemasync.core.history import History
+from schemasync.core.manifest import Contents
 from schemasync.core.migration import Misfits, Question, questions, stuck, to_rewrite, unfit_defaults
 from schemasync.core.plan import Shape, shape_of
 from schemasync.core.schema import Column
@@ -34,13 +35,16 @@ def test_nothing_is_asked_where_every_value_fits_or_there_was_none() -> None:
 
 
 def test_the_question_in_sql() -> None:
-    asked = count_misfits(target(), [QUESTION])
+    contents = Contents(base=(("base_s00000001", "base_s00000001"),))
+    asked = count_misfits(target(), [QUESTION], contents)
     assert asked.values == {
         "table": "`lake`.`student`",
+        "segments": "t.`segment` = 'base_s00000001'",
         "predicates": [f"t.`__schema_version` IN (1, 2) AND {MISFIT}"],
     }
-    assert show_misfits(target(), QUESTION, 5).values == {
+    assert show_misfits(target(), QUESTION, contents, 5).values == {
         "table": "`lake`.`student`",
+        "segments": "t.`segment` = 'base_s00000001'",
         "predicate": f"t.`__schema_version` IN (1, 2) AND {MISFIT}",
         "value": "t.`a`",
         "most": 5,
@@ -77,5 +81,5 @@ def test_rows_that_cannot_follow_over_two_changes_of_type_are_named() -> None:
 
 def test_segments_whose_rows_are_converted_are_to_be_rewritten() -> None:
     manifest = admitted(admitted(fresh(), schema_version=2), schema_version=3)
-    assert [s.name for s in to_rewrite(NARROWED, manifest)] == ["delta_000001"]
+    assert [s.name for s in to_rewrite(NARROWED, manifest)] == ["delta_00000001"]
     assert to_rewrite(table((ID,), (ID, col("a"))), admitted(fresh())) == ()

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemasync.core.keys import Key, print_key
-from schemasync.core.manifest import DataFile, Manifest, Segment
-from schemasync.core.sharding import BASE_SHARD, KeyRange, ShardFold, bounds, cut, in_one_shard, is_sorted, next_shard
+from schemasync.core.manifest import DataFile, Manifest, Segment, delta_name, shard_name
+from schemasync.core.sharding import KeyRange, ShardFold, bounds, cut, in_one_shard, is_sorted
 from schemasync.core.types import Primitive
 from tests.core.builders import fresh, segment
 
@@ -18,16 +18,16 @@ TYPES = (Primitive.BIGINT,)
 
 def shard(number: int, low: int | None, size: int = 100, **more: Any) -> Segment:
     place = None if low is None else print_key((low,))
-    return segment(f"base_s{number:04}", low=place, bytes=size, sorted_by=("id",), **more)
+    return segment(shard_name(number), low=place, bytes=size, sorted_by=("id",), **more)
 
 
 def delta(number: int, rows: int, size: int = 10) -> Segment:
     file = DataFile(path=f"d{number}", rows=rows, bytes=size)
-    return segment(f"delta_{number:06}", files=(file,), rows=rows, bytes=size, sorted_by=("id",))
+    return segment(delta_name(number), files=(file,), rows=rows, bytes=size, sorted_by=("id",))
 
 
 def table(*segments: Segment) -> Manifest:
-    numbers = [int(s.name[-4:]) for s in segments if s.name.startswith("base")]
+    numbers = [int(s.name[-8:]) for s in segments if s.name.startswith("base")]
     return fresh().model_copy(update={"segments": segments, "next_shard": max([*numbers, 0]) + 1})
 
 
@@ -54,34 +54,34 @@ THREE = (shard(0, None), shard(1, 300), shard(2, 600))
 
 def test_only_shards_that_changes_fall_into_are_written() -> None:
     assert written(table(*THREE, delta(1, 10)), {"d1": [0, 10, 0]}) == [
-        ("base_s0001", (300,), (600,), ["base_s0001"], [("delta_000001", 10, 10)])
+        ("base_s00000003", (300,), (600,), ["base_s00000001"], [("delta_00000001", 10, 10)])
     ]
 
 
 def test_a_file_of_changes_counts_where_its_rows_are() -> None:
     assert written(table(*THREE, delta(1, 10), delta(2, 5)), {"d1": [4, 0, 6], "d2": [5, 0, 0]}) == [
-        ("base_s0000", None, (300,), ["base_s0000"], [("delta_000001", 4, 4), ("delta_000002", 5, 10)]),
-        ("base_s0002", (600,), None, ["base_s0002"], [("delta_000001", 6, 6)]),
+        ("base_s00000003", None, (300,), ["base_s00000000"], [("delta_00000001", 4, 4), ("delta_00000002", 5, 10)]),
+        ("base_s00000004", (600,), None, ["base_s00000002"], [("delta_00000001", 6, 6)]),
     ]
 
 
 def test_a_shard_of_an_older_version_is_written_without_any_change() -> None:
     old = shard(1, 300, schema_version=0)
-    assert written(table(THREE[0], old, THREE[2]), {}) == [("base_s0001", (300,), (600,), ["base_s0001"], [])]
+    assert written(table(THREE[0], old, THREE[2]), {}) == [("base_s00000003", (300,), (600,), ["base_s00000001"], [])]
 
 
 def test_the_first_base_is_cut_where_the_changes_say() -> None:
     assert written(table(delta(1, 10, size=300)), {"d1": [10]}) == [
-        ("base_s0000", None, (333,), [], [("delta_000001", 10, 300)]),
-        ("base_s0001", (333,), (666,), [], [("delta_000001", 10, 300)]),
-        ("base_s0002", (666,), None, [], [("delta_000001", 10, 300)]),
+        ("base_s00000001", None, (333,), [], [("delta_00000001", 10, 300)]),
+        ("base_s00000002", (333,), (666,), [], [("delta_00000001", 10, 300)]),
+        ("base_s00000003", (666,), None, [], [("delta_00000001", 10, 300)]),
     ]
 
 
-def test_a_shard_that_became_too_large_splits_and_keeps_its_name_below() -> None:
+def test_a_shard_that_became_too_large_splits() -> None:
     assert written(table(*THREE, delta(1, 10, size=51)), {"d1": [0, 0, 10]}) == [
-        ("base_s0002", (600,), (800,), ["base_s0002"], [("delta_000001", 10, 51)]),
-        ("base_s0003", (800,), None, ["base_s0002"], [("delta_000001", 10, 51)]),
+        ("base_s00000003", (600,), (800,), ["base_s00000002"], [("delta_00000001", 10, 51)]),
+        ("base_s00000004", (800,), None, ["base_s00000002"], [("delta_00000001", 10, 51)]),
     ]
 
 
@@ -92,7 +92,7 @@ def test_half_as_much_again_does_not_split_yet() -> None:
 def test_small_neighbours_that_are_written_anyway_are_joined() -> None:
     small = (shard(0, None, 30), shard(1, 300, 30), shard(2, 600, 30))
     assert written(table(*small, delta(1, 10)), {"d1": [5, 5, 0]}) == [
-        ("base_s0000", None, (600,), ["base_s0000", "base_s0001"], [("delta_000001", 10, 10)])
+        ("base_s00000003", None, (600,), ["base_s00000000", "base_s00000001"], [("delta_00000001", 10, 10)])
     ]
     assert len(written(table(*small, delta(1, 10)), {"d1": [5, 0, 5]})) == 2
 
@@ -109,7 +109,7 @@ def test_changes_without_a_row_write_nothing() -> None:
 def test_a_base_that_cannot_be_cut_is_one_shard() -> None:
     manifest = table(*THREE, delta(1, 3))
     assert in_one_shard(manifest) == (
-        ShardFold(shard=BASE_SHARD, keys=KeyRange(), rewrite=manifest.base, deltas=manifest.deltas),
+        ShardFold(shard=shard_name(3), keys=KeyRange(), rewrite=manifest.base, deltas=manifest.deltas),
     )
 
 
@@ -117,20 +117,13 @@ def test_ranges_mean_something_only_where_all_is_sorted_by_the_key() -> None:
     assert [
         is_sorted(THREE, ["id"]),
         is_sorted(THREE, ["id__2"]),
-        is_sorted((*THREE, segment("delta_000001")), ["id"]),
+        is_sorted((*THREE, segment("delta_00000001")), ["id"]),
         is_sorted((), []),
     ] == [True, False, False, False]
 
 
 def test_bounds_are_in_the_order_of_the_keys_not_of_the_names() -> None:
     assert bounds((shard(2, 90), shard(0, None), shard(1, 100)), TYPES) == ((90,), (100,))
-
-
-def test_numbers_of_shards_only_grow() -> None:
-    manifest = table(*THREE)
-    kept = ShardFold(shard="base_s0001", keys=KeyRange(), rewrite=(), deltas=())
-    made = ShardFold(shard="base_s0007", keys=KeyRange(), rewrite=(), deltas=())
-    assert (next_shard(manifest, [kept]), next_shard(manifest, [kept, made])) == (3, 8)
 
 
 @given(

@@ -133,10 +133,10 @@ def test_a_fold_is_asked_about_the_columns_that_had_placeholders() -> None:
 
 
 def test_a_base_with_placeholders_is_told() -> None:
-    shards = (segment("base_s0000", toasted=("v",)), segment("base_s0001", toasted=("b", "v")))
+    shards = (segment("base_s00000000", toasted=("v",)), segment("base_s00000001", toasted=("b", "v")))
     message = "lake.student: b, v: no admitted event has the value of some rows; they show the placeholder"
     assert list(unknown_values(target(database="lake"), shards)) == [diagnose("SS320", message)]
 
 
 def test_a_base_without_placeholders_is_not_mentioned() -> None:
-    assert list(unknown_values(target(), (segment("base_s0000"),))) == []
+    assert list(unknown_values(target(), (segment("base_s00000000"),))) == []

@@ -230,7 +230,7 @@ def test_a_look_that_went_well_ends_the_backoff() -> None:
 
 def test_files_that_no_manifest_knows_are_pending() -> None:
     admitted = AdmittedFile(
-        path=file("a").path, bytes=1, rows=1, modified_ms=0, writer_version=1, segment="delta_000001"
+        path=file("a").path, bytes=1, rows=1, modified_ms=0, writer_version=1, segment="delta_00000001"
     )
     memory = TableMemory().looked_at(frozenset(), manifest=manifest(admitted=(admitted,)), due_ms=None)
     landed = frozenset({file("a"), file("b"), file("c")})
@@ -257,7 +257,7 @@ def test_a_compaction_is_due_so_long_after_the_base_in_force(found: Manifest, ex
 
 
 def superseded(*, registered: bool) -> Superseded:
-    return Superseded(segment="delta_1", location="g=1", schema_version=1, since_ms=NOW, registered=registered)
+    return Superseded(segment="delta_1", location="g=1", since_ms=NOW, registered=registered)
 
 
 FOLDED = AdmittedFile(

@@ -77,9 +77,8 @@ class Files:
         self,
         files: Sequence[SortedFile],
         keys: KeyRange = EVERYWHERE,
-        witnesses: Sequence[str] = (),
     ) -> tuple[list[Row], FoldCounts]:
-        shard = ShardMerge(shard="base_s0000", directory="out", keys=keys, files=tuple(files), bytes=0)
+        shard = ShardMerge(shard="base_s00000000", directory="out", keys=keys, files=tuple(files), bytes=0)
         request = MergeRequest(
             shards=(shard,),
             columns=COLUMNS,
@@ -87,7 +86,6 @@ class Files:
             ordering=("__seq1", "__admitted_ms"),
             stored={1: stored(1), 2: stored(2)},
             purge_before_ms=PURGE_BEFORE,
-            witnesses=tuple(witnesses),
             unsent=None,
             memory=4000,
         )
@@ -110,7 +108,7 @@ def of(row: Row, **changes: Any) -> Row:
     )
 
 
-def expected(base: Sequence[Row], deltas: Sequence[Sequence[Row]], witnessed: set[Key], keys: KeyRange) -> Any:
+def expected(base: Sequence[Row], deltas: Sequence[Sequence[Row]], keys: KeyRange) -> Any:
     """Return rows and counts by a plain fold."""
     rows: list[Row] = []
     counts: dict[str, Any] = dict.fromkeys(("keys", "inserted", "updated", "deleted", "purged"), 0)
@@ -123,7 +121,7 @@ def expected(base: Sequence[Row], deltas: Sequence[Sequence[Row]], witnessed: se
         was = any(rank == 0 and row["__op"] != "d" for rank, row in of_key)
         changed = any(rank for rank, _ in of_key)
         is_old_tombstone = row["__op"] == "d" and row["__admitted_ms"] < PURGE_BEFORE
-        if is_old_tombstone and not changed and found not in witnessed:
+        if is_old_tombstone and not changed:
             counts["purged"] += 1
             continue
         alive = row["__op"] != "d"
@@ -164,12 +162,11 @@ def some_rows(draw: st.DrawFn, *, most: int = 12, ops: str = "cud") -> list[Row]
     base=some_rows(),
     cut=st.integers(0, 12),
     deltas=st.lists(some_rows(), max_size=3),
-    witness=some_rows(most=4),
     ends=st.lists(PLACES, max_size=2, unique=True).map(sorted),
     version=st.sampled_from([1, 2]),
 )
 def test_a_merged_shard_is_the_fold_of_its_files(
-    base: list[Row], cut: int, deltas: list[list[Row]], witness: list[Row], ends: list[Key], version: int
+    base: list[Row], cut: int, deltas: list[list[Row]], ends: list[Key], version: int
 ) -> None:
     with (
         tempfile.TemporaryDirectory() as directory,
@@ -184,8 +181,8 @@ def test_a_merged_shard_is_the_fold_of_its_files(
             SortedFile(path=files.write(sorted(part, key=key), version), version=version, rank=0) for part in parts
         ]
         sources += [SortedFile(path=files.write(rows), version=2, rank=n) for n, rows in enumerate(deltas, 1)]
-        merged = files.merge(sources, keys, [files.write(witness)] if witness else [])
-        assert merged == expected(base, deltas, {key(row) for row in witness}, keys)
+        merged = files.merge(sources, keys)
+        assert merged == expected(base, deltas, keys)
 
 
 def test_files_that_are_not_sorted_are_refused(files: Files) -> None:
@@ -234,3 +231,17 @@ def test_rows_are_counted_in_their_ranges_and_cuts_lie_between_them(
         assert list(cuts) == sorted(set(cuts))
         assert set(cuts) <= set(inside[1:])
         assert len(cuts) == min(pieces, len(inside)) - 1 if inside else not cuts
+
+
+def test_row_groups_outside_of_the_shard_are_not_read(files: Files) -> None:
+    rows = [of({"a": a, "b": "x"}) for a in range(10)]
+    source = SortedFile(path=files.write(rows, group=2), version=2, rank=0)
+    read, original = [], pq.ParquetFile.iter_batches
+
+    def watched(*args: Any, **options: Any) -> Any:
+        read.append(options["row_groups"])
+        return original(*args, **options)
+
+    with patch.object(pq.ParquetFile, "iter_batches", watched):
+        merged, _ = files.merge([source], KeyRange(low=(3, "y"), high=(6, "x")))
+    assert (read, [row["a"] for row in merged]) == ([[1, 2, 3]], [4, 5])

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
@@ -205,7 +206,7 @@ def test_the_views_of_all_databases_are_listed_with_their_texts_and_no_tables(se
 
 
 def test_added_partitions_stand_at_their_places(server: Server) -> None:
-    places = {f"delta_{n:06}": f"{server.root}/delta/{n}" for n in range(1, 4)}
+    places = {f"delta_{n:08}": f"{server.root}/delta/{n}" for n in range(1, 4)}
     server.metastore.add_partitions(server.database, TABLE, places)
     assert partitions(server) == places
 
@@ -299,6 +300,20 @@ def test_a_view_takes_the_definition_of_another_which_goes(server: Server) -> No
     assert server.metastore.table(server.database, "next") is None
 
 
+def test_a_view_gets_another_text_and_keeps_all_else(server: Server) -> None:
+    server.view("seen", "SELECT 1 AS a")
+    before = server.metastore.table(server.database, "seen")
+    server.metastore.set_view_text(server.database, "seen", "SELECT 2 AS a")
+    after = server.metastore.table(server.database, "seen")
+    assert before is not None
+    assert after is not None
+    clock = {"transient_lastDdlTime"}
+    before, after = (
+        replace(v, properties={k: v.properties[k] for k in v.properties.keys() - clock}) for v in (before, after)
+    )
+    assert after == replace(before, view_text="SELECT 2 AS a", expanded_text="SELECT 2 AS a")
+
+
 def test_a_view_that_is_redefined_over_and_over_is_never_missing(server: Server) -> None:
     server.view("seen", "SELECT 0 AS a")
     done = threading.Event()
@@ -387,7 +402,7 @@ MOVES = 12
 
 def test_partitions_that_move_in_one_call_are_one_transaction_for_readers(server: Server) -> None:
     """A writer moves 12 partitions from generation to generation; no read may see two generations."""
-    segments = [f"base_s{n:04}" for n in range(12)]
+    segments = [f"base_s{n:08}" for n in range(12)]
     server.metastore.add_partitions(server.database, TABLE, {s: f"{server.root}/g=0/{s}" for s in segments})
     reads: list[set[str]] = []
     done = threading.Event()

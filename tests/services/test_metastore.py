@@ -24,7 +24,7 @@ settings = {
 spark = SparkSession.builder.master("local[1]").config(map=settings).enableHiveSupport().getOrCreate()
 spark.sql("CREATE DATABASE lake")
 spark.sql("CREATE TABLE lake.student (id INT) PARTITIONED BY (segment STRING) STORED AS PARQUET")
-spark.sql("INSERT INTO lake.student PARTITION (segment = 'base_s0000') VALUES (7)")
+spark.sql("INSERT INTO lake.student PARTITION (segment = 'base_s1') VALUES (7)")
 print([tuple(row) for row in spark.table("lake.student").collect()])
 spark.stop()
 """
@@ -37,4 +37,4 @@ def test_spark_creates_and_reads_a_table_through_it(
     done = subprocess.run(
         command, check=False, cwd=tmp_path, env=java_environ, capture_output=True, text=True, timeout=300
     )
-    assert (done.stdout, (tmp_path / "metastore_db").exists()) == ("[(7, 'base_s0000')]\n", False), done.stderr[-3000:]
+    assert (done.stdout, (tmp_path / "metastore_db").exists()) == ("[(7, 'base_s1')]\n", False), done.stderr[-3000:]

@@ -24,7 +24,8 @@ from schemasync.app.status import status
 from schemasync.core.compaction import FoldCounts
 from schemasync.core.config import parse_duration
 from schemasync.core.diagnostics import Diagnostic
-from schemasync.core.ports import FoldJob, Rows, SqlEngine
+from schemasync.core.plan import Step
+from schemasync.core.ports import FoldJob, Metastore, Rows, SqlEngine
 from schemasync.core.release import Release
 from tests.lab import Lab
 
@@ -117,7 +118,7 @@ class Teller:
         wanted = [
             step for step in planned.steps if step.kind != "admit" or (applied.admitted and applied.admitted.files)
         ]
-        assert list(applied.done) == wanted, "a plan says everything that apply does"
+        assert _stated(applied.done) == _stated(wanted), "a plan says everything that apply does"
         return None if "quietly" in block.words else (*_plan_lines(planned), *_applied_lines(applied))
 
     def release(self, block: Block) -> Iterable[str]:
@@ -149,7 +150,8 @@ class Teller:
     def compact(self, block: Block) -> Iterable[str] | None:
         before = self.values()
         recorder = Recorder(self.lab.workspace.sql, self.lab.workspace.fold)
-        workspace = replace(self.lab.workspace, sql=recorder, fold=recorder)
+        metastore: Any = ViewTexts(self.lab.workspace.metastore, recorder.statements)
+        workspace = replace(self.lab.workspace, sql=recorder, fold=recorder, metastore=metastore)
         result = compact(workspace)
         assert self.values() == before, "compaction changes no row of the view"
         return None if "quietly" in block.words else _compact_lines(result, recorder, in_full="full" in block.words)
@@ -214,6 +216,26 @@ _COMMANDS: dict[str, Callable[[Teller, Block], Iterable[str] | None]] = {
     "describe": Teller.describe,
     "files": lambda teller, _: teller.files(),
 }
+
+
+def _stated(steps: Iterable[Step]) -> list[Step]:
+    """Return steps without the view's statement: it names the segments of the moment, and files may come in between."""
+    return [replace(step, sql="") if step.kind == "replace_view" else step for step in steps]
+
+
+class ViewTexts:
+    """Stands before a metastore, and keeps the texts that the view is given."""
+
+    def __init__(self, inner: Metastore, kept: list[str]) -> None:
+        self._inner = inner
+        self._kept = kept
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def set_view_text(self, database: str, name: str, text: str) -> None:
+        self._kept.append(f"-- the view's text is now\n{text}")
+        self._inner.set_view_text(database, name, text)
 
 
 class Recorder:
@@ -307,7 +329,7 @@ def _compact_lines(result: CompactResult, recorder: Recorder, *, in_full: bool) 
     assert table.failure is None, table.failure
     yield _counts_line(table)
     for statement in recorder.statements:
-        if in_full or statement.lstrip().startswith("CREATE OR REPLACE VIEW"):
+        if in_full or statement.lstrip().startswith(("CREATE OR REPLACE VIEW", "-- the view's text")):
             yield statement.strip()
 
 

@@ -130,6 +130,10 @@ class MemoryMetastore:
             self._tables[database, name] = replace(new, name=name, owner=old.owner)
             del self._tables[database, source]
 
+    def set_view_text(self, database: str, name: str, text: str) -> None:
+        with self._lock:
+            self._tables[database, name] = replace(self._found(database, name), view_text=text, expanded_text=text)
+
     def _found(self, database: str, name: str) -> HiveTable:
         if (database, name) not in self._tables:
             raise EngineError("the metastore refused the call", where=f"{database}.{name}", why="no such table")

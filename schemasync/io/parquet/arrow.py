@@ -24,15 +24,17 @@ from schemasync.core.admission import (
 )
 from schemasync.core.beyond import Beyond
 from schemasync.core.in_place import Stored
-from schemasync.core.manifest import DataFile
+from schemasync.core.manifest import NEVER, DataFile
 from schemasync.core.ports import FileInfo
 from schemasync.core.types import Array, Decimal, Map, Primitive, Struct, StructField, Type
 from schemasync.errors import StorageError
+from schemasync.io.parquet.late import touched, without_late_rows
 from schemasync.io.parquet.newest import newest_per_key
 from schemasync.io.parquet.rows import CALENDAR, read_rows, table_schema
 
 _AVRO_KEYS = (b"parquet.avro.schema", b"avro.schema")
 _MAGIC = b"PAR1"
+_GROUP_ROWS = 65_536
 
 
 class ArrowFiles:
@@ -73,6 +75,17 @@ class ArrowFiles:
         except (OSError, pa.ArrowException) as error:
             raise StorageError("a written file does not read back", where=self._path(path), why=str(error)) from error
 
+    def extent(self, path: str, column: str) -> tuple[int, int] | None:
+        """Return the least and the largest value of a whole-number column of a file of ours."""
+        try:
+            metadata = pq.read_metadata(self._path(path), filesystem=self.filesystem)
+        except (OSError, pa.ArrowException) as error:
+            raise StorageError("a written file does not read back", where=self._path(path), why=str(error)) from error
+        groups = [metadata.row_group(n) for n in range(metadata.num_row_groups)]
+        found = [_extent(c) for g in groups for c in map(g.column, range(g.num_columns)) if c.path_in_schema == column]
+        known = [extent for extent in found if extent is not None]
+        return (min(low for low, _ in known), max(high for _, high in known)) if len(known) == len(found) > 0 else None
+
     def _begins_well(self, file: FileInfo) -> bool:
         try:
             with self.filesystem.open_input_stream(self._path(file.path)) as stream:
@@ -88,10 +101,28 @@ class ArrowFiles:
         table = pa.concat_tables([schema.empty_table(), *chain.from_iterable(parts)])
         events = table.num_rows
         toasted: tuple[str, ...] = ()
+        ahead, touches = False, None
         if request.keys:
             table, toasted = newest_per_key(table, request)
+        if request.keys and not toasted:
+            table, ahead = self._without_late_rows(table, request)
+            touches = touched(table, request)
         files = self._write(table, request.directory)
-        return Admitted(files=files, rows=table.num_rows, events=events, toasted=toasted, beyond=tuple(beyond))
+        return Admitted(
+            files=files,
+            rows=table.num_rows,
+            events=events,
+            toasted=toasted,
+            beyond=tuple(beyond),
+            ahead=ahead,
+            touches=touches,
+        )
+
+    def _without_late_rows(self, table: pa.Table, request: AdmissionRequest) -> tuple[pa.Table, bool]:
+        try:
+            return without_late_rows(self.filesystem, self.base, table, request)
+        except (OSError, pa.ArrowException) as error:
+            raise StorageError("cannot read the base", where=self.base, why=str(error)) from error
 
     def _write(self, table: pa.Table, directory: str) -> tuple[DataFile, ...]:
         path = f"{directory}/part-00000-{uuid.uuid4().hex}.parquet"
@@ -100,7 +131,8 @@ class ArrowFiles:
             with pq.ParquetWriter(
                 self._path(path), table.schema, filesystem=self.filesystem, compression="snappy", store_schema=False
             ) as writer:
-                writer.write_table(table)
+                # Those who merge one shard read no more of it than they need.
+                writer.write_table(table, row_group_size=_GROUP_ROWS)
                 writer.add_key_value_metadata(CALENDAR)
             written = pq.read_metadata(self._path(path), filesystem=self.filesystem)
             size = self.filesystem.get_file_info(self._path(path)).size
@@ -109,6 +141,18 @@ class ArrowFiles:
         if written.num_rows != table.num_rows:
             raise StorageError("a written file does not read back whole", where=self._path(path))
         return (DataFile(path=path, rows=table.num_rows, bytes=size),)
+
+
+def _extent(column: pq.ColumnChunkMetaData) -> tuple[int, int] | None:
+    """Return the least and the largest value of a chunk; a null is less than any number."""
+    told = column.statistics if column.is_stats_set else None
+    if told is None or not told.has_null_count:
+        return None
+    if told.null_count == column.num_values:
+        return NEVER, NEVER
+    if not told.has_min_max or not isinstance(told.max, int):
+        return None
+    return NEVER if told.null_count else told.min, told.max
 
 
 def _stored(column: pq.ColumnSchema) -> Stored:

@@ -18,9 +18,7 @@ from schemasync.core.admission import DELETE
 from schemasync.core.compaction import FoldCounts
 from schemasync.core.keys import Key
 from schemasync.core.layout import ADMITTED_MS, OP
-from schemasync.core.merging import MergedShard, MergeRequest, ShardMerge, SortedFile, StoredColumn
-from schemasync.core.projection import Carried
-from schemasync.core.reshape import Keep
+from schemasync.core.merging import MergedShard, MergeRequest, ShardMerge, SortedFile
 from schemasync.errors import StorageError
 from schemasync.io.parquet.newest import Masks, first_saying, firsts, positions, unsent_values
 from schemasync.io.parquet.rows import table_schema
@@ -94,7 +92,6 @@ class _Merging:
         self._sort = [(name, "ascending") for name in self._keys]
         self._newest = [*self._sort, *((name, "descending") for name in request.ordering), (_RANK, "ascending")]
         self._part_bytes = request.memory // (4 * max(len(shard.files), 1))
-        self._witnesses: list[SortedRows] | None = None
         self.schema: pa.Schema = table_schema(request.columns)
 
     def outcomes(self) -> Iterator[_Outcome]:
@@ -107,7 +104,7 @@ class _Merging:
             taken = [(file.rank, rows.take_below(below)) for file, rows in files]
             old = pa.Table.from_batches([b for rank, part in taken if rank == 0 for b in part], self.schema)
             changes = [self._ranked(part, rank) for rank, part in taken if rank and part]
-            yield self._merged(self._in_order(old, files), changes, below)
+            yield self._merged(self._in_order(old, files), changes)
             files = [(file, rows) for file, rows in files if not rows.is_empty]
 
     def written(self, rows: pa.Table) -> FoldCounts:
@@ -116,7 +113,8 @@ class _Merging:
         return FoldCounts(written=rows.num_rows, rows=alive, unsent=tuple(sorted(self._unsent(rows))))
 
     def _open(self, file: SortedFile) -> SortedRows:
-        stored = Stored(self._filesystem, f"{self._base}/{file.path}", self._request.stored[file.version])
+        columns, keys = self._request.stored[file.version], self._shard.keys
+        stored = Stored(self._filesystem, f"{self._base}/{file.path}", columns, self._keys[0], keys)
         return SortedRows(stored.batches(), self._keys, self._shard.keys, self._part_bytes)
 
     def _in_order(self, old: pa.Table, files: Sequence[tuple[SortedFile, SortedRows]]) -> pa.Table:
@@ -128,9 +126,9 @@ class _Merging:
         rows = pa.Table.from_batches(part, self.schema)
         return rows.append_column(_RANK, pa.array([rank] * rows.num_rows, pa.int32()))
 
-    def _merged(self, old: pa.Table, changes: Sequence[pa.Table], below: Key | None) -> _Outcome:
+    def _merged(self, old: pa.Table, changes: Sequence[pa.Table]) -> _Outcome:
         changed = pa.concat_tables(changes) if changes else None
-        kept = self._without_old_tombstones(old, changed, below)
+        kept = self._without_old_tombstones(old, changed)
         purged = old.num_rows - kept.num_rows
         if changed is None:
             return _Outcome(kept, FoldCounts(purged=purged))
@@ -168,39 +166,18 @@ class _Merging:
         rule = self._request.unsent
         return unsent_values(rows, rule) if rule else {}
 
-    def _without_old_tombstones(self, old: pa.Table, changed: pa.Table | None, below: Key | None) -> pa.Table:
-        """Leave out tombstones whose time is over and whose keys are nowhere else."""
+    def _without_old_tombstones(self, old: pa.Table, changed: pa.Table | None) -> pa.Table:
+        """Leave out tombstones whose time is over and whose keys no change has."""
         over = pc.and_(
             pc.equal(old.column(OP), DELETE), pc.less(old.column(ADMITTED_MS), self._request.purge_before_ms)
         )
         if not pc.any(over).as_py():
             return old
-        elsewhere = [t.select(self._keys) for t in (changed, self._witnessed(below)) if t is not None]
         numbered = old.select(self._keys).append_column(_RANK, positions(old)).filter(over)
-        for table in elsewhere:
-            numbered = numbered.join(table, keys=self._keys, join_type="left anti")
+        if changed is not None:
+            numbered = numbered.join(changed.select(self._keys), keys=self._keys, join_type="left anti")
         gone = pc.is_in(positions(old), value_set=numbered.column(_RANK).combine_chunks())
         return old.filter(pc.invert(gone))
-
-    def _witnessed(self, below: Key | None) -> pa.Table | None:
-        """Return the keys of this part that folded deltas, which readers may still meet, have."""
-        if not self._request.witnesses:
-            return None
-        if self._witnesses is None:
-            self._witnesses = [self._open_witness(path) for path in self._request.witnesses]
-        taken: list[pa.RecordBatch] = []
-        for rows in self._witnesses:
-            taken += rows.read_below(below)
-        return pa.Table.from_batches(taken, table_schema(self._request.keys)) if taken else None
-
-    @property
-    def _key_columns(self) -> list[StoredColumn]:
-        keys = self._request.keys
-        return [StoredColumn(name=n, type=t, source=Carried(name=n, shape=Keep(target=t))) for n, t in keys]
-
-    def _open_witness(self, path: str) -> SortedRows:
-        stored = Stored(self._filesystem, f"{self._base}/{path}", self._key_columns)
-        return SortedRows(stored.batches(), self._keys, self._shard.keys, self._part_bytes)
 
 
 def _count(mask: pa.BooleanArray) -> int:

@@ -5,8 +5,8 @@ Memory is that of the parts that are held at once, whatever the size of the file
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,6 +15,7 @@ from pyarrow import fs
 from schemasync.core.keys import Key
 from schemasync.core.merging import StoredColumn
 from schemasync.core.projection import Fill
+from schemasync.core.reshape import Keep
 from schemasync.core.sharding import KeyRange
 from schemasync.io.parquet.rows import table_schema
 from schemasync.io.parquet.values import arrow_type, constant, reshape
@@ -64,21 +65,39 @@ def _comparable(column: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray | pa.Arra
 class Stored:
     """Rows of one file as the columns that are to be written."""
 
-    def __init__(self, filesystem: fs.FileSystem, path: str, columns: Sequence[StoredColumn]) -> None:
-        """Open a file whose rows were stored as ``columns`` say."""
+    def __init__(
+        self, filesystem: fs.FileSystem, path: str, columns: Sequence[StoredColumn], key: str, within: KeyRange
+    ) -> None:
+        """Open a file whose rows were stored as ``columns`` say; ``key`` is the first column of the key."""
         self._filesystem = filesystem
         self._path = path
         self._columns = columns
         self._schema = table_schema((c.name, c.type) for c in columns)
+        self._key = next(c for c in columns if c.name == key)
+        self._within = within
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield the file's rows, some at a time."""
+        """Yield the file's rows, some at a time, without row groups that lie outside the range as a whole."""
         wanted = [c.source.name for c in self._columns if not isinstance(c.source, Fill)]
         with pq.ParquetFile(self._path, filesystem=self._filesystem, pre_buffer=False, buffer_size=1 << 20) as file:
             there = set(file.schema_arrow.names)
             columns = [name for name in wanted if name in there]
-            for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=columns, use_threads=False):
+            groups = self._groups(file.metadata)
+            for batch in file.iter_batches(_BATCH_ROWS, row_groups=groups, columns=columns, use_threads=False):
                 yield self._projected(batch)
+
+    def _groups(self, metadata: pq.FileMetaData) -> list[int]:
+        source = self._key.source
+        if isinstance(source, Fill) or not isinstance(source.shape, Keep):
+            return list(range(metadata.num_row_groups))
+        low: Any = None if self._within.low is None else self._within.low[0]
+        high: Any = None if self._within.high is None else self._within.high[0]
+
+        def meets(least: Any, most: Any) -> bool:
+            below = type(low) is type(most) and most < low
+            return not below and not (type(high) is type(least) and least > high)
+
+        return list(groups_where(metadata, source.name, meets))
 
     def _projected(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         arrays = [_column(batch, column).cast(arrow_type(column.type)) for column in self._columns]
@@ -149,14 +168,6 @@ class SortedRows:
         """Whether nothing is left."""
         return self._ended and not self._held
 
-    def read_below(self, key: Key | None) -> Iterator[pa.RecordBatch]:
-        """Take all rows whose keys come before this one, None: all, whether they are held yet or not."""
-        while not self.is_empty:
-            self.fill()
-            yield from self.take_below(key)
-            if self._held:
-                return
-
     def take_below(self, key: Key | None) -> list[pa.RecordBatch]:
         """Take the held rows whose keys come before this one, None: all."""
         taken: list[pa.RecordBatch] = []
@@ -171,6 +182,16 @@ class SortedRows:
                 break
             self._held.pop(0)
         return taken
+
+
+def groups_where(metadata: pq.FileMetaData, column: str, meets: Callable[[Any, Any], bool]) -> Iterator[int]:
+    """Yield the row groups whose least and largest value of a column do it, and those of which they are not known."""
+    for number in range(metadata.num_row_groups):
+        group = metadata.row_group(number)
+        chunk = next((c for c in map(group.column, range(group.num_columns)) if c.path_in_schema == column), None)
+        told = chunk.statistics if chunk is not None and chunk.is_stats_set else None
+        if told is None or not told.has_min_max or meets(told.min, told.max):
+            yield number
 
 
 def key_batches(filesystem: fs.FileSystem, path: str, keys: Sequence[str]) -> Iterator[pa.RecordBatch]:

@@ -63,6 +63,10 @@ class SparkFiles:
         """Read how a file of ours holds its columns."""
         return self._arrow.stored(path)
 
+    def extent(self, path: str, column: str) -> tuple[int, int] | None:
+        """Return the least and the largest value of a whole-number column of a file of ours."""
+        return self._arrow.extent(path, column)
+
     def admit(self, request: AdmissionRequest) -> Admitted:
         """Write one delta; what the tasks decoded lies below ``_schemasync/staging`` until then."""
         staging = f"_schemasync/staging/{uuid.uuid4().hex}"

@@ -1,0 +1,69 @@
+"""Showing a published state: the dedup view names the segments that it reads, and follows the state in force.
+
+What a partition holds never changes, and one that a state named stays registered until the reader grace is over. So
+a reader sees exactly the state whose view it resolved, whatever is published meanwhile, and the view's replacement is
+the moment at which a state becomes visible.
+"""
+
+from __future__ import annotations
+
+from schemasync.app.inspecting import look
+from schemasync.app.planning import text_before, view_sql
+from schemasync.app.repairing import replace_view
+from schemasync.app.workspace import Workspace
+from schemasync.core.kept import kept_of
+from schemasync.core.manifest import Manifest
+from schemasync.core.mapping import TableTarget
+from schemasync.core.plan import Shape
+from schemasync.core.properties import is_ours, read_properties
+from schemasync.core.view_drift import same_text, view_reasons
+
+
+def refresh_view(workspace: Workspace, target: TableTarget, shape: Shape, manifest: Manifest) -> None:
+    """Make the view the one of a state that is in force, or of a later one that another writer published meanwhile.
+
+    A view of an earlier state that replaces one of a later one takes back what was visible: so whoever replaced it
+    looks again.
+    """
+    _show(workspace, target, shape, manifest)
+    if _is_overtaken(workspace, target, shape, manifest):
+        follow_state(workspace, target)
+
+
+def follow_state(workspace: Workspace, target: TableTarget) -> None:
+    """Make the view the one of the state in force, whoever put it there, where its shape is understood."""
+    found = look(workspace, target)
+    shape, manifest = found.decision.current, found.manifest
+    if shape is not None and manifest is not None:
+        refresh_view(workspace, target, shape, manifest)
+
+
+def catch_up(workspace: Workspace, target: TableTarget, shape: Shape, manifest: Manifest) -> None:
+    """Make the view that of the state in force where a run that was killed in between left that of the state before."""
+    view = workspace.metastore.table(target.database, target.view)
+    if view is None or same_text(view.view_text, view_sql(workspace, target, shape, manifest.contents).body):
+        return
+    before = text_before(workspace, target, shape, manifest)
+    if before is not None and same_text(view.view_text, before):
+        refresh_view(workspace, target, shape, manifest)
+
+
+def _show(workspace: Workspace, target: TableTarget, shape: Shape, manifest: Manifest) -> None:
+    view = workspace.metastore.table(target.database, target.view)
+    kept = kept_of(view, table=f"{target.database}.{target.table}", current=shape, desired=shape)
+    text = view_sql(workspace, target, shape, manifest.contents, kept=kept)
+    if view is not None and same_text(view.view_text, text.body):
+        return
+    if view is not None and not view_reasons(view, target, shape, view.view_text, kept):
+        workspace.metastore.set_view_text(target.database, target.view, text.body)
+    else:
+        replace_view(workspace, target, text.statement)
+
+
+def _is_overtaken(workspace: Workspace, target: TableTarget, shape: Shape, shown: Manifest) -> bool:
+    table = workspace.metastore.table(target.database, target.table)
+    if table is None or not is_ours(table.properties):
+        return False
+    properties = read_properties(table.properties)
+    same_shape = (properties.version, properties.keys) == (shape.version.version, shape.keys)
+    return shown.state < properties.state or not same_shape

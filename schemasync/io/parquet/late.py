@@ -1,0 +1,96 @@
+"""Events that come late: rows of a delta that the base has a newer row for, found before the delta is written.
+
+Rows whose first ordering value is larger than any in the base need no look. For the others the keys and ordering
+columns of the base are read, where statistics say that such keys may be.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyarrow import fs
+
+from schemasync.core.admission import AdmissionRequest, FoldedRows, FoldedShard
+from schemasync.io.parquet.newest import firsts, positions
+from schemasync.io.parquet.sorted_rows import groups_where, spread
+
+MOST_ROWS: Final = 50_000_000
+"""Rows of the base whose keys may be looked at: beyond that a view that compares them costs less than the look."""
+
+_PLACE: Final = "schemasync_place"
+
+
+def without_late_rows(
+    filesystem: fs.FileSystem, base: str, rows: pa.Table, request: AdmissionRequest
+) -> tuple[pa.Table, bool]:
+    """Leave out rows that are older than the base's of their key; tell whether all that are left are known to be newer.
+
+    ``rows`` are one per key, sorted by key.
+
+    Raises:
+        OSError: a file of the base cannot be read.
+        pa.ArrowException: the same.
+    """
+    beside = request.beside
+    if beside is None:
+        return rows, False
+    first = rows.column(request.ordering[0])
+    suspected = pc.fill_null(pc.less_equal(first, beside.newest), fill_value=True)
+    suspects = rows.append_column(_PLACE, positions(rows)).filter(suspected)
+    files = [file for shard in _near(suspects, request.keys, beside) for file in shard.files]
+    if sum(file.rows for file in files) > MOST_ROWS:
+        return rows, False
+    columns = [*request.keys, *request.ordering]
+    found = [batch for file in files for batch in _read(filesystem, f"{base}/{file.path}", suspects, columns)]
+    late = _older(suspects.select([*columns, _PLACE]), found, request)
+    return rows.filter(pc.invert(pc.is_in(positions(rows), value_set=late))), True
+
+
+def touched(rows: pa.Table, request: AdmissionRequest) -> tuple[str, ...] | None:
+    """Return the shards of the base in whose ranges these rows, sorted by key, have keys."""
+    beside = request.beside
+    return None if beside is None else tuple(shard.name for shard in _near(rows, request.keys, beside))
+
+
+def _near(rows: pa.Table, keys: Sequence[str], beside: FoldedRows) -> list[FoldedShard]:
+    """Return the shards that have such keys in their range."""
+    bounds = [shard.low for shard in beside.shards if shard.low is not None]
+    counts = spread(iter(rows.to_batches()), keys, bounds)
+    return [shard for shard, count in zip(beside.shards, counts, strict=True) if count]
+
+
+def _read(filesystem: fs.FileSystem, path: str, suspects: pa.Table, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a file that share the first column of their key with a suspect."""
+    key = columns[0]
+    values = suspects.column(key).combine_chunks()
+    places = values.unique().to_pylist()
+
+    def meets(least: Any, most: Any) -> bool:
+        place = bisect_left(places, least) if isinstance(least, (int, str)) else None
+        return place is None or (place < len(places) and places[place] <= most)
+
+    with pq.ParquetFile(path, filesystem=filesystem, pre_buffer=False) as file:
+        groups = list(groups_where(file.metadata, key, meets))
+        for batch in file.iter_batches(row_groups=groups, columns=list(columns), use_threads=False):
+            yield batch.select(columns).filter(pc.is_in(batch.column(key), value_set=values))
+
+
+def _older(suspects: pa.Table, found: Sequence[pa.RecordBatch], request: AdmissionRequest) -> pa.Array:
+    """Return the places of suspects that are not the newest of their key."""
+    none = pa.nulls(0, pa.int64())
+    if not any(batch.num_rows for batch in found):
+        return none
+    schema = suspects.schema
+    folded = pa.Table.from_batches(found).append_column(_PLACE, pa.nulls(sum(b.num_rows for b in found), pa.int64()))
+    rows = pa.concat_tables([suspects, folded.cast(schema)])
+    # Arrow sorts nulls last in both directions: of equal rows the suspect comes first, as the one that came later.
+    sort = [(name, "ascending") for name in request.keys]
+    sort += [(name, "descending") for name in request.ordering] + [(_PLACE, "ascending")]
+    ordered = rows.take(pc.sort_indices(rows, sort_keys=sort)).combine_chunks()
+    beaten = ordered.filter(pc.invert(firsts(ordered, request.keys))).column(_PLACE)
+    return pc.drop_null(beaten).combine_chunks()

@@ -1,0 +1,99 @@
+"""Queries that run while changes are admitted, folded and cleaned up: each sees one state that was published."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from random import Random
+from typing import Any
+
+import pytest
+
+from tests.lab import HOUR, Lab
+
+pytestmark = pytest.mark.spark
+
+TOPIC, TABLE = "shop.student", "shop_student"
+KEYS = 40
+Rows = tuple[tuple[int, int], ...]
+
+
+class Writer:
+    """Changes some keys at each step, keeps book of the states, and compacts at every other step.
+
+    A step takes 25 minutes of the table's time: what a state names goes two steps after the next one.
+    """
+
+    def __init__(self, lab: Lab, settings: dict[str, Any]) -> None:
+        self.lab = lab
+        self.random = Random(7)  # noqa: S311 - the same changes in every run
+        self.rows: dict[int, int] = {}
+        self.states: list[Rows] = []
+        lab.register(TOPIC, lab.flat("Student", ("n", "int")))
+        lab.settings = {"defaults": {"compaction": {"vacuum_retention": "1h"} | settings}}
+        self.step()
+
+    def step(self) -> None:
+        number = len(self.states) + 1
+        keys = range(KEYS) if number == 1 else [0, *self.random.sample(range(1, KEYS + 5), 6)]
+        events = [{"id": key, "n": number, "op": "u", "ts_ms": number * 10} for key in keys]
+        gone = self.random.choice(sorted(self.rows)[1:]) if self.rows else None
+        self.rows |= dict.fromkeys(keys, number)
+        if gone is not None:
+            events.append({"id": gone, "n": 0, "op": "d", "ts_ms": number * 10 + 1})
+            del self.rows[gone]
+        if number % 3 == 0:  # late: it shows nowhere
+            events.append({"id": 0, "n": -1, "op": "u", "ts_ms": 5})
+        self.states.append(tuple(sorted(self.rows.items())))
+        self.lab.land(TOPIC, events, hour=f"20261120{number % 24:02}", name=f"{number}.parquet")
+        done = self.lab.apply() if number % 2 else self.lab.compact()
+        assert [getattr(t, "failure", None) or getattr(t, "error", None) for t in done.tables] == [None]
+        self.lab.now_ms += 25 * HOUR // 60
+
+
+def reader(lab: Lab, done: threading.Event) -> Callable[[], list[Rows]]:
+    """Return a loop that asks the view until the writer is done, resolving it anew each time."""
+    query = f"SELECT id, n FROM {lab.database}.{TABLE}_view ORDER BY id"
+
+    def ask() -> list[Rows]:
+        session = lab.session.newSession()
+        seen: list[Rows] = []
+        while not done.is_set():
+            seen.append(tuple((row["id"], row["n"]) for row in session.sql(query).collect()))
+        return seen
+
+    return ask
+
+
+def reads_well(lab: Lab, settings: dict[str, Any], goes_on: Callable[[int], bool]) -> None:
+    writer, done = Writer(lab, settings), threading.Event()
+    with ThreadPoolExecutor(2) as threads:
+        readers = [threads.submit(reader(lab, done)) for _ in range(2)]
+        try:
+            while goes_on(len(writer.states)):
+                writer.step()
+        finally:
+            done.set()
+        seen = [found.result() for found in readers]
+    for shown in seen:
+        places = [writer.states.index(rows) for rows in shown]
+        assert all(one <= other for one, other in pairwise(places))
+        assert len(set(places)) > 1
+    assert lab.rows(TABLE) == [{"id": key, "n": n} for key, n in writer.states[-1]]
+
+
+@pytest.mark.parametrize("settings", [{}, {"shard_size": "1KB"}], ids=["one shard", "shards"])
+def test_every_query_sees_a_state_that_was_published_and_none_before_it_again(
+    lab: Lab, settings: dict[str, Any]
+) -> None:
+    reads_well(lab, settings, lambda steps: steps < 7)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kernel", ["arrow", "spark"])
+def test_every_query_sees_a_published_state_for_minutes(lab: Lab, kernel: str) -> None:
+    end = time.monotonic() + 120
+    reads_well(lab, {"shard_size": "1KB", "kernel": kernel}, lambda _: time.monotonic() < end)

@@ -1,0 +1,24 @@
+CREATE OR REPLACE VIEW "lake"."student_view" COMMENT 'the newest row per key of lake.student' AS
+SELECT
+  r."id",
+  r."Name",
+  r."born",
+  r."address",
+  r."select",
+  r."first-seen",
+  r."segment"
+FROM (
+  SELECT
+    t."id" AS "id",
+    t."name" AS "Name",
+    t."born" AS "born",
+    t."address" AS "address",
+    t."select" AS "select",
+    t."first-seen" AS "first-seen",
+    t."segment__2" AS "segment",
+    t."__op" AS schemasync_op,
+    row_number() OVER (PARTITION BY t."id" ORDER BY t."__seq1" DESC NULLS LAST, t."__seq2" DESC NULLS LAST, t."__offset" DESC NULLS LAST, t."__admitted_ms" DESC NULLS LAST, t."segment") AS schemasync_rank
+  FROM "lake"."student" t
+  WHERE (t."segment" BETWEEN 'base_s00000004' AND 'base_s00000009' OR t."segment" = 'base_s00000012' OR t."segment" = 'delta_00000007')
+) r
+WHERE r.schemasync_rank = 1 AND r.schemasync_op <> 'd'

@@ -1,0 +1,133 @@
+"""Rows of a delta that the base has a newer row for are left out, whatever shard and row group that lies in."""
+
+from __future__ import annotations
+
+import tempfile
+from bisect import bisect_right
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyarrow import fs
+
+from schemasync.core.admission import AdmissionRequest, FoldedRows, FoldedShard
+from schemasync.core.keys import Key
+from schemasync.core.manifest import NEVER, DataFile
+from schemasync.core.types import Primitive
+from schemasync.io.parquet import late
+from schemasync.io.parquet.arrow import ArrowFiles
+
+Row = dict[str, Any]
+SCHEMA = pa.schema(
+    [("a", pa.string()), ("b", pa.int64()), ("__seq1", pa.int64()), ("__admitted_ms", pa.int64()), ("v", pa.int64())]
+)
+PLACES = st.tuples(st.sampled_from(["", "x", "y", "é"]), st.integers(0, 3))
+
+
+@st.composite
+def some_rows(draw: st.DrawFn, *, admitted_ms: int) -> list[Row]:
+    """Draw rows sorted by key, one per key."""
+    places = draw(st.lists(PLACES, unique=True, max_size=10))
+    numbers = st.sampled_from([None, 1, 2, 3, 4])
+    return [
+        {"a": a, "b": b, "__seq1": draw(numbers), "__admitted_ms": admitted_ms, "v": n}
+        for n, (a, b) in enumerate(sorted(places))
+    ]
+
+
+def key(row: Row) -> Key:
+    return row["a"], row["b"]
+
+
+def newness(row: Row) -> tuple[int, int]:
+    return NEVER if row["__seq1"] is None else row["__seq1"], row["__admitted_ms"]
+
+
+def written(root: Path, name: str, rows: list[Row]) -> DataFile:
+    pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), root / name, row_group_size=2)
+    return DataFile(path=name, rows=len(rows), bytes=0)
+
+
+def request(beside: FoldedRows | None) -> AdmissionRequest:
+    return AdmissionRequest(
+        files=(),
+        directory="out",
+        columns=(("a", Primitive.STRING), ("b", Primitive.BIGINT)),
+        keys=("a", "b"),
+        ordering=("__seq1", "__admitted_ms"),
+        ordering_fields=(),
+        schema_version=1,
+        admitted_ms=9,
+        beside=beside,
+    )
+
+
+def left(root: Path, rows: list[Row], beside: FoldedRows | None) -> tuple[list[Row], bool]:
+    table = pa.Table.from_pylist(rows, schema=SCHEMA)
+    found, ahead = late.without_late_rows(fs.LocalFileSystem(), str(root), table, request(beside))
+    return found.to_pylist(), ahead
+
+
+@settings(deadline=None)
+@given(base=some_rows(admitted_ms=1), delta=some_rows(admitted_ms=2), bounds=st.lists(PLACES, max_size=2, unique=True))
+def test_what_is_left_is_newer_than_the_base(base: list[Row], delta: list[Row], bounds: list[Key]) -> None:
+    lows: list[Key | None] = [None, *sorted(bounds)]
+    with tempfile.TemporaryDirectory() as directory:
+        root = Path(directory)
+        shards = [
+            FoldedShard(name=f"base_s{n}", low=low, files=(written(root, f"{n}.parquet", inside),))
+            for n, (low, high) in enumerate(zip(lows, [*lows[1:], None], strict=True))
+            for inside in [[r for r in base if (low is None or key(r) >= low) and (high is None or key(r) < high)]]
+        ]
+        newest = max((newness(r)[0] for r in base), default=NEVER)
+        beside = FoldedRows(shards=tuple(shards), newest=newest)
+        found = left(root, delta, beside)
+        touches = late.touched(pa.Table.from_pylist(delta, schema=SCHEMA), request(beside))
+    folded = {key(row): newness(row) for row in base}
+    assert touches == tuple(f"base_s{n}" for n in sorted({bisect_right(sorted(bounds), key(row)) for row in delta}))
+    assert found == ([row for row in delta if newness(row) >= folded.get(key(row), (NEVER, 0))], True)
+
+
+def test_a_base_is_not_read_for_rows_that_are_newer_than_all_of_it(tmp_path: Path) -> None:
+    beside = FoldedRows(
+        shards=(FoldedShard(name="base_s1", low=None, files=(DataFile(path="gone", rows=1, bytes=0),)),), newest=4
+    )
+    rows: list[Row] = [{"a": "x", "b": 1, "__seq1": 5, "__admitted_ms": 2, "v": 1}]
+    assert left(tmp_path, rows, beside) == (rows, True)
+    with pytest.raises(FileNotFoundError):
+        left(tmp_path, [rows[0] | {"__seq1": 4}], beside)
+
+
+def test_nothing_is_known_without_a_base_to_compare_with_or_of_one_that_is_too_large(tmp_path: Path) -> None:
+    rows: list[Row] = [{"a": "x", "b": 1, "__seq1": 1, "__admitted_ms": 2, "v": 1}]
+    beside = FoldedRows(
+        shards=(FoldedShard(name="base_s1", low=None, files=(DataFile(path="x", rows=3, bytes=0),)),), newest=4
+    )
+    assert left(tmp_path, rows, None) == (rows, False)
+    with patch.object(late, "MOST_ROWS", 2):
+        assert left(tmp_path, rows, beside) == (rows, False)
+
+
+def test_the_extent_of_a_column_is_what_its_footer_says(tmp_path: Path) -> None:
+    columns = {
+        "some": pa.array([None, 3, 7], pa.int64()),
+        "all": pa.array([2, 3, 7], pa.int64()),
+        "none": pa.array([None] * 3, pa.int64()),
+        "text": pa.array(["a", "b", "c"]),
+    }
+    pq.write_table(pa.table(columns), tmp_path / "told.parquet", row_group_size=2)
+    pq.write_table(pa.table(columns), tmp_path / "silent.parquet", write_statistics=False)
+    files = ArrowFiles(fs.LocalFileSystem(), str(tmp_path))
+    assert {name: files.extent("told.parquet", name) for name in (*columns, "other")} == {
+        "some": (NEVER, 7),
+        "all": (2, 7),
+        "none": (NEVER, NEVER),
+        "text": None,
+        "other": None,
+    }
+    assert files.extent("silent.parquet", "all") is None
