@@ -93,7 +93,7 @@ def converted(value: Any, current: Type, desired: Type) -> Any:
         with localcontext(prec=MAX_PRECISION):
             found = _convert(value, desired)
             fits = isinstance(value, str) or desired is _P.STRING or _same(value, found, current)
-    except ArithmeticError as error:  # infinities and NaN have no digits
+    except (ArithmeticError, ValueError) as error:  # infinities and NaN have no digits
         raise _misfit(value) from error
     if not fits:
         raise _misfit(value)

