@@ -86,8 +86,9 @@ class Landing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """An apply or a compact. ``killed``: after how many writing calls, if it gets that far; None: never.
+    """An apply or a compact (minor, major, or as it decides).
 
+    ``killed``: after how many writing calls, if it gets that far; None: never.
     ``again``: a killed run is followed by another one at once; else the story goes on.
     """
 
@@ -365,9 +366,10 @@ class _Writer:
         return Event(key=key, op=op, version=version, order=(position, self.draw(st.integers(0, 2))), row=row)
 
 
-RUNS = (("apply",), ("compact",), (), ("apply", "compact"))
+RUNS = (("apply",), ("compact",), (), ("apply", "compact"), ("minor",), ("minor", "major"))
 CALLS = {
-    what: sorted(range(1, most), key=lambda call: abs(call - 9)) for what, most in (("apply", 17), ("compact", 33))
+    what: sorted(range(1, most), key=lambda call: abs(call - 9))
+    for what, most in (("apply", 17), ("compact", 33), ("minor", 25), ("major", 33))
 }
 """The writing calls of most runs, those in the middle first; there are fewer where there is little to do."""
 

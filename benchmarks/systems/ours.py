@@ -14,6 +14,7 @@ from schemasync.app.compacting import Compacted, compact
 from schemasync.app.opening import now_ms, workspace_of
 from schemasync.app.workspace import Workspace
 from schemasync.core.config import Config
+from schemasync.core.layering import Mode
 
 _TOPIC: Final = "bench.public.orders"
 _HOUR_MS: Final = 3_600_000
@@ -33,7 +34,7 @@ class Schemasync:
         self.root = setting.root
         self._session = setting.session
         self._hours = 0
-        self._base: frozenset[str] = frozenset()
+        self._replaced: list[str] = []
         subject = self.root / "registry" / f"{_TOPIC}-value"
         subject.mkdir(parents=True)
         (subject / "1.avsc").write_text(json.dumps(avro_schema(setting.key)))
@@ -55,7 +56,6 @@ class Schemasync:
         """Land the base as a snapshot, and make it the base by a first compaction."""
         self._link(base, 0)
         self.compact()
-        self._base = self._base_files()
 
     def land(self, step: Step) -> None:
         """Link the change set into the increment of its hour."""
@@ -70,14 +70,17 @@ class Schemasync:
             (increment / file.name).hardlink_to(file)
 
     def compact(self) -> None:
-        """Admit and fold."""
-        if self._compacted().counts is None:
+        """Admit, and fold or merge as it decides."""
+        done = self._compacted(Mode.AUTO)
+        if done.fold is None and done.merge is None:
             raise RuntimeError("the compaction found nothing to fold")
 
-    def _compacted(self) -> Compacted:
-        table = compact(self._workspace).tables[0]
+    def _compacted(self, mode: Mode) -> Compacted:
+        table = compact(self._workspace, mode=mode).tables[0]
         if table.failure or table.applied.held:
             raise RuntimeError(f"the compaction failed: {table.to_json()}, {table.applied.diagnostics}")
+        rewritten = table.fold.rewrite if table.fold else ()
+        self._replaced = [f"{self.root}/{_TOPIC}/{file.path}" for shard in rewritten for file in shard.files]
         return table
 
     def show(self) -> None:
@@ -88,18 +91,11 @@ class Schemasync:
 
     def settle(self) -> None:
         """Fold what was admitted, if there is something."""
-        self._compacted()
-        self._base = self._base_files()
+        self._compacted(Mode.MAJOR)
 
     def tidy(self) -> None:
         """Do nothing: compactions retire what is due."""
 
     def replaced(self) -> list[str]:
-        """Return the base's files that the last compaction replaced."""
-        before, self._base = self._base, self._base_files()
-        return sorted(before - self._base)
-
-    def _base_files(self) -> frozenset[str]:
-        self._session.catalog.refreshTable("lake.orders")
-        base = self._session.table("lake.orders").where("segment LIKE 'base%'")
-        return frozenset(path.removeprefix("file://") for path in base.inputFiles())
+        """Return the base's files that the last compaction replaced; none where it left the changes beside the base."""
+        return self._replaced

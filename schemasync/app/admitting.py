@@ -142,7 +142,7 @@ def _beside(shape: Shape, manifest: Manifest) -> FoldedRows | None:
         len(newest) < max(len(base), 1)
         or not all(is_ordered(type_) for type_ in types)
         or not is_sorted(base, [name for name, _ in keys])
-        or any(s.toasted or s.schema_version != shape.version.version for s in base)
+        or any(s.toasted for s in base)
     ):
         return None
     lows = (None if s.low is None else parse_key(s.low, types) for s in base)

@@ -1,4 +1,4 @@
-"""Compaction: fold what was admitted into the base, publish, and clean up what is due.
+"""Compaction: fold what was admitted into the base, or merge it beside the base, publish, clean up what is due.
 
 Every run first does what apply does, so that it works under the newest schema that policy lets through; its per-run
 tables are made from that schema and dropped again, also those that a killed run left. Whatever fails, the state in
@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from schemasync.app.applying import Applied, apply_table
-from schemasync.app.folding import run_fold, shards_to_write
+from schemasync.app.folding import Folded, can_be_cut, run_fold, shards_to_write
 from schemasync.app.inspecting import map_tables, select
+from schemasync.app.layering import Layered, run_merge
 from schemasync.app.per_run import drop_per_run_tables
 from schemasync.app.planning import TablePlan
 from schemasync.app.retiring import retire
@@ -22,6 +23,7 @@ from schemasync.app.viewing import refresh_view
 from schemasync.app.workspace import Workspace
 from schemasync.core.compaction import FoldCounts, FoldPlan, needs_fold, plan_fold
 from schemasync.core.diagnostics import Severity
+from schemasync.core.layering import MergePlan, Mode, plan_merge
 from schemasync.core.manifest import Manifest, Segment
 from schemasync.core.mapping import TableTarget
 from schemasync.core.plan import Shape
@@ -31,17 +33,20 @@ from schemasync.errors import SchemasyncError, UsageError, as_ours
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compacted:
-    """What a compaction did with one table; ``fold`` None means that there was nothing to fold.
+    """What a compaction did with one table: folded, or merged beside the base; both None: there was nothing to do.
 
-    ``base`` are the shards that are in force then. ``counts`` are zero in a dry run. ``seconds`` is the wall time of
-    fold and publication.
+    ``base`` are the shards that are in force then, ``deltas`` the changes beside them. ``counts`` are None in a dry
+    run, and after a merge, which looks at no row of the base. ``seconds`` is the wall time of the work and its
+    publication.
     """
 
     target: TableTarget
     applied: Applied
     generation: int = 0
     base: tuple[Segment, ...] = ()
+    deltas: tuple[Segment, ...] = ()
     fold: FoldPlan | None = None
+    merge: MergePlan | None = None
     counts: FoldCounts | None = None
     bytes_written: int = 0
     seconds: float = 0.0
@@ -60,10 +65,12 @@ class Compacted:
     def to_json(self) -> dict[str, Any]:
         """Return the table's part of ``compact --json``."""
         counts = self.counts or FoldCounts()
+        work = self.fold or self.merge
         return {
             "table": self.target.table,
+            "kind": "major" if self.fold else "minor" if self.merge else None,
             "generation": self.generation,
-            "events": self.fold.events if self.fold else 0,
+            "events": work.events if work else 0,
             "keys": counts.keys,
             "rows": self.rows if self.counts else 0,
             "inserted": counts.inserted,
@@ -71,7 +78,8 @@ class Compacted:
             "deleted": counts.deleted,
             "shards_rewritten": len(self.fold.shards) if self.fold and self.counts else 0,
             "shards": len(self.base),
-            "bytes_read": self.fold.bytes_read if self.fold else 0,
+            "deltas": len(self.deltas),
+            "bytes_read": work.bytes_read if work else 0,
             "bytes_written": self.bytes_written,
             "seconds": round(self.seconds, 3),
             "held": self.applied.held,
@@ -91,7 +99,9 @@ class CompactResult:
         return {"tables": [t.to_json() for t in self.tables], "problems": [str(p) for p in self.problems]}
 
 
-def compact(workspace: Workspace, names: Sequence[str] = (), *, dry_run: bool = False) -> CompactResult:
+def compact(
+    workspace: Workspace, names: Sequence[str] = (), *, dry_run: bool = False, mode: Mode = Mode.AUTO
+) -> CompactResult:
     """Compact the named tables, all where none is named; one failing table never stops the others.
 
     Raises:
@@ -100,12 +110,17 @@ def compact(workspace: Workspace, names: Sequence[str] = (), *, dry_run: bool = 
     """
     mapping = map_tables(workspace)
     targets = select(mapping, names)
-    results = tuple(compact_table(workspace, target, dry_run=dry_run) for target in targets)
+    results = tuple(compact_table(workspace, target, dry_run=dry_run, mode=mode) for target in targets)
     return CompactResult(tables=results, problems=mapping.problems)
 
 
 def compact_table(
-    workspace: Workspace, target: TableTarget, *, dry_run: bool = False, applied: Applied | None = None
+    workspace: Workspace,
+    target: TableTarget,
+    *,
+    dry_run: bool = False,
+    mode: Mode = Mode.AUTO,
+    applied: Applied | None = None,
 ) -> Compacted:
     """Compact one table; its errors are part of the result. A dry run writes nothing and does not apply."""
     if applied is None:
@@ -116,7 +131,7 @@ def compact_table(
         return Compacted(target=target, applied=applied)
     shape, properties = state
     try:
-        return _compact(workspace, shape, properties, applied, dry_run=dry_run)
+        return _compact(workspace, shape, properties, applied, dry_run=dry_run, mode=mode)
     except Exception as error:
         failure = as_ours(error)
         return Compacted(target=target, applied=applied, generation=properties.state.generation, error=failure)
@@ -131,7 +146,7 @@ def _state(applied: Applied) -> tuple[Shape, TableProperties] | None:
 
 
 def _compact(
-    workspace: Workspace, shape: Shape, properties: TableProperties, applied: Applied, *, dry_run: bool
+    workspace: Workspace, shape: Shape, properties: TableProperties, applied: Applied, *, dry_run: bool, mode: Mode
 ) -> Compacted:
     target = applied.target
     lake = workspace.storage(target.location).lake
@@ -140,37 +155,50 @@ def _compact(
     manifest = read_manifest(lake, target, properties)
     started = workspace.now_ms()
     due = needs_fold(manifest, schema_version=shape.version.version)
-    fold = _planned(workspace, shape, manifest, applied) if due else None
-    if fold is None or dry_run:
-        if not dry_run:
+    work = _planned(workspace, shape, manifest, applied, mode) if due else None
+    found = Compacted(
+        target=target,
+        applied=applied,
+        generation=manifest.state.generation,
+        base=manifest.base,
+        deltas=manifest.deltas,
+        fold=work if isinstance(work, FoldPlan) else None,
+        merge=work if isinstance(work, MergePlan) else None,
+    )
+    if dry_run:
+        return found
+    match work:
+        case FoldPlan():
+            done: Folded | Layered = run_fold(workspace, target, shape, properties, manifest, work)
+        case MergePlan():
+            done = run_merge(workspace, target, shape, properties, manifest, work)
+        case None:
             # Those of a run that was killed once its state was written: nothing is left to fold after it.
             drop_per_run_tables(workspace, target)
             retire(workspace, target, shape, properties, manifest)
-        return Compacted(
-            target=target,
-            applied=applied,
-            generation=manifest.state.generation,
-            base=manifest.base,
-            fold=fold,
-        )
-    folded = run_fold(workspace, target, shape, properties, manifest, fold)
-    refresh_view(workspace, target, shape, folded.manifest)
+            return found
+    refresh_view(workspace, target, shape, done.manifest)
     seconds = (workspace.now_ms() - started) / 1000
-    retire(workspace, target, shape, folded.properties, folded.manifest)
-    return Compacted(
-        target=target,
-        applied=applied,
-        generation=fold.generation,
-        base=folded.manifest.base,
-        fold=fold,
-        counts=folded.counts,
-        bytes_written=sum(shard.bytes for shard in folded.written),
+    retire(workspace, target, shape, done.properties, done.manifest)
+    return replace(
+        found,
+        generation=done.manifest.state.generation,
+        base=done.manifest.base,
+        deltas=done.manifest.deltas,
+        counts=done.counts if isinstance(done, Folded) else None,
+        bytes_written=sum(segment.bytes for segment in done.written),
         seconds=seconds,
     )
 
 
-def _planned(workspace: Workspace, shape: Shape, manifest: Manifest, applied: Applied) -> FoldPlan:
+def _planned(
+    workspace: Workspace, shape: Shape, manifest: Manifest, applied: Applied, mode: Mode
+) -> FoldPlan | MergePlan:
     target = applied.target
+    if target.compaction.kernel == "arrow" and can_be_cut(shape, manifest):
+        merge = plan_merge(manifest, schema_version=shape.version.version, mode=mode)
+        if merge is not None:
+            return merge
     fold = plan_fold(
         manifest,
         shards_to_write(workspace, target, shape, manifest),

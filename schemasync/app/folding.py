@@ -16,7 +16,7 @@ from schemasync.app.workspace import Storage, Workspace
 from schemasync.core import ddl
 from schemasync.core.admission import Unreadable
 from schemasync.core.compaction import FoldCounts, FoldPlan, after_fold
-from schemasync.core.keys import Key, is_ordered
+from schemasync.core.keys import Bound, Key, is_ordered
 from schemasync.core.layout import ordering_columns
 from schemasync.core.manifest import NEVER, DataFile, Manifest, Segment, SegmentKind
 from schemasync.core.mapping import TableTarget
@@ -45,7 +45,7 @@ def shards_to_write(
     workspace: Workspace, target: TableTarget, shape: Shape, manifest: Manifest
 ) -> tuple[ShardFold, ...]:
     """Look where the changes lie, and decide which shards a compaction writes."""
-    if not _can_be_cut(shape, manifest):
+    if not can_be_cut(shape, manifest):
         return in_one_shard(manifest)
     job = workspace.storage(target.location).shards
     keys = shape.key_columns
@@ -66,7 +66,7 @@ def shards_to_write(
     )
 
 
-def _can_be_cut(shape: Shape, manifest: Manifest) -> bool:
+def can_be_cut(shape: Shape, manifest: Manifest) -> bool:
     """Tell whether keys have an order, and all that is there was sorted by the present one."""
     keys = shape.key_columns
     return all(is_ordered(type_) for _, type_ in keys) and is_sorted(manifest.segments, [name for name, _ in keys])
@@ -98,10 +98,12 @@ def run_fold(
     lake = run.storage.lake
     require_files(lake, (*fold.rewrite, *fold.fold))
     workspace.progress(target.table, f"folding {fold.events} events into generation {fold.generation}")
-    with _abandoned(lake, run.directory):
+    with abandoned(lake, run.directory):
         merged = _merged(run)
         shards = {shard.shard: shard for shard in fold.shards}
-        written = tuple(_read_back(run, m, shards[m.shard]) for m in merged)
+        written = tuple(
+            read_back(workspace, target, shape, m, kind=SegmentKind.BASE, low=shards[m.shard].low) for m in merged
+        )
     manifest = after_fold(manifest, fold, written=written, now_ms=workspace.now_ms())
     properties = publish(workspace, target, properties, manifest)
     counts = sum((m.counts for m in merged), start=FoldCounts())
@@ -132,7 +134,7 @@ class _Run:
 
 
 @contextmanager
-def _abandoned(lake: Lake, directory: str) -> Iterator[None]:
+def abandoned(lake: Lake, directory: str) -> Iterator[None]:
     """Delete what a failing run wrote: no state names it yet. On a full disk that is what makes the next run fit."""
     try:
         yield
@@ -144,7 +146,7 @@ def _abandoned(lake: Lake, directory: str) -> Iterator[None]:
 
 def _merged(run: _Run) -> tuple[MergedShard, ...]:
     """Write the shards: with Arrow where it can stream sorted files, with Spark's SQL where not, or where told so."""
-    if run.target.compaction.kernel == "spark" or not _can_be_cut(run.shape, run.manifest):
+    if run.target.compaction.kernel == "spark" or not can_be_cut(run.shape, run.manifest):
         with per_run_tables(run.workspace, run.target, run.shape, run.manifest, run.fold, run.directory) as present:
             return tuple(_selected(run, shard, present) for shard in run.fold.shards)
     request = merge_request(
@@ -155,13 +157,13 @@ def _merged(run: _Run) -> tuple[MergedShard, ...]:
         directories={shard.shard: run.place(shard) for shard in run.fold.shards},
         purge_before_ms=run.fold.purge_before_ms,
     )
-    return _job_for(run, request).merge(request)
+    return job_for(run.storage, run.target, request).merge(request)
 
 
-def _job_for(run: _Run, request: MergeRequest) -> ShardJob:
+def job_for(storage: Storage, target: TableTarget, request: MergeRequest) -> ShardJob:
     """Merge in this process while little is read, in Spark's tasks beyond that."""
-    small = sum(shard.bytes for shard in request.shards) <= run.target.compaction.arrow_limit
-    return run.storage.shards if small else run.storage.large_shards
+    small = sum(shard.bytes for shard in request.shards) <= target.compaction.arrow_limit
+    return storage.shards if small else storage.large_shards
 
 
 def _selected(run: _Run, shard: ShardFold, present: frozenset[str]) -> MergedShard:
@@ -188,13 +190,21 @@ def _selected(run: _Run, shard: ShardFold, present: frozenset[str]) -> MergedSha
     return MergedShard(shard=shard.shard, directory=directory, counts=counts)
 
 
-def _read_back(run: _Run, merged: MergedShard, shard: ShardFold) -> Segment:
-    """Look at what was written before anyone else does: files, rows, columns.
+def read_back(
+    workspace: Workspace,
+    target: TableTarget,
+    shape: Shape,
+    merged: MergedShard,
+    *,
+    kind: SegmentKind,
+    low: Bound | None = None,
+) -> Segment:
+    """Look at what was written before anyone else does: files, rows, columns; return it as a segment.
 
     Raises:
         StorageError: it is not what the job said that it wrote; nothing is published then.
     """
-    storage, shape, now = run.storage, run.shape, run.workspace.now_ms()
+    storage, now = workspace.storage(target.location), workspace.now_ms()
     files: list[DataFile] = []
     declared = [(name, type_) for name, type_, _ in ddl.physical_columns(shape)]
     columns = tuple(name for name, _ in declared)
@@ -203,22 +213,22 @@ def _read_back(run: _Run, merged: MergedShard, shard: ShardFold) -> Segment:
             continue
         footer = storage.small.footer(file, now_ms=now)
         if isinstance(footer, Unreadable):
-            raise DataError("a file of the new base cannot be read back", where=file.path, why=footer.reason)
+            raise DataError("a file of the table cannot be read back", where=file.path, why=footer.reason)
         if tuple(f.name for f in footer.type.fields) != columns:
-            raise DataError("a file of the new base has other columns than the table", where=file.path)
+            raise DataError("a file that was written has other columns than the table", where=file.path)
         require_in_place(storage.small, declared, file.path)
         files.append(DataFile(path=file.path, rows=footer.rows, bytes=file.bytes))
     rows = sum(f.rows for f in files)
     if rows != merged.counts.written:
         raise StorageError(
-            "the new base is not what the job wrote",
+            "what was written is not what the job says",
             where=storage.lake.uri(merged.directory),
             why=f"{rows} rows read back, {merged.counts.written} written",
             fix="Run again; the old state is in force.",
         )
     return Segment(
-        name=shard.shard,
-        kind=SegmentKind.BASE,
+        name=merged.shard,
+        kind=kind,
         location=merged.directory,
         files=tuple(files),
         rows=rows,
@@ -228,16 +238,16 @@ def _read_back(run: _Run, merged: MergedShard, shard: ShardFold) -> Segment:
         toasted=merged.counts.unsent,
         created_ms=now,
         tombstones=merged.counts.written - merged.counts.rows,
-        sorted_by=run.keys,
-        low=shard.low,
-        newest=_newest(run, files),
+        sorted_by=tuple(name for name, _ in shape.key_columns),
+        low=low,
+        newest=_newest(storage, shape, files),
     )
 
 
-def _newest(run: _Run, files: Sequence[DataFile]) -> int | None:
+def _newest(storage: Storage, shape: Shape, files: Sequence[DataFile]) -> int | None:
     """Return the largest value of the first ordering column, None where footers do not tell."""
-    column = ordering_columns(run.shape.envelope)[0]
-    extents = [run.storage.small.extent(f.path, column) for f in files if f.rows]
+    column = ordering_columns(shape.envelope)[0]
+    extents = [storage.small.extent(f.path, column) for f in files if f.rows]
     known = [extent[1] for extent in extents if extent is not None]
     return max(known, default=NEVER) if len(known) == len(extents) else None
 

@@ -351,7 +351,6 @@ def _left_texts(workspace: Workspace, found: TableView, *shapes: Shape) -> tuple
     A run that was killed once it had published leaves the view of the state before.
     """
     target, view, manifest = found.decision.target, found.inspected.view, found.manifest
-
     left = tuple(view_sql(workspace, target, shape, _contents(found)).body for shape in shapes)
     if manifest is None or view is None or any(same_text(view.view_text, text) for text in left):
         return left

@@ -23,6 +23,7 @@ from schemasync.cli import outcomes, rendering, rendering_checks
 from schemasync.cli.context import Call
 from schemasync.cli.history_text import history_text
 from schemasync.cli.options import global_options
+from schemasync.core.layering import Mode
 from schemasync.core.ports import Notifier
 from schemasync.core.release import Release
 from schemasync.errors import UsageError
@@ -111,19 +112,21 @@ def release(call: Call, table: str, *, migrate: bool, rebuild: bool) -> int:
 
 @click.command(short_help="Fold the increments into the base.")
 @tables_argument
-@click.option("--minor", is_flag=True, help="Only merge increments with each other (not supported yet).")
-@click.option("--major", is_flag=True, help="Fold the increments into the base; the default.")
-@click.option("--dry-run", is_flag=True, help="Only say what would be folded.")
+@click.option("--minor", is_flag=True, help="Leave them beside the base where the view can, merged with each other.")
+@click.option("--major", is_flag=True, help="Fold them into the base, whatever that rewrites.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be done, and what it costs.")
 @global_options
 @pass_call
 def compact(call: Call, tables: tuple[str, ...], *, minor: bool, major: bool, dry_run: bool) -> int:
-    """Apply, then fold what was admitted into the base, and clean up what is due."""
-    if minor:
-        also = " and --major" if major else ""
-        raise UsageError(
-            f"--minor{also} is not supported yet", where="schemasync compact", fix="Leave it out: this folds all."
-        )
-    result = compacting.compact(call.workspace("compact"), tables, dry_run=dry_run)
+    """Apply, then fold what was admitted into the base, and clean up what is due.
+
+    Where few rows changed in many shards, changes are left beside the base, merged with each other, until they are
+    worth the rewrite; --minor and --major say which, whatever it costs.
+    """
+    if minor and major:
+        raise UsageError("--minor and --major exclude each other", where="schemasync compact", fix="Leave one out.")
+    mode = Mode.MINOR if minor else Mode.MAJOR if major else Mode.AUTO
+    result = compacting.compact(call.workspace("compact"), tables, dry_run=dry_run, mode=mode)
     call.answer(result.to_json(), rendering.compact_text(result, dry_run=dry_run))
     _complain(call, [e for table in result.tables for e in (table.failure, table.applied.unrecorded) if e])
     _complain(call, result.problems)

@@ -25,6 +25,7 @@ from schemasync.cli.lines import many as _many
 from schemasync.cli.lines import size_text as _size
 from schemasync.cli.lines import versions_text as _versions
 from schemasync.core.compaction import FoldPlan
+from schemasync.core.layering import MergePlan
 from schemasync.core.manifest import Segment
 from schemasync.core.plan import Step
 from schemasync.core.policy import Verdict
@@ -100,6 +101,8 @@ def _compacted(table: Compacted, *, dry_run: bool) -> Iterator[Line]:
     fold, counts = table.fold, table.counts
     if table.failure is not None:
         yield name + Text("  failed", "bold red")
+    elif table.merge is not None:
+        yield from _left(name, table, table.merge, dry_run=dry_run)
     elif fold is None:
         yield name + Text("  nothing to fold")
     elif counts is None:
@@ -115,6 +118,15 @@ def _compacted(table: Compacted, *, dry_run: bool) -> Iterator[Line]:
         yield f"  {_shards(fold, table.base)} written: {sizes} in {table.seconds:.1f} s"
     if table.applied.held or not dry_run:
         yield from _diagnostics(table.applied.diagnostics)
+
+
+def _left(name: Text, table: Compacted, merge: MergePlan, *, dry_run: bool) -> Iterator[Line]:
+    """Say what a minor compaction did, and why it was none that folds."""
+    would = "would be " if dry_run else ""
+    merged = f"{len(merge.merge)} merged into one" if merge.merge else "few enough"
+    yield name + Text(f"  changes {would}left beside the base: {_many(len(table.deltas), 'delta')}, {merged}", "green")
+    rewrite, change = _size(merge.rewrite_bytes), _size(merge.change_bytes)
+    yield f"  folding them writes {rewrite} of shards anew, leaving them lets queries read {change} more"
 
 
 def _shards(fold: FoldPlan, base: Sequence[Segment]) -> str:

@@ -218,26 +218,30 @@ def view_body(target: TableTarget, shape: Shape, contents: Contents, dialect: Di
         for name, column in metadata
     ]
     taken = {c.name for c in shape.columns} | {name for name, _ in metadata}
+    keys = list(key_expressions(source, dialect))
     physical = [quote_identifier(name, dialect) for name, _ in shape.key_columns]
     values = {
         "table": qualified(target.database, target.table, dialect),
         "columns": shown,
         "op_alias": free_name("schemasync_op", taken),
         "rank_alias": free_name("schemasync_rank", taken),
-        "keys": list(key_expressions(source, dialect)),
+        "keys": keys,
         "order_by": list(order_by(shape.envelope, dialect)),
         "op": f"t.{quote_identifier(OP, dialect)}",
         "settled": contents.settled,
         "segments": of_segments(contents, dialect),
-        # Columns of other versions may be other ones.
-        "ahead": contents.ahead and contents.versions == {shape.version.version},
+        # A key that stood in another column in older rows is not the one that changes were compared by.
+        "ahead": contents.ahead and keys == [f"t.{name}" for name in physical],
         "untouched": _among_ranges("t", contents.untouched, dialect),
         "base": _among_ranges("t", contents.base, dialect),
         "deltas": _among_ranges("t", contents.deltas, dialect),
         "several": len({name for names in contents.deltas for name in names}) > 1,
-        "changed": " AND ".join(
-            [_among_ranges("d", contents.deltas, dialect), *(f"d.{name} = t.{name}" for name in physical)]
-        ),
+        # Both Spark and Hive know the hint by this name; the small side is the one that is sent around.
+        "hint": "/*+ MAPJOIN(k) */ " if contents.few and dialect is not Dialect.TRINO else "",
+        "changed": _among_ranges("d", contents.deltas, dialect),
+        # Under names of their own, as nothing but them may be seen there: a column of the table may be called t.
+        "changed_keys": ", ".join(f"d.{name} AS schemasync_key{n}" for n, name in enumerate(physical, start=1)),
+        "same_key": " AND ".join(f"k.schemasync_key{n} = t.{name}" for n, name in enumerate(physical, start=1)),
     }
     return Statement(template="view_body", values=values)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from enum import Enum
 from itertools import groupby
 from typing import Final, Self
@@ -101,6 +102,8 @@ class Segment(_Value):
 
 
 NEVER: Final = -(2**63)
+FEW_ROWS: Final = 1_000_000
+"""Rows of changes whose keys every task may hold, some 100 MB of them: engines guess sizes, and shuffle the base."""
 
 
 class AdmittedFile(_Value):
@@ -141,7 +144,8 @@ class Contents(_Value):
     """What a view of one state has to reckon with.
 
     Schema versions of rows, physical columns with placeholders to carry a value for, and the segments that it reads:
-    all that are registered where it is no ``known`` state. ``unique``: the base has one row per key. ``ahead``: so does
+    all that are registered where it is no ``known`` state. ``few``: the keys of the changes fit the memory of every
+    task that joins them. ``unique``: the base has one row per key. ``ahead``: so does
     each delta, all of these are newer than the base's, and none has a key in a shard that is ``untouched``.
     """
 
@@ -151,6 +155,7 @@ class Contents(_Value):
     untouched: tuple[Names, ...] = ()
     deltas: tuple[Names, ...] = ()
     known: bool = True
+    few: bool = False
     unique: bool = False
     ahead: bool = False
 
@@ -177,6 +182,8 @@ class Manifest(_Value):
     keyed: bool
     """Whether rows have a key; without one every event is a row, and no row may ever be registered twice."""
     published_ms: int
+    compacted_ms: int = 0
+    """When changes were last folded, or merged beside the base."""
     next_delta: int = 1
     next_shard: int = 1
     """Numbers of the next segments: no name is ever given twice."""
@@ -211,26 +218,25 @@ class Manifest(_Value):
         Placeholders count only beside changes: those of a base alone have nothing that could answer them.
         """
         ahead = self.keyed and bool(self.base and self.deltas) and all(d.ahead for d in self.deltas)
-        touched = self.base
-        if ahead and not self.toasted and all(d.touches is not None for d in self.deltas):
-            names = {name for d in self.deltas for name in d.touches or ()}
-            touched = tuple(s for s in self.base if s.name in names)
+        everywhere = not ahead or bool(self.toasted) or any(d.touches is None for d in self.deltas)
+        names = {name for d in self.deltas for name in d.touches or ()}
+        touched = {s.name for s in self.base if everywhere or s.name in names}
         return Contents(
             versions=self.segment_versions,
             toasted=self.toasted if self.deltas or not self.keyed else frozenset(),
             base=self._named(touched),
-            untouched=self._named(s for s in self.base if s not in touched),
-            deltas=self._named(self.deltas),
+            untouched=self._named({s.name for s in self.base} - touched),
+            deltas=self._named({s.name for s in self.deltas}),
+            few=bool(self.deltas) and sum(d.rows for d in self.deltas) <= FEW_ROWS,
             unique=self.keyed,
             ahead=ahead and not self.toasted,
         )
 
-    def _named(self, segments: Iterable[Segment]) -> tuple[Names, ...]:
+    def _named(self, wanted: AbstractSet[str]) -> tuple[Names, ...]:
         """Write segments as few ranges of names between which no other partition is registered.
 
         A later segment never has a name inside of them: numbers only grow, and are written with as many digits.
         """
-        wanted = {s.name for s in segments}
         there = {s.name for s in self.segments} | {s.segment for s in self.superseded if s.registered}
         runs = (list(run) for _, run in groupby(sorted(there), key=wanted.__contains__))
         return tuple((run[0], run[-1]) for run in runs if run[0] in wanted)

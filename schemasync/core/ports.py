@@ -17,7 +17,7 @@ from schemasync.core.in_place import Stored
 from schemasync.core.keys import Key
 from schemasync.core.manifest import DataFile
 from schemasync.core.merging import MergedShard, MergeRequest
-from schemasync.core.sharding import KeyRange
+from schemasync.core.sharding import KeyRange, Spread
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -313,9 +313,7 @@ class FoldJob(Protocol):
 class ShardJob(Protocol):
     """Cuts and merges shards, whose files are sorted by key."""
 
-    def spread(
-        self, files: Sequence[DataFile], keys: Sequence[str], bounds: Sequence[Key]
-    ) -> Mapping[str, Sequence[int]]:
+    def spread(self, files: Sequence[DataFile], keys: Sequence[str], bounds: Sequence[Key]) -> Spread:
         """Return, by file, how many rows lie before the first bound, between each two, and from the last one on."""
         ...
 

@@ -7,16 +7,17 @@ and became small are joined. A base whose key has no order, or whose files were 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from schemasync.core.keys import Bound, Key, parse_key, print_key
-from schemasync.core.manifest import Manifest, Segment, shard_name
+from schemasync.core.manifest import DataFile, Manifest, Segment, shard_name
 from schemasync.core.types import Type
 
-Spread = Mapping[str, Sequence[int]]
-"""By path of a delta's file: how many of its rows lie in each shard's range, in the order of the shards."""
+Spread = Mapping[str, Mapping[int, int]]
+"""By path of a delta's file: how many of its rows lie in a shard's range, by its place in their order; no zeros."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +92,7 @@ def cut(
 def _ranges(current: Manifest, spread: Spread, types: Sequence[Type]) -> list[ShardFold]:
     lows: list[Key | None] = [None, *bounds(current.base, types)]
     shards = {None if s.low is None else parse_key(s.low, types): s for s in current.base}
+    within = _within(current.deltas, spread)
     ranges = []
     for n, (low, high) in enumerate(pairwise([*lows, None])):
         shard = shards.get(low)
@@ -99,21 +101,26 @@ def _ranges(current: Manifest, spread: Spread, types: Sequence[Type]) -> list[Sh
                 shard=shard.name if shard else "",
                 keys=KeyRange(low=low, high=high),
                 rewrite=(shard,) if shard else (),
-                deltas=tuple(_within(current.deltas, spread, n)),
+                deltas=tuple(within.get(n, ())),
             )
         )
     return ranges
 
 
-def _within(deltas: Iterable[Segment], spread: Spread, place: int) -> Iterator[Segment]:
-    """Yield the deltas that have rows in a range, with the files, rows and bytes that are about these."""
+def _within(deltas: Iterable[Segment], spread: Spread) -> Mapping[int, Sequence[Segment]]:
+    """Return, by range, the deltas that have rows there, with the files, rows and bytes that are about these."""
+    found: defaultdict[int, list[Segment]] = defaultdict(list)
     for delta in deltas:
-        files = tuple(f for f in delta.files if spread[f.path][place])
-        if not files:
-            continue
-        rows = [spread[f.path][place] for f in files]
-        share = sum(f.bytes * n // f.rows for f, n in zip(files, rows, strict=True))
-        yield delta.model_copy(update={"files": files, "rows": sum(rows), "bytes": share})
+        files: defaultdict[int, list[DataFile]] = defaultdict(list)
+        for file in delta.files:
+            for place in spread.get(file.path, ()):
+                files[place].append(file)
+        for place, inside in files.items():
+            rows = [spread[f.path][place] for f in inside]
+            share = sum(f.bytes * n // f.rows for f, n in zip(inside, rows, strict=True))
+            part = {"files": tuple(inside), "rows": sum(rows), "bytes": share}
+            found[place].append(delta.model_copy(update=part))
+    return found
 
 
 def _is_touched(found: ShardFold, schema_version: int) -> bool:

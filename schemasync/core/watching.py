@@ -213,11 +213,11 @@ class TableMemory:
 def fold_due_ms(manifest: Manifest, *, rules: Compaction, schema_version: int) -> int | None:
     """Return when a compaction is due, None where there is nothing to fold.
 
-    ``compaction.every`` counts from the base that is in force; a table that has none is due at once.
+    ``compaction.every`` counts from the last compaction; a table that has no base is due at once.
     """
     if not needs_fold(manifest, schema_version=schema_version):
         return None
-    return max((segment.created_ms + rules.every for segment in manifest.base), default=0)
+    return manifest.compacted_ms + rules.every if manifest.base else 0
 
 
 def cleanup_due_ms(manifest: Manifest, *, rules: Compaction) -> int | None:

@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from schemasync.app.applying import apply
-from schemasync.app.compacting import compact
+from schemasync.app.compacting import CompactResult, compact
 from schemasync.app.workspace import Workspace
+from schemasync.core.layering import Mode
 from tests.app.mortal import Fuse, KilledError, mortal, raise_killed
 from tests.lab import DAY, HOUR, Lab
 
@@ -141,6 +142,21 @@ def many_shards(lab: Lab) -> None:
     lab.now_ms += MINUTE
 
 
+def gathering(lab: Lab) -> None:
+    """A base, and changes of three admissions beside it, one of them not admitted yet."""
+    created(lab)
+    lab.compact()
+    for hour, key in ((1, 1), (2, 5), (3, 3)):
+        lab.now_ms += MINUTE
+        lab.land(TOPIC, [event(key, hour + 1, "u", a=10 * hour, b="x")], hour=f"202611200{hour}")
+        if hour < 3:
+            lab.apply()
+
+
+def merge(workspace: Workspace) -> CompactResult:
+    return compact(workspace, mode=Mode.MINOR)
+
+
 def rekeyed(lab: Lab) -> None:
     """``line`` joins the key; a base, a folded delta beside it, a new delta, and a file that waits."""
     lab.register(TOPIC, lab.flat("S", ("a", "int"), ("line", "long")))
@@ -168,6 +184,8 @@ HALF = [row(r["id"], a=r["a"], e=42) for r in FIRST]
 """The old rows under the new schema."""
 SECOND = [row(2, a=5, e=1), row(3, a=3, e=42), row(4, a=2**40, e=7)]
 
+GATHERING = [row(1, a=10, b="x"), *FIRST[1:], row(5, a=20, b="x")]
+GATHERED = [row(1, a=10, b="x"), FIRST[1], row(3, a=30, b="x"), row(5, a=20, b="x")]
 SPLIT = [row(1, a=10, b="x"), row(2, a=2, b="y"), row(3, a=3, b="z"), row(5, a=5, b=None)]
 JOINED = [row(2, a=2, b="y"), row(3, a=30, b="z"), row(5, a=50, b=None)]
 CARRIED = [row(1, a=10, b="x"), *FIRST[1:]]
@@ -182,6 +200,7 @@ SCENES = {
     "first base": Scene(prepare=first_base, run=compact, old=FIRST, new=[row(1, a=10, b="x"), row(2, a=2, b="y")]),
     "evolve and compact": Scene(prepare=evolved, run=compact, old=FIRST, new=EVOLVED, between=(HALF,)),
     "second base": Scene(prepare=second_base, run=compact, old=EVOLVED, new=SECOND),
+    "merge": Scene(prepare=gathering, run=merge, old=GATHERING, new=GATHERED),
     "split": Scene(prepare=one_shard, run=compact, old=FIRST, new=SPLIT, settings=SMALL),
     "join": Scene(prepare=many_shards, run=compact, old=SPLIT, new=JOINED),
     "carry": Scene(prepare=unsent, run=apply, old=FIRST, new=CARRIED),
@@ -280,6 +299,7 @@ def publishing_points(calls: Sequence[str]) -> list[int]:
             "carry",
             "second base",
             "retire",
+            "merge",
             "split",
             "join",
         )

@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from schemasync.app.applying import apply
 from schemasync.app.compacting import compact
 from schemasync.app.workspace import Workspace
+from schemasync.core.layering import Mode
 from tests import model
 from tests.lab import HOUR, Lab
 
@@ -164,8 +165,11 @@ class Telling:
         return sorted(({k: v for k, v in row.items() if k != "segment"} for row in rows), key=repr)
 
 
+MODES = {"compact": Mode.AUTO, "minor": Mode.MINOR, "major": Mode.MAJOR}
+
+
 def carry_out(workspace: Workspace, run: model.Run) -> None:
-    done = apply(workspace) if run.what == "apply" else compact(workspace)
+    done = apply(workspace) if run.what == "apply" else compact(workspace, mode=MODES[run.what])
     failures = [getattr(t, "failure", None) or getattr(t, "error", None) for t in done.tables]
     assert failures == [None], str(failures[0])
 

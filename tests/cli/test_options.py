@@ -111,11 +111,11 @@ def test_wrong_usage_with_json_is_one_document(bench: Bench) -> None:
     assert bench("plan", "--nope", "--json").json == {"error": {**parts, "type": "UsageError"}}
 
 
-def test_minor_compaction_is_refused_by_name(bench: Bench) -> None:
-    answer = bench("compact", "--minor")
+def test_a_compaction_is_minor_or_major(bench: Bench) -> None:
+    answer = bench("compact", "--minor", "--major")
     assert (answer.code, answer.err) == (
         2,
-        "error: schemasync compact: --minor is not supported yet. Leave it out: this folds all.\n",
+        "error: schemasync compact: --minor and --major exclude each other. Leave one out.\n",
     )
 
 

@@ -58,6 +58,7 @@ def test_the_json_of_compact_has_the_promised_shape(project: Project) -> None:
     measured = {key: table[key] for key in ("bytes_read", "bytes_written", "seconds")}
     assert table == {
         "table": "student",
+        "kind": "major",
         "generation": 1,
         "events": 3,
         "keys": table["keys"],
@@ -67,6 +68,7 @@ def test_the_json_of_compact_has_the_promised_shape(project: Project) -> None:
         "deleted": 0,
         "shards_rewritten": 1,
         "shards": 1,
+        "deltas": 0,
         "held": False,
         "error": None,
         **measured,

@@ -191,13 +191,15 @@ def fold(
     return text(statement, dialect)
 
 
+RETYPED = history((col("id", BIGINT), col("a", INT)), (col("id", BIGINT), col("a", BIGINT), col("b", STRING)))
+
 SHARDS = (("base_s00000004", "base_s00000009"), ("base_s00000012", "base_s00000012"))
 CHANGES = (("delta_00000007", "delta_00000007"),)
 SOME = Contents(base=SHARDS, deltas=CHANGES, unique=True)
 SETTLED = Contents(base=SHARDS[:1], unique=True)
 AHEAD = Contents(untouched=SHARDS[:1], base=SHARDS[1:], deltas=CHANGES, unique=True, ahead=True)
 ELSEWHERE = Contents(untouched=SHARDS, deltas=CHANGES, unique=True, ahead=True)
-SEVERAL = Contents(base=SHARDS[:1], deltas=(("delta_00000007", "delta_00000008"),), unique=True, ahead=True)
+SEVERAL = Contents(base=SHARDS[:1], deltas=(("delta_00000007", "delta_00000008"),), few=True, unique=True, ahead=True)
 
 ADDED = (HiveColumn(name="first-seen", type="timestamp"), HiveColumn(name="n", type="int", comment="it's new"))
 
@@ -222,7 +224,8 @@ STATEMENTS: dict[str, dict[Dialect, str]] = {
     "view_ahead": {d: view(shape(STUDENT, baseline=2), d, 2, contents=AHEAD) for d in Dialect},
     "view_ahead_elsewhere": {d: view(shape(STUDENT, baseline=2), d, 2, contents=ELSEWHERE) for d in Dialect},
     "view_ahead_of_several": {d: view(shape(STUDENT, baseline=2), d, 2, contents=SEVERAL) for d in Dialect},
-    "view_ahead_of_another_version": {d: view(shape(STUDENT), d, 1, contents=AHEAD) for d in Dialect},
+    "view_ahead_of_other_versions": {d: view(shape(RETYPED), d, 1, 2, contents=AHEAD) for d in Dialect},
+    "view_ahead_under_a_widened_key": {d: view(shape(STUDENT), d, 1, 2, contents=AHEAD) for d in Dialect},
     "view_toasted": {d: view(shape(DOCUMENT), d, 1, toasted=TOASTED) for d in Dialect},
     "per_run_tables": {d: per_run(STUDENT_FLAT, d) for d in Dialect},
     "per_run_tables_debezium": {d: per_run(TYPES, d) for d in Dialect},
@@ -259,7 +262,9 @@ def test_no_statement_selects_a_star_or_leaves_a_name_to_the_current_database(na
     sql = STATEMENTS[name][dialect]
     places = re.findall(r"(?:FROM|TABLE|VIEW|EXISTS) ([`\"][^\s;]+)", sql)
     assert all(place.startswith(quote_identifier("lake", dialect)) for place in places)
-    assert "*" not in sql.replace("count(*)", "").replace("base_*", "").replace("delta_*", "")
+    for harmless in ("count(*)", "base_*", "delta_*", "/*+ MAPJOIN(k) */"):
+        sql = sql.replace(harmless, "")
+    assert "*" not in sql
 
 
 @pytest.mark.parametrize(("name", "dialect"), CASES)

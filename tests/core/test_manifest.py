@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from schemasync.core.manifest import (
+    FEW_ROWS,
     FORMAT,
     AdmittedFile,
     Contents,
@@ -174,8 +175,10 @@ def test_a_view_names_what_it_reads_and_sorts_nothing_where_the_base_has_it_all(
         Contents(unique=True),
         Contents(versions=frozenset({1, 2}), unique=True, base=shards),
         Contents(versions=frozenset({1, 2}), unique=True, base=(("base_s00000001", "base_s00000003"),)),
-        Contents(versions=frozenset({1, 2, 3}), unique=True, toasted=placeholders, base=shards, deltas=changes),
-        Contents(versions=frozenset({3}), unique=True, toasted=placeholders, deltas=changes),
+        Contents(
+            versions=frozenset({1, 2, 3}), unique=True, toasted=placeholders, base=shards, deltas=changes, few=True
+        ),
+        Contents(versions=frozenset({3}), unique=True, toasted=placeholders, deltas=changes, few=True),
         Contents(versions=frozenset({1, 2}), base=shards),
     ]
     assert [m.contents.settled for m in (fresh(), settled, pending)] == [False, True, False]
@@ -191,6 +194,11 @@ def test_changes_are_ahead_where_all_of_them_are_and_none_has_a_placeholder() ->
     manifests = [fresh().model_copy(update={"segments": segments}) for segments in tables]
     assert [m.contents.ahead for m in manifests] == [True, False, False, False, False]
     assert not manifests[0].model_copy(update={"keyed": False}).contents.ahead
+    many = segment("delta_00000002", ahead=True, rows=FEW_ROWS)
+    assert [m.contents.few for m in (manifests[0], fresh().model_copy(update={"segments": (base, one, many)}))] == [
+        True,
+        False,
+    ]
 
 
 def test_shards_without_a_changed_key_are_told_from_the_others() -> None:

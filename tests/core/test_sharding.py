@@ -40,9 +40,13 @@ def even(found: ShardFold, pieces: int) -> Sequence[Key]:
     return [(low + (high - low) * n // pieces,) for n in range(1, pieces)]
 
 
+def sparse(spread: dict[str, list[int]]) -> dict[str, dict[int, int]]:
+    return {path: {place: rows for place, rows in enumerate(counts) if rows} for path, counts in spread.items()}
+
+
 def written(manifest: Manifest, spread: dict[str, list[int]], *, size: int = 100) -> list[tuple[object, ...]]:
     """Return what is written: name, bounds, shards that are read, and rows and bytes of each delta."""
-    found = cut(manifest, spread, types=TYPES, schema_version=1, shard_bytes=size, sample=even)
+    found = cut(manifest, sparse(spread), types=TYPES, schema_version=1, shard_bytes=size, sample=even)
     return [
         (f.shard, f.keys.low, f.keys.high, [s.name for s in f.rewrite], [(d.name, d.rows, d.bytes) for d in f.deltas])
         for f in found
@@ -139,7 +143,7 @@ def test_what_is_written_covers_all_changes_once_and_leaves_the_ranges_whole(
     base = tuple(shard(n, low, sizes[n]) for n, low in enumerate(starts))
     rows = rows[: len(base)]
     change = delta(1, max(sum(rows), 1), size)
-    found = cut(table(*base, change), {"d1": rows}, types=TYPES, schema_version=1, shard_bytes=100, sample=even)
+    found = cut(table(*base, change), sparse({"d1": rows}), types=TYPES, schema_version=1, shard_bytes=100, sample=even)
     replaced = {s.name for f in found for s in f.rewrite}
     kept = [s.low for s in base if s.name not in replaced]
     after = sorted([*kept, *(f.low for f in found)], key=lambda low: -1 if low is None else int(low[0]))

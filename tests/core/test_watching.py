@@ -247,12 +247,12 @@ BASE, DELTA = segment(SegmentKind.BASE, NOW), segment(SegmentKind.DELTA, NOW + 5
     [
         (manifest(), None),
         (manifest(BASE), None),
-        (manifest(BASE, DELTA), NOW + 100),
-        (manifest(segment(SegmentKind.BASE, NOW, version=0)), NOW + 100),
+        (manifest(BASE, DELTA, compacted_ms=NOW + 7), NOW + 107),
+        (manifest(segment(SegmentKind.BASE, NOW, version=0), compacted_ms=NOW), NOW + 100),
         (manifest(DELTA), 0),
     ],
 )
-def test_a_compaction_is_due_so_long_after_the_base_in_force(found: Manifest, expected: int | None) -> None:
+def test_a_compaction_is_due_so_long_after_the_last_one(found: Manifest, expected: int | None) -> None:
     assert fold_due_ms(found, rules=RULES, schema_version=1) == expected
 
 

@@ -60,8 +60,7 @@ def touched(rows: pa.Table, request: AdmissionRequest) -> tuple[str, ...] | None
 def _near(rows: pa.Table, keys: Sequence[str], beside: FoldedRows) -> list[FoldedShard]:
     """Return the shards that have such keys in their range."""
     bounds = [shard.low for shard in beside.shards if shard.low is not None]
-    counts = spread(iter(rows.to_batches()), keys, bounds)
-    return [shard for shard, count in zip(beside.shards, counts, strict=True) if count]
+    return [beside.shards[place] for place in sorted(spread(iter(rows.to_batches()), keys, bounds))]
 
 
 def _read(filesystem: fs.FileSystem, path: str, suspects: pa.Table, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:

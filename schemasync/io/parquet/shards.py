@@ -6,7 +6,7 @@ Both run `schemasync.io.parquet.merge.merge_shard`; Spark distributes, schedules
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from heapq import merge as merge_sorted
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ from pyspark.errors import PySparkException
 from schemasync.core.keys import Key
 from schemasync.core.manifest import DataFile
 from schemasync.core.merging import MergedShard, MergeRequest, ShardMerge
-from schemasync.core.sharding import KeyRange
+from schemasync.core.sharding import KeyRange, Spread
 from schemasync.io.parquet.merge import merge_shard
 from schemasync.io.parquet.sorted_rows import key_batches, sampled, spread
 from schemasync.io.parquet.tasks import of_task
@@ -39,10 +39,10 @@ class ArrowShards:
         self._filesystem = filesystem
         self._base = base
 
-    def spread(self, files: Sequence[DataFile], keys: Sequence[str], bounds: Sequence[Key]) -> Mapping[str, list[int]]:
+    def spread(self, files: Sequence[DataFile], keys: Sequence[str], bounds: Sequence[Key]) -> Spread:
         """Count each file's rows before the first bound, between each two, and from the last one on."""
         if not bounds:
-            return {file.path: [file.rows] for file in files}
+            return {file.path: {0: file.rows} if file.rows else {} for file in files}
         return {
             file.path: spread(key_batches(self._filesystem, f"{self._base}/{file.path}", keys), keys, bounds)
             for file in files

@@ -5,6 +5,7 @@ Memory is that of the parts that are held at once, whatever the size of the file
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
@@ -200,18 +201,16 @@ def key_batches(filesystem: fs.FileSystem, path: str, keys: Sequence[str]) -> It
         yield from file.iter_batches(batch_size=PART_ROWS, columns=list(keys), use_threads=False)
 
 
-def spread(batches: Iterator[pa.RecordBatch], keys: Sequence[str], bounds: Sequence[Key]) -> list[int]:
-    """Count the rows before the first bound, between each two, and from the last one on."""
-    counts = [0] * (len(bounds) + 1)
-    place = 0
+def spread(batches: Iterator[pa.RecordBatch], keys: Sequence[str], bounds: Sequence[Key]) -> dict[int, int]:
+    """Count the rows of each range that has some: 0 is before the first bound, n from the nth one on."""
+    counts: dict[int, int] = {}
     for batch in batches:
         found, row = KeyColumns(batch, keys), 0
         while row < len(found):
-            while place < len(bounds) and bounds[place] <= found[row]:
-                place += 1
+            place = bisect_right(bounds, found[row])
             ends = place == len(bounds) or found[len(found) - 1] < bounds[place]
             end = len(found) if ends else found.first_from(bounds[place])
-            counts[place] += end - row
+            counts[place] = counts.get(place, 0) + end - row
             row = end
     return counts
 

@@ -33,7 +33,13 @@ SELECT
   t.`segment__2` AS `segment`
 FROM `lake`.`student` t
 WHERE t.`segment` = 'base_s00000012' AND t.`__op` <> 'd'
-AND NOT EXISTS (SELECT 1 FROM `lake`.`student` d WHERE d.`segment` = 'delta_00000007' AND d.`id` = t.`id`)
+AND NOT EXISTS (
+  SELECT 1
+  FROM (
+    SELECT d.`id` AS schemasync_key1 FROM `lake`.`student` d WHERE d.`segment` = 'delta_00000007'
+  ) k
+  WHERE k.schemasync_key1 = t.`id`
+)
 UNION ALL
 SELECT
   t.`id` AS `id`,

@@ -9,7 +9,13 @@ SELECT
   t."segment__2" AS "segment"
 FROM "lake"."student" t
 WHERE t."segment" BETWEEN 'base_s00000004' AND 'base_s00000009' AND t."__op" <> 'd'
-AND NOT EXISTS (SELECT 1 FROM "lake"."student" d WHERE d."segment" BETWEEN 'delta_00000007' AND 'delta_00000008' AND d."id" = t."id")
+AND NOT EXISTS (
+  SELECT 1
+  FROM (
+    SELECT d."id" AS schemasync_key1 FROM "lake"."student" d WHERE d."segment" BETWEEN 'delta_00000007' AND 'delta_00000008'
+  ) k
+  WHERE k.schemasync_key1 = t."id"
+)
 UNION ALL
 SELECT
   r."id",

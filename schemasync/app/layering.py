@@ -1,0 +1,77 @@
+"""One minor compaction, done: the newest deltas become one, which is read back and published; the base stays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from schemasync.app.folding import abandoned, job_for, read_back
+from schemasync.app.states import publish, require_files
+from schemasync.app.workspace import Workspace
+from schemasync.core.layering import MergePlan, after_merge
+from schemasync.core.manifest import Manifest, Segment, SegmentKind, delta_name
+from schemasync.core.mapping import TableTarget
+from schemasync.core.merge_plan import merge_request
+from schemasync.core.plan import Shape
+from schemasync.core.properties import TableProperties
+from schemasync.core.sharding import KeyRange, ShardFold
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layered:
+    """What a minor compaction wrote, nothing where the deltas were few enough, and the table with it in force."""
+
+    written: tuple[Segment, ...]
+    manifest: Manifest
+    properties: TableProperties
+
+
+def run_merge(
+    workspace: Workspace,
+    target: TableTarget,
+    shape: Shape,
+    properties: TableProperties,
+    manifest: Manifest,
+    plan: MergePlan,
+) -> Layered:
+    """Write and publish what a plan decided; where it merges nothing, that is noted once in a compaction's interval.
+
+    Raises:
+        ConflictError: another writer published first; nothing of this run became visible.
+        DataError: a file of the table is missing or was changed.
+        StorageError: the delta cannot be written, or is not what the job wrote.
+    """
+    now = workspace.now_ms()
+    if not plan.merge and now < manifest.compacted_ms + target.compaction.every:
+        return Layered(written=(), manifest=manifest, properties=properties)
+    require_files(workspace.storage(target.location).lake, plan.merge)
+    written = (_merged(workspace, target, shape, manifest, plan),) if plan.merge else ()
+    manifest = after_merge(manifest, plan, written=written, now_ms=now)
+    properties = publish(workspace, target, properties, manifest)
+    return Layered(written=written, manifest=manifest, properties=properties)
+
+
+def _merged(workspace: Workspace, target: TableTarget, shape: Shape, manifest: Manifest, plan: MergePlan) -> Segment:
+    storage = workspace.storage(target.location)
+    name = delta_name(manifest.next_delta)
+    workspace.progress(target.table, f"merging {len(plan.merge)} deltas into {name}")
+    directory = f"delta/g={manifest.next_delta:06}/{workspace.token()}"
+    request = merge_request(
+        target,
+        shape,
+        manifest,
+        [ShardFold(shard=name, keys=KeyRange(), rewrite=(), deltas=plan.merge)],
+        directories={name: directory},
+        purge_before_ms=0,
+    )
+    with abandoned(storage.lake, directory):
+        (merged,) = job_for(storage, target, request).merge(request)
+        segment = read_back(workspace, target, shape, merged, kind=SegmentKind.DELTA)
+    touches = {shard for s in plan.merge for shard in s.touches or ()}
+    known = all(s.touches is not None for s in plan.merge)
+    return segment.model_copy(
+        update={
+            "events": plan.events,
+            "ahead": all(s.ahead for s in plan.merge),
+            "touches": tuple(sorted(touches)) if known else None,
+        }
+    )

@@ -1,0 +1,105 @@
+"""The delta layer, decided: whether a compaction folds changes into the base or leaves them beside it, merged.
+
+Folding rewrites every shard that a change falls into; leaving makes every query read the changes, and look for their
+keys in those shards. Where few rows change everywhere the first costs hundreds of times the change, the second little.
+So changes gather beside the base until they are worth the rewrite, in few segments of sizes that grow geometrically:
+each row is merged a number of times that grows with the logarithm of what gathers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from schemasync.core.manifest import Manifest, Segment, StateId, Superseded
+
+CHEAP_BYTES: Final = 32 * 2**20
+"""Shards that are together no larger are folded whatever the change is: that takes about a second."""
+WORTH: Final = 4
+"""Changes are folded once this many times their bytes are as much as the shards that they fall into.
+
+Writing costs about four times as much as reading. A fold writes the shards once; queries read what is left beside them.
+"""
+
+
+class Mode(Enum):
+    """How a compaction decides: by what it costs, or as told."""
+
+    AUTO = "auto"
+    MINOR = "minor"
+    MAJOR = "major"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergePlan:
+    """A minor compaction: the deltas that become one, the newest of all; none where they are few enough.
+
+    ``rewrite_bytes`` are those of the shards that a fold would write instead, ``change_bytes`` those of all changes.
+    """
+
+    merge: tuple[Segment, ...]
+    rewrite_bytes: int
+    change_bytes: int
+
+    @property
+    def events(self) -> int:
+        """Landed events in what is merged."""
+        return sum(s.events for s in self.merge)
+
+    @property
+    def bytes_read(self) -> int:
+        """Bytes of the files that the run reads."""
+        return sum(s.bytes for s in self.merge)
+
+
+def plan_merge(current: Manifest, *, schema_version: int, mode: Mode) -> MergePlan | None:
+    """Decide a minor compaction, None where everything is to be folded.
+
+    Changes that the view would have to sort together with the base are folded, and so is a base of another version.
+    """
+    if mode is Mode.MAJOR or not current.contents.ahead or current.segment_versions != {schema_version}:
+        return None
+    rewrite, change = _touched_bytes(current), sum(s.bytes for s in current.deltas)
+    if mode is Mode.AUTO and rewrite <= max(CHEAP_BYTES, WORTH * change):
+        return None
+    return MergePlan(merge=_newest_tier(current.deltas), rewrite_bytes=rewrite, change_bytes=change)
+
+
+def _touched_bytes(current: Manifest) -> int:
+    """Return how much a fold rewrites: shards that changes fall into, all where a delta does not say which."""
+    if any(s.touches is None for s in current.deltas):
+        return sum(s.bytes for s in current.base)
+    touched = {name for s in current.deltas for name in s.touches or ()}
+    return sum(s.bytes for s in current.base if s.name in touched)
+
+
+def _newest_tier(deltas: tuple[Segment, ...]) -> tuple[Segment, ...]:
+    """Choose the newest deltas, as many as it takes for each that stays to be twice as large as all after it."""
+    size, first = 0, len(deltas)
+    for place in reversed(range(len(deltas))):
+        if size and deltas[place].bytes > 2 * size:
+            break
+        size += deltas[place].bytes
+        first = place
+    return deltas[first:] if len(deltas) - first > 1 else ()
+
+
+def after_merge(current: Manifest, plan: MergePlan, *, written: tuple[Segment, ...], now_ms: int) -> Manifest:
+    """Return the state in which the delta that was ``written``, if one was, stands for those that were merged."""
+    merged = {s.name for s in plan.merge}
+    superseded = (Superseded(segment=s.name, location=s.location, since_ms=now_ms) for s in plan.merge)
+    kept = tuple(s for s in current.segments if s.name not in merged)
+    moved = (f.model_copy(update={"segment": written[0].name}) if f.segment in merged else f for f in current.admitted)
+    return current.model_copy(
+        update={
+            "state": StateId(generation=current.state.generation, admission=current.state.admission + 1),
+            "parent": current.state,
+            "published_ms": now_ms,
+            "compacted_ms": now_ms,
+            "next_delta": current.next_delta + len(written),
+            "segments": (*kept, *written),
+            "superseded": (*current.superseded, *superseded),
+            "admitted": tuple(moved),
+        }
+    )

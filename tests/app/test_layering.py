@@ -1,0 +1,103 @@
+"""Changes that gather beside the base: merged with each other, folded once they are worth the rewrite."""
+
+from __future__ import annotations
+
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+
+from schemasync.app.compacting import compact
+from schemasync.core import layering
+from schemasync.core.layering import Mode
+from tests.lab import HOUR, Lab
+
+pytestmark = pytest.mark.spark
+
+TOPIC, TABLE = "shop.student", "shop_student"
+
+
+def changes(*keys: int, ts_ms: int, op: str = "u") -> list[dict[str, Any]]:
+    return [{"id": key, "n": ts_ms, "op": op, "ts_ms": ts_ms} for key in keys]
+
+
+@pytest.fixture
+def table(lab: Lab) -> Lab:
+    """A base of twenty rows, of which no rewrite is cheap."""
+    lab.register(TOPIC, lab.flat("Student", ("n", "int")))
+    lab.land(TOPIC, changes(*range(20), ts_ms=1))
+    lab.compact()
+    return lab
+
+
+def compacted(lab: Lab, mode: Mode = Mode.AUTO, **options: Any) -> dict[str, Any]:
+    lab.now_ms += 1000
+    with patch.object(layering, "CHEAP_BYTES", 0), patch.object(layering, "WORTH", 0):
+        (done,) = compact(lab.workspace, mode=mode, **options).tables
+    assert done.failure is None
+    return done.to_json()
+
+
+def segments(lab: Lab) -> list[str]:
+    """Return the segments that the view reads."""
+    (planned,) = lab.plan().tables
+    assert planned.view is not None
+    assert planned.view.manifest is not None
+    return [s.name for s in planned.view.manifest.segments]
+
+
+def test_changes_gather_beside_the_base_and_are_merged_with_each_other(table: Lab) -> None:
+    rows = dict.fromkeys(range(20), 1)
+    for step in (2, 3, 4):
+        table.land(TOPIC, changes(step, 30 + step, ts_ms=step) + changes(1, ts_ms=0), hour=f"202611200{step}")
+        done = compacted(table)
+        rows |= {step: step, 30 + step: step}
+        assert (done["kind"], done["generation"], done["shards_rewritten"]) == ("minor", 1, 0)
+        assert {row["id"]: row["n"] for row in table.rows(TABLE)} == rows
+    assert segments(table) == ["base_s00000001", "delta_00000006"]
+    table.land(TOPIC, changes(2, 32, ts_ms=5, op="d"), hour="2026112005")
+    done = compacted(table, Mode.MAJOR)
+    del rows[2], rows[32]
+    assert (done["kind"], done["events"], done["deleted"], done["deltas"]) == ("major", 11, 1, 0)
+    assert ({row["id"]: row["n"] for row in table.rows(TABLE)}, segments(table)) == (rows, ["base_s00000002"])
+    table.now_ms += HOUR
+    compacted(table)
+    assert not list((table.root / "lake" / TOPIC / "incremental").rglob("*.parquet"))
+
+
+def test_a_dry_run_says_what_it_would_do_and_what_that_costs(table: Lab) -> None:
+    table.land(TOPIC, changes(3, ts_ms=2), hour="2026112002")
+    table.apply()
+    before = segments(table)
+    would = compacted(table, dry_run=True)
+    forced = compacted(table, Mode.MAJOR, dry_run=True)
+    assert (would["kind"], forced["kind"], segments(table)) == ("minor", "major", before)
+    assert forced["bytes_read"] > would["bytes_read"] == 0
+
+
+def test_a_small_base_is_folded_whatever_the_change_is(table: Lab) -> None:
+    table.land(TOPIC, changes(3, ts_ms=2), hour="2026112002")
+    (done,) = table.compact().tables
+    assert (done.to_json()["kind"], segments(table)) == ("major", ["base_s00000002"])
+
+
+def test_nothing_is_published_where_there_is_nothing_to_merge(table: Lab) -> None:
+    table.land(TOPIC, changes(3, ts_ms=2), hour="2026112002")
+    table.apply()
+    states = [compacted(table)["kind"], *(state(table) for _ in range(2) if compacted(table))]
+    assert states == ["minor", states[1], states[1]]
+    table.now_ms += HOUR
+    compacted(table)
+    assert state(table) != states[1]
+
+
+def state(lab: Lab) -> str:
+    table = lab.workspace.metastore.table(lab.database, TABLE)
+    assert table is not None
+    return table.properties["schemasync.state"]
+
+
+def test_events_that_may_be_older_than_the_base_are_folded(table: Lab) -> None:
+    table.settings = {"defaults": {"compaction": {"kernel": "spark"}}}
+    table.land(TOPIC, changes(3, ts_ms=2), hour="2026112002")
+    assert compacted(table, Mode.MINOR)["kind"] == "major"

@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schemasync.core.layering import CHEAP_BYTES, WORTH, MergePlan, Mode, after_merge, plan_merge
+from schemasync.core.manifest import Manifest, Segment, StateId, Superseded, delta_name, shard_name
+from tests.core.builders import fresh, landed, segment
+
+LARGE = 100 * CHEAP_BYTES
+
+
+def delta(number: int, size: int, *, touches: tuple[str, ...] | None = None, ahead: bool = True) -> Segment:
+    return segment(delta_name(number), bytes=size, touches=touches, ahead=ahead, events=3)
+
+
+def table(*deltas: Segment, shard: int = LARGE) -> Manifest:
+    shards = tuple(segment(shard_name(n), bytes=shard) for n in (1, 2))
+    files = tuple(landed(f"{d.name}.parquet", d.name) for d in deltas)
+    return fresh().model_copy(update={"segments": (*shards, *deltas), "admitted": files, "next_delta": len(deltas) + 1})
+
+
+def planned(manifest: Manifest, mode: Mode = Mode.AUTO, version: int = 1) -> tuple[list[str], int, int] | None:
+    found = plan_merge(manifest, schema_version=version, mode=mode)
+    return None if found is None else ([s.name for s in found.merge], found.rewrite_bytes, found.change_bytes)
+
+
+def test_a_change_that_is_small_beside_what_it_would_rewrite_stays_beside_it() -> None:
+    assert planned(table(delta(1, 10))) == ([], 2 * LARGE, 10)
+    assert planned(table(delta(1, 10, touches=(shard_name(2),)))) == ([], LARGE, 10)
+
+
+def test_it_is_folded_once_it_is_worth_the_rewrite_or_that_is_cheap() -> None:
+    assert planned(table(delta(1, 2 * LARGE // WORTH))) is None
+    assert planned(table(delta(1, 10), shard=CHEAP_BYTES // 2)) is None
+    assert planned(table(delta(1, 10, touches=()))) is None
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        table(delta(1, 10, ahead=False)),
+        table(segment(delta_name(1), ahead=True, touches=(shard_name(1),), schema_version=2)),
+        table(segment(delta_name(1), ahead=True, toasted=("v",))),
+        table(),
+    ],
+    ids=["late", "other version", "placeholders", "no changes"],
+)
+def test_what_the_view_cannot_add_plainly_is_folded_even_where_a_merge_is_asked_for(manifest: Manifest) -> None:
+    assert [planned(manifest, mode) for mode in Mode] == [None, None, None]
+
+
+def test_a_base_of_another_version_is_rewritten() -> None:
+    assert planned(table(delta(1, 10)), version=2) is None
+
+
+def test_people_may_decide() -> None:
+    cheap, dear = table(delta(1, 10), shard=1), table(delta(1, 10))
+    assert [planned(cheap, Mode.MINOR), planned(dear, Mode.MAJOR)] == [([], 2, 10), None]
+
+
+def test_the_newest_deltas_are_merged_until_each_older_one_is_twice_as_large() -> None:
+    merged = {
+        sizes: plan_merge(
+            table(*(delta(n, size) for n, size in enumerate(sizes, 1))), schema_version=1, mode=Mode.MINOR
+        )
+        for sizes in [(10,), (10, 10), (21, 10), (30, 20, 10), (120, 30, 14, 10), (1, 100, 1)]
+    }
+    assert {sizes: len(plan.merge) for sizes, plan in merged.items() if plan} == {
+        (10,): 0,
+        (10, 10): 2,
+        (21, 10): 0,
+        (30, 20, 10): 3,
+        (120, 30, 14, 10): 3,
+        (1, 100, 1): 0,
+    }
+
+
+@given(st.lists(st.integers(1, 1000), max_size=40))
+def test_few_deltas_stay_and_a_row_is_merged_few_times(sizes: list[int]) -> None:
+    manifest, written, merges = table(), 0, 0
+    for size in sizes:
+        number = manifest.next_delta
+        more = (*manifest.segments, delta(number, size))
+        manifest = manifest.model_copy(update={"segments": more, "next_delta": number + 1})
+        found = plan_merge(manifest, schema_version=1, mode=Mode.MINOR)
+        assert found is not None
+        if found.merge:
+            merged = delta(manifest.next_delta, found.bytes_read)
+            manifest = after_merge(manifest, found, written=(merged,), now_ms=1)
+            written, merges = written + merged.bytes, merges + 1
+    total = sum(sizes)
+    assert sum(s.bytes for s in manifest.deltas) == total
+    assert len(manifest.deltas) <= 1 + max(total, 1).bit_length()
+    assert written <= total * (1 + max(total, 1).bit_length()) * 2
+
+
+def test_one_delta_stands_for_those_that_were_merged() -> None:
+    before = table(delta(1, 100), delta(2, 10), delta(3, 10))
+    plan = plan_merge(before, schema_version=1, mode=Mode.MINOR)
+    assert plan == MergePlan(merge=before.deltas[1:], rewrite_bytes=2 * LARGE, change_bytes=120)
+    assert (plan.events, plan.bytes_read) == (6, 20)
+    after = after_merge(before, plan, written=(delta(4, 15),), now_ms=9)
+    assert [s.name for s in after.deltas] == [delta_name(1), delta_name(4)]
+    assert (after.base, after.state, after.parent) == (before.base, StateId(generation=0, admission=1), before.state)
+    assert after.superseded == tuple(
+        Superseded(segment=s.name, location=s.location, since_ms=9) for s in before.deltas[1:]
+    )
+    assert [f.segment for f in after.admitted] == [delta_name(n) for n in (1, 4, 4)]
+    assert (after.next_delta, after.compacted_ms, after.published_ms) == (5, 9, 9)
+
+
+def test_where_deltas_are_few_only_the_time_is_noted() -> None:
+    before = table(delta(1, 10))
+    plan = MergePlan(merge=(), rewrite_bytes=1, change_bytes=1)
+    after = after_merge(before, plan, written=(), now_ms=9)
+    assert (after.segments, after.next_delta, after.compacted_ms) == (before.segments, 2, 9)
