@@ -18,14 +18,13 @@ from schemasync.core import ddl
 from schemasync.core.admission import AdmissionRequest, Admitted, FoldedRows, FoldedShard, LandedFile
 from schemasync.core.beyond import findings, lost
 from schemasync.core.diagnostics import Diagnostic, diagnose
-from schemasync.core.keys import is_ordered, parse_key
 from schemasync.core.layout import ordering_columns
 from schemasync.core.manifest import AdmittedFile, DataFile, Manifest, Segment, SegmentKind, after_admission, delta_name
 from schemasync.core.mapping import TableTarget
 from schemasync.core.plan import Shape
 from schemasync.core.ports import LandedFiles
 from schemasync.core.properties import TableProperties
-from schemasync.core.sharding import is_sorted
+from schemasync.core.sharding import by_key, has_ranges
 from schemasync.core.toast import unsent_rule
 from schemasync.errors import DataError
 
@@ -136,19 +135,12 @@ def _is_later(storage: Storage, request: AdmissionRequest, files: Iterable[DataF
 def _beside(shape: Shape, manifest: Manifest) -> FoldedRows | None:
     """Return the base that new changes come beside, None where they are not comparable with it."""
     keys, base = shape.key_columns, manifest.base
-    types = [type_ for _, type_ in keys]
     newest = [s.newest for s in base if s.newest is not None]
-    if (
-        len(newest) < max(len(base), 1)
-        or not all(is_ordered(type_) for type_ in types)
-        or not is_sorted(base, [name for name, _ in keys])
-        or any(s.toasted for s in base)
-    ):
+    if len(newest) < max(len(base), 1) or not has_ranges(keys, base) or any(s.toasted for s in base):
         return None
-    lows = (None if s.low is None else parse_key(s.low, types) for s in base)
-    shards = (FoldedShard(name=s.name, low=low, files=s.files) for s, low in zip(base, lows, strict=True))
-    ascending = sorted(shards, key=lambda s: (s.low is not None, s.low or ()))
-    return FoldedRows(shards=tuple(ascending), newest=max(newest))
+    ascending = by_key(base, [type_ for _, type_ in keys])
+    shards = tuple(FoldedShard(name=s.name, low=low, files=s.files) for low, s in ascending)
+    return FoldedRows(shards=shards, newest=max(newest))
 
 
 def _request(

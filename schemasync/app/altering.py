@@ -16,7 +16,7 @@ from schemasync.app.per_run import drop_per_run_tables
 from schemasync.app.planning import TablePlan, lay_out_steps
 from schemasync.app.rekeying import changes_key, rebuild
 from schemasync.app.repairing import repair_columns, replace_view, restore_table
-from schemasync.app.states import keep_schema
+from schemasync.app.states import keep_schema, token_in_force
 from schemasync.app.viewing import follow_state
 from schemasync.app.workspace import Workspace
 from schemasync.core.applied import record_of
@@ -67,8 +67,7 @@ def _require_unmoved(workspace: Workspace, plan: TablePlan) -> None:
     old = plan.view.decision.properties if plan.view else None
     if old is None:
         return
-    table = workspace.metastore.table(plan.target.database, plan.target.table)
-    if table is None or table.properties.get(STATE) != old.token:
+    if token_in_force(workspace, plan.target) != old.token:
         raise moved(plan.target)
 
 

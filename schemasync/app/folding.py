@@ -16,7 +16,7 @@ from schemasync.app.workspace import Storage, Workspace
 from schemasync.core import ddl
 from schemasync.core.admission import Unreadable
 from schemasync.core.compaction import FoldCounts, FoldPlan, after_fold
-from schemasync.core.keys import Bound, Key, is_ordered
+from schemasync.core.keys import Bound, Key
 from schemasync.core.layout import ordering_columns
 from schemasync.core.manifest import NEVER, DataFile, Manifest, Segment, SegmentKind
 from schemasync.core.mapping import TableTarget
@@ -26,7 +26,7 @@ from schemasync.core.names import Dialect, is_hidden, quote_identifier
 from schemasync.core.plan import Shape
 from schemasync.core.ports import Lake, ShardJob
 from schemasync.core.properties import TableProperties
-from schemasync.core.sharding import ShardFold, bounds, cut, in_one_shard, is_sorted
+from schemasync.core.sharding import ShardFold, bounds, cut, has_ranges, in_one_shard
 from schemasync.core.toast import left_unsent
 from schemasync.errors import DataError, SchemasyncError, StorageError
 
@@ -68,8 +68,7 @@ def shards_to_write(
 
 def can_be_cut(shape: Shape, manifest: Manifest) -> bool:
     """Tell whether keys have an order, and all that is there was sorted by the present one."""
-    keys = shape.key_columns
-    return all(is_ordered(type_) for _, type_ in keys) and is_sorted(manifest.segments, [name for name, _ in keys])
+    return has_ranges(shape.key_columns, manifest.segments)
 
 
 def run_fold(

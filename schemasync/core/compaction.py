@@ -20,7 +20,7 @@ class FoldPlan:
     fold: tuple[Segment, ...]
     generation: int
     purge_before_ms: int
-    """Tombstones admitted before this time may go, where no other segment holds their key."""
+    """Tombstones admitted before this time may go, where no change has their key."""
 
     @property
     def rewrite(self) -> tuple[Segment, ...]:
@@ -108,7 +108,7 @@ def after_fold(current: Manifest, plan: FoldPlan, *, written: Iterable[Segment],
     """
     shards = tuple(written)
     replaced = {s.name for s in (*plan.rewrite, *plan.fold)}
-    superseded = (_superseded(s, now_ms) for s in (*plan.fold, *plan.rewrite))
+    superseded = (s.superseded(now_ms) for s in (*plan.fold, *plan.rewrite))
     # What was known to be ahead of the old base need not be so of the new one.
     others = tuple(s.model_copy(update={"ahead": False}) for s in current.segments if s.name not in replaced)
     folded = {s.name for s in plan.fold}
@@ -125,10 +125,6 @@ def after_fold(current: Manifest, plan: FoldPlan, *, written: Iterable[Segment],
             "admitted": tuple(_folded(f, folded, plan.generation, now_ms) for f in current.admitted),
         }
     )
-
-
-def _superseded(segment: Segment, now_ms: int) -> Superseded:
-    return Superseded(segment=segment.name, location=segment.location, since_ms=now_ms)
 
 
 def _folded(file: AdmittedFile, folded: set[str], generation: int, now_ms: int) -> AdmittedFile:
@@ -177,13 +173,5 @@ def after_retirement(current: Manifest, done: Retirement, *, now_ms: int) -> Man
         for s in current.superseded
         if s.location not in deleted
     )
-    state = StateId(generation=current.state.generation, admission=current.state.admission + 1)
-    return current.model_copy(
-        update={
-            "state": state,
-            "parent": current.state,
-            "published_ms": now_ms,
-            "superseded": tuple(kept),
-            "admitted": tuple(f for f in current.admitted if (f.path, f.bytes) not in gone),
-        }
-    )
+    admitted = tuple(f for f in current.admitted if (f.path, f.bytes) not in gone)
+    return current.followed(now_ms=now_ms, superseded=tuple(kept), admitted=admitted)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from schemasync.core.manifest import Manifest, Segment, StateId, Superseded
+from schemasync.core.manifest import Manifest, Segment
 
 CHEAP_BYTES: Final = 32 * 2**20
 """Shards that are together no larger are folded whatever the change is: that takes about a second."""
@@ -88,18 +88,12 @@ def _newest_tier(deltas: tuple[Segment, ...]) -> tuple[Segment, ...]:
 def after_merge(current: Manifest, plan: MergePlan, *, written: tuple[Segment, ...], now_ms: int) -> Manifest:
     """Return the state in which the delta that was ``written``, if one was, stands for those that were merged."""
     merged = {s.name for s in plan.merge}
-    superseded = (Superseded(segment=s.name, location=s.location, since_ms=now_ms) for s in plan.merge)
-    kept = tuple(s for s in current.segments if s.name not in merged)
     moved = (f.model_copy(update={"segment": written[0].name}) if f.segment in merged else f for f in current.admitted)
-    return current.model_copy(
-        update={
-            "state": StateId(generation=current.state.generation, admission=current.state.admission + 1),
-            "parent": current.state,
-            "published_ms": now_ms,
-            "compacted_ms": now_ms,
-            "next_delta": current.next_delta + len(written),
-            "segments": (*kept, *written),
-            "superseded": (*current.superseded, *superseded),
-            "admitted": tuple(moved),
-        }
+    return current.followed(
+        now_ms=now_ms,
+        compacted_ms=now_ms,
+        next_delta=current.next_delta + len(written),
+        segments=(*(s for s in current.segments if s.name not in merged), *written),
+        superseded=(*current.superseded, *(s.superseded(now_ms) for s in plan.merge)),
+        admitted=tuple(moved),
     )

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from enum import Enum
 from itertools import groupby
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -99,6 +99,10 @@ class Segment(_Value):
     touches: tuple[str, ...] | None = None
     """Shards of the base in whose ranges a delta has keys; None where that is not known, or where there are many."""
     created_ms: int = 0
+
+    def superseded(self, now_ms: int) -> Superseded:
+        """Return what a state lists of it that no longer has it."""
+        return Superseded(segment=self.name, location=self.location, since_ms=now_ms)
 
 
 NEVER: Final = -(2**63)
@@ -241,6 +245,11 @@ class Manifest(_Value):
         runs = (list(run) for _, run in groupby(sorted(there), key=wanted.__contains__))
         return tuple((run[0], run[-1]) for run in runs if run[0] in wanted)
 
+    def followed(self, *, now_ms: int, **changes: Any) -> Manifest:
+        """Return the next state of the same base, with these fields changed."""
+        state = StateId(generation=self.state.generation, admission=self.state.admission + 1)
+        return self.model_copy(update={"state": state, "parent": self.state, "published_ms": now_ms, **changes})
+
     def knows(self, path: str, size: int) -> bool:
         """Tell whether a landed file was admitted already."""
         return any(f.path == path and f.bytes == size for f in self.admitted)
@@ -277,15 +286,10 @@ def after_admission(
     current: Manifest, *, segment: Segment, files: Iterable[AdmittedFile], schema_version: int, now_ms: int
 ) -> Manifest:
     """Return the state in which one more delta is visible."""
-    state = StateId(generation=current.state.generation, admission=current.state.admission + 1)
-    return current.model_copy(
-        update={
-            "state": state,
-            "parent": current.state,
-            "schema_version": schema_version,
-            "published_ms": now_ms,
-            "next_delta": current.next_delta + 1,
-            "segments": (*current.segments, segment),
-            "admitted": (*current.admitted, *files),
-        }
+    return current.followed(
+        now_ms=now_ms,
+        schema_version=schema_version,
+        next_delta=current.next_delta + 1,
+        segments=(*current.segments, segment),
+        admitted=(*current.admitted, *files),
     )

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from schemasync.core.keys import Bound, Key, parse_key, print_key
+from schemasync.core.keys import Bound, Key, is_ordered, parse_key, print_key
 from schemasync.core.manifest import DataFile, Manifest, Segment, shard_name
 from schemasync.core.types import Type
 
@@ -56,14 +56,25 @@ def in_one_shard(current: Manifest) -> tuple[ShardFold, ...]:
     return (ShardFold(shard=name, keys=KeyRange(), rewrite=current.base, deltas=current.deltas),)
 
 
-def is_sorted(segments: Iterable[Segment], by: Sequence[str]) -> bool:
-    """Tell whether all segments are sorted by these physical columns, so that ranges of keys mean something."""
-    return bool(by) and all(segment.sorted_by == tuple(by) for segment in segments)
+def has_ranges(keys: Sequence[tuple[str, Type]], segments: Iterable[Segment]) -> bool:
+    """Tell whether ranges of a key, (name, type) by column, mean something in all segments.
+
+    They do where its columns have an order, and all segments are sorted by them.
+    """
+    by = tuple(name for name, _ in keys)
+    ordered = bool(by) and all(is_ordered(type_) for _, type_ in keys)
+    return ordered and all(segment.sorted_by == by for segment in segments)
 
 
-def bounds(base: Sequence[Segment], types: Sequence[Type]) -> tuple[Key, ...]:
+def by_key(base: Iterable[Segment], types: Sequence[Type]) -> list[tuple[Key | None, Segment]]:
+    """Return the shards in the order of their keys, each after its lower bound; ``types`` are those of key columns."""
+    found = ((None if s.low is None else parse_key(s.low, types), s) for s in base)
+    return sorted(found, key=lambda pair: (pair[0] is not None, pair[0] or ()))
+
+
+def bounds(base: Iterable[Segment], types: Sequence[Type]) -> tuple[Key, ...]:
     """Return the lower bounds of all shards but the first, ascending; ``types`` are those of the key columns."""
-    return tuple(sorted(parse_key(s.low, types) for s in base if s.low is not None))
+    return tuple(low for low, _ in by_key(base, types) if low is not None)
 
 
 def cut(
@@ -90,21 +101,19 @@ def cut(
 
 
 def _ranges(current: Manifest, spread: Spread, types: Sequence[Type]) -> list[ShardFold]:
-    lows: list[Key | None] = [None, *bounds(current.base, types)]
-    shards = {None if s.low is None else parse_key(s.low, types): s for s in current.base}
+    """Return all ranges; what is written of them gets its name later."""
+    shards: list[tuple[Key | None, Segment | None]] = [*by_key(current.base, types)] or [(None, None)]
+    highs = (*(low for low, _ in shards[1:]), None)
     within = _within(current.deltas, spread)
-    ranges = []
-    for n, (low, high) in enumerate(pairwise([*lows, None])):
-        shard = shards.get(low)
-        ranges.append(
-            ShardFold(
-                shard=shard.name if shard else "",
-                keys=KeyRange(low=low, high=high),
-                rewrite=(shard,) if shard else (),
-                deltas=tuple(within.get(n, ())),
-            )
+    return [
+        ShardFold(
+            shard="",
+            keys=KeyRange(low=low, high=high),
+            rewrite=() if shard is None else (shard,),
+            deltas=tuple(within.get(n, ())),
         )
-    return ranges
+        for n, ((low, shard), high) in enumerate(zip(shards, highs, strict=True))
+    ]
 
 
 def _within(deltas: Iterable[Segment], spread: Spread) -> Mapping[int, Sequence[Segment]]:

@@ -97,7 +97,7 @@ def state(lab: Lab) -> str:
     return table.properties["schemasync.state"]
 
 
-def test_events_that_may_be_older_than_the_base_are_folded(table: Lab) -> None:
+def test_where_sql_folds_nothing_is_left_beside_the_base(table: Lab) -> None:
     table.settings = {"defaults": {"compaction": {"kernel": "spark"}}}
     table.land(TOPIC, changes(3, ts_ms=2), hour="2026112002")
     assert compacted(table, Mode.MINOR)["kind"] == "major"

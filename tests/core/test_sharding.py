@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from schemasync.core.keys import Key, print_key
 from schemasync.core.manifest import DataFile, Manifest, Segment, delta_name, shard_name
-from schemasync.core.sharding import KeyRange, ShardFold, bounds, cut, in_one_shard, is_sorted
+from schemasync.core.sharding import KeyRange, ShardFold, bounds, cut, has_ranges, in_one_shard
 from schemasync.core.types import Primitive
 from tests.core.builders import fresh, segment
 
@@ -119,11 +119,12 @@ def test_a_base_that_cannot_be_cut_is_one_shard() -> None:
 
 def test_ranges_mean_something_only_where_all_is_sorted_by_the_key() -> None:
     assert [
-        is_sorted(THREE, ["id"]),
-        is_sorted(THREE, ["id__2"]),
-        is_sorted((*THREE, segment("delta_00000001")), ["id"]),
-        is_sorted((), []),
+        has_ranges([("id", Primitive.BIGINT)], THREE),
+        has_ranges([("id__2", Primitive.BIGINT)], THREE),
+        has_ranges([("id", Primitive.BIGINT)], (*THREE, segment("delta_00000001"))),
+        has_ranges([], ()),
     ] == [True, False, False, False]
+    assert not has_ranges([("id", Primitive.DOUBLE)], THREE)
 
 
 def test_bounds_are_in_the_order_of_the_keys_not_of_the_names() -> None:

@@ -31,6 +31,7 @@ from schemasync.errors import StorageError
 from schemasync.io.parquet.late import touched, without_late_rows
 from schemasync.io.parquet.newest import newest_per_key
 from schemasync.io.parquet.rows import CALENDAR, read_rows, table_schema
+from schemasync.io.parquet.sorted_rows import statistics
 
 _AVRO_KEYS = (b"parquet.avro.schema", b"avro.schema")
 _MAGIC = b"PAR1"
@@ -81,8 +82,7 @@ class ArrowFiles:
             metadata = pq.read_metadata(self._path(path), filesystem=self.filesystem)
         except (OSError, pa.ArrowException) as error:
             raise StorageError("a written file does not read back", where=self._path(path), why=str(error)) from error
-        groups = [metadata.row_group(n) for n in range(metadata.num_row_groups)]
-        found = [_extent(c) for g in groups for c in map(g.column, range(g.num_columns)) if c.path_in_schema == column]
+        found = [_extent(told) for told in statistics(metadata, column)]
         known = [extent for extent in found if extent is not None]
         return (min(low for low, _ in known), max(high for _, high in known)) if len(known) == len(found) > 0 else None
 
@@ -104,9 +104,9 @@ class ArrowFiles:
         ahead, touches = False, None
         if request.keys:
             table, toasted = newest_per_key(table, request)
-        if request.keys and not toasted:
-            table, ahead = self._without_late_rows(table, request)
-            touches = touched(table, request)
+            if not toasted:
+                table, ahead = self._without_late_rows(table, request)
+                touches = touched(table, request)
         files = self._write(table, request.directory)
         return Admitted(
             files=files,
@@ -144,12 +144,11 @@ class ArrowFiles:
         return (DataFile(path=path, rows=table.num_rows, bytes=size),)
 
 
-def _extent(column: pq.ColumnChunkMetaData) -> tuple[int, int] | None:
-    """Return the least and the largest value of a chunk; a null is less than any number."""
-    told = column.statistics if column.is_stats_set else None
+def _extent(told: pq.Statistics | None) -> tuple[int, int] | None:
+    """Return the least and the largest value of a row group; a null is less than any number."""
     if told is None or not told.has_null_count:
         return None
-    if told.null_count == column.num_values:
+    if not told.num_values:
         return NEVER, NEVER
     if not told.has_min_max or not isinstance(told.max, int):
         return None

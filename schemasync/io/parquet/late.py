@@ -7,7 +7,7 @@ columns of the base are read, where statistics say that such keys may be.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import pyarrow as pa
@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 from schemasync.core.admission import AdmissionRequest, FoldedRows, FoldedShard
-from schemasync.io.parquet.newest import firsts, positions
+from schemasync.io.parquet.newest import firsts, newest_order, positions
 from schemasync.io.parquet.sorted_rows import groups_where, spread
 
 MOST_ROWS: Final = 50_000_000
@@ -46,7 +46,7 @@ def without_late_rows(
     if sum(file.rows for file in files) > MOST_ROWS:
         return rows, False
     columns = [*request.keys, *request.ordering]
-    found = [batch for file in files for batch in _read(filesystem, f"{base}/{file.path}", suspects, columns)]
+    found = list(_read(filesystem, [f"{base}/{file.path}" for file in files], suspects, columns))
     late = _older(suspects.select([*columns, _PLACE]), found, request)
     return rows.filter(pc.invert(pc.is_in(positions(rows), value_set=late))), True
 
@@ -63,8 +63,10 @@ def _near(rows: pa.Table, keys: Sequence[str], beside: FoldedRows) -> list[Folde
     return [beside.shards[place] for place in sorted(spread(iter(rows.to_batches()), keys, bounds))]
 
 
-def _read(filesystem: fs.FileSystem, path: str, suspects: pa.Table, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a file that share the first column of their key with a suspect."""
+def _read(
+    filesystem: fs.FileSystem, paths: Iterable[str], suspects: pa.Table, columns: Sequence[str]
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of files that share the first column of their key with a suspect."""
     key = columns[0]
     values = suspects.column(key).combine_chunks()
     places = values.unique().to_pylist()
@@ -73,23 +75,21 @@ def _read(filesystem: fs.FileSystem, path: str, suspects: pa.Table, columns: Seq
         place = bisect_left(places, least) if isinstance(least, (int, str)) else None
         return place is None or (place < len(places) and places[place] <= most)
 
-    with pq.ParquetFile(path, filesystem=filesystem, pre_buffer=False) as file:
-        groups = list(groups_where(file.metadata, key, meets))
-        for batch in file.iter_batches(row_groups=groups, columns=list(columns), use_threads=False):
-            yield batch.select(columns).filter(pc.is_in(batch.column(key), value_set=values))
+    for path in paths:
+        with pq.ParquetFile(path, filesystem=filesystem, pre_buffer=False) as file:
+            groups = list(groups_where(file.metadata, key, meets))
+            for batch in file.iter_batches(row_groups=groups, columns=list(columns), use_threads=False):
+                yield batch.select(columns).filter(pc.is_in(batch.column(key), value_set=values))
 
 
 def _older(suspects: pa.Table, found: Sequence[pa.RecordBatch], request: AdmissionRequest) -> pa.Array:
     """Return the places of suspects that are not the newest of their key."""
-    none = pa.nulls(0, pa.int64())
     if not any(batch.num_rows for batch in found):
-        return none
-    schema = suspects.schema
+        return pa.nulls(0, pa.int64())
     folded = pa.Table.from_batches(found).append_column(_PLACE, pa.nulls(sum(b.num_rows for b in found), pa.int64()))
-    rows = pa.concat_tables([suspects, folded.cast(schema)])
-    # Arrow sorts nulls last in both directions: of equal rows the suspect comes first, as the one that came later.
-    sort = [(name, "ascending") for name in request.keys]
-    sort += [(name, "descending") for name in request.ordering] + [(_PLACE, "ascending")]
-    ordered = rows.take(pc.sort_indices(rows, sort_keys=sort)).combine_chunks()
+    rows = pa.concat_tables([suspects, folded.cast(suspects.schema)])
+    # Nulls come last: of equal rows the suspect is first, as the one that came later.
+    order = newest_order(rows, request.keys, request.ordering, (_PLACE, "ascending"))
+    ordered = rows.take(order).combine_chunks()
     beaten = ordered.filter(pc.invert(firsts(ordered, request.keys))).column(_PLACE)
     return pc.drop_null(beaten).combine_chunks()

@@ -20,7 +20,7 @@ from schemasync.core.keys import Key
 from schemasync.core.layout import ADMITTED_MS, OP
 from schemasync.core.merging import MergedShard, MergeRequest, ShardMerge, SortedFile
 from schemasync.errors import StorageError
-from schemasync.io.parquet.newest import Masks, first_saying, firsts, positions, unsent_values
+from schemasync.io.parquet.newest import Masks, first_saying, firsts, newest_order, positions, unsent_values
 from schemasync.io.parquet.rows import table_schema
 from schemasync.io.parquet.shard_writer import ShardWriter
 from schemasync.io.parquet.sorted_rows import KeyColumns, SortedRows, Stored
@@ -90,7 +90,6 @@ class _Merging:
         self._shard = shard
         self._keys = [name for name, _ in request.keys]
         self._sort = [(name, "ascending") for name in self._keys]
-        self._newest = [*self._sort, *((name, "descending") for name in request.ordering), (_RANK, "ascending")]
         self._part_bytes = request.memory // (4 * max(len(shard.files), 1))
         self.schema: pa.Schema = table_schema(request.columns)
 
@@ -141,7 +140,8 @@ class _Merging:
 
     def _resolved(self, rows: pa.Table) -> _Outcome:
         """Keep the newest row per key, and count what that does to the base."""
-        ordered = rows.take(pc.sort_indices(rows, sort_keys=self._newest)).combine_chunks()
+        order = newest_order(rows, self._keys, self._request.ordering, (_RANK, "ascending"))
+        ordered = rows.take(order).combine_chunks()
         first = firsts(ordered, self._keys)
         key_of = pc.cumulative_sum(first.cast(pa.int64()))
         of_base = pc.equal(ordered.column(_RANK), 0)

@@ -62,11 +62,19 @@ def newest_per_key(table: pa.Table, request: AdmissionRequest) -> tuple[pa.Table
 
 
 def _newest_first(table: pa.Table, request: AdmissionRequest) -> pa.Table:
-    # Arrow sorts nulls last in both directions.
-    sort = [(key, "ascending") for key in request.keys]
-    sort += [(name, "descending") for name in (*request.ordering, _ARRIVAL)]
     arrived = table.append_column(_ARRIVAL, positions(table))
-    return table.take(pc.sort_indices(arrived, sort_keys=sort)).combine_chunks()
+    order = newest_order(arrived, request.keys, request.ordering, (_ARRIVAL, "descending"))
+    return table.take(order).combine_chunks()
+
+
+def newest_order(rows: pa.Table, keys: Sequence[str], ordering: Sequence[str], tie: tuple[str, str]) -> pa.Array:
+    """Return the places of rows sorted by key, of each the newest first.
+
+    ``tie`` (column, direction) decides what the ordering does not.
+    """
+    # Arrow sorts nulls last in both directions.
+    sort = [*((key, "ascending") for key in keys), *((name, "descending") for name in ordering), tie]
+    return pc.sort_indices(rows, sort_keys=sort)
 
 
 def positions(table: pa.Table) -> pa.Array:

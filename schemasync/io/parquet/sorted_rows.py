@@ -187,12 +187,18 @@ class SortedRows:
 
 def groups_where(metadata: pq.FileMetaData, column: str, meets: Callable[[Any, Any], bool]) -> Iterator[int]:
     """Yield the row groups whose least and largest value of a column do it, and those of which they are not known."""
-    for number in range(metadata.num_row_groups):
-        group = metadata.row_group(number)
-        chunk = next((c for c in map(group.column, range(group.num_columns)) if c.path_in_schema == column), None)
-        told = chunk.statistics if chunk is not None and chunk.is_stats_set else None
+    for number, told in enumerate(statistics(metadata, column)):
         if told is None or not told.has_min_max or meets(told.min, told.max):
             yield number
+
+
+def statistics(metadata: pq.FileMetaData, column: str) -> Iterator[pq.Statistics | None]:
+    """Yield what a footer says of a column, row group by row group; None where it says nothing, or has no such one."""
+    names = [metadata.schema.column(n).path for n in range(metadata.num_columns)]
+    place = names.index(column) if column in names else None
+    for number in range(metadata.num_row_groups):
+        chunk = None if place is None else metadata.row_group(number).column(place)
+        yield chunk.statistics if chunk is not None and chunk.is_stats_set else None
 
 
 def key_batches(filesystem: fs.FileSystem, path: str, keys: Sequence[str]) -> Iterator[pa.RecordBatch]:
