@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import date
 from decimal import Decimal as Number
 from typing import Any
 
 import pytest
 
+from schemasync.app.applying import apply
+from schemasync.app.compacting import compact
 from schemasync.core.policy import Verdict
+from tests.app.mortal import Fuse, mortal
 from tests.lab import DAY, Lab
 
 pytestmark = pytest.mark.spark
@@ -209,6 +213,35 @@ def test_a_member_renamed_by_alias_keeps_its_values_in_lists_too(lab: Lab) -> No
     assert column(lab) == expected
     lab.compact()
     assert column(lab) == expected
+
+
+class Asking(Fuse):
+    """Asks after every writing call."""
+
+    def __init__(self, ask: Callable[[], Any]) -> None:
+        super().__init__()
+        self.ask = ask
+        self.answers: list[Any] = []
+
+    def done(self, call: str) -> None:
+        super().done(call)
+        self.answers.append(self.ask())
+
+
+def test_whoever_resolved_the_view_before_a_migration_reads_what_it_had_then_through_every_step(lab: Lab) -> None:
+    lab.register(TOPIC, lab.flat("S", ("a", "long")))
+    lab.land(TOPIC, [event(1, 1, a=10), event(2, 2, a=20)], version=1)
+    lab.compact()
+    earlier = lab.session.table(f"{lab.database}.{TABLE}_view").select("id", "a").orderBy("id")
+    lab.register(TOPIC, lab.flat("S", ("a", "string")))
+    lab.land(TOPIC, [event(1, 3, a="x")], hour="2026112003")
+    asking = Asking(lambda: [tuple(row) for row in earlier.where("true").collect()])
+    for run in (apply, compact):
+        lab.now_ms += 1000
+        (done,) = run(mortal(lab.workspace, asking)).tables
+        assert getattr(done, "failure", None) or getattr(done, "error", None) is None
+    assert (column(lab), {"redefine_view", "swap_properties", "merge"} - {*asking.calls}) == (["x", "20"], set())
+    assert asking.answers == [[(1, 10), (2, 20)]] * len(asking.calls)
 
 
 def test_a_union_that_gains_a_branch_keeps_what_it_holds(lab: Lab) -> None:

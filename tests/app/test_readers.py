@@ -32,14 +32,20 @@ class Writer:
         self.random = Random(7)  # noqa: S311 - the same changes in every run
         self.rows: dict[int, int] = {}
         self.states: list[Rows] = []
+        self.value: Callable[[int], Any] = int
         lab.register(TOPIC, lab.flat("Student", ("n", "int")))
         lab.settings = {"defaults": {"compaction": {"vacuum_retention": "1h"} | settings}}
         self.step()
 
+    def retype(self) -> None:
+        """From the next step on ``n`` is a text."""
+        self.lab.register(TOPIC, self.lab.flat("Student", ("n", "string")))
+        self.value = str
+
     def step(self) -> None:
         number = len(self.states) + 1
         keys = range(KEYS) if number == 1 else [0, *self.random.sample(range(1, KEYS + 5), 6)]
-        events = [{"id": key, "n": number, "op": "u", "ts_ms": number * 10} for key in keys]
+        events: list[dict[str, Any]] = [{"id": key, "n": number, "op": "u", "ts_ms": number * 10} for key in keys]
         gone = self.random.choice(sorted(self.rows)[1:]) if self.rows else None
         self.rows |= dict.fromkeys(keys, number)
         if gone is not None:
@@ -48,7 +54,8 @@ class Writer:
         if number % 3 == 0:  # late: it shows nowhere
             events.append({"id": 0, "n": -1, "op": "u", "ts_ms": 5})
         self.states.append(tuple(sorted(self.rows.items())))
-        self.lab.land(TOPIC, events, hour=f"20261120{number % 24:02}", name=f"{number}.parquet")
+        landed = [event | {"n": self.value(event["n"])} for event in events]
+        self.lab.land(TOPIC, landed, hour=f"20261120{number % 24:02}", name=f"{number}.parquet")
         done = self.lab.apply() if number % 2 else self.lab.compact()
         assert [getattr(t, "failure", None) or getattr(t, "error", None) for t in done.tables] == [None]
         self.lab.now_ms += 25 * HOUR // 60
@@ -56,7 +63,7 @@ class Writer:
 
 def reader(lab: Lab, done: threading.Event) -> Callable[[], list[Rows]]:
     """Return a loop that asks the view until the writer is done, resolving it anew each time."""
-    query = f"SELECT id, n FROM {lab.database}.{TABLE}_view ORDER BY id"
+    query = f"SELECT id, CAST(n AS INT) AS n FROM {lab.database}.{TABLE}_view ORDER BY id"
 
     def ask() -> list[Rows]:
         session = lab.session.newSession()
@@ -68,12 +75,16 @@ def reader(lab: Lab, done: threading.Event) -> Callable[[], list[Rows]]:
     return ask
 
 
-def reads_well(lab: Lab, settings: dict[str, Any], goes_on: Callable[[int], bool]) -> None:
+def reads_well(
+    lab: Lab, settings: dict[str, Any], goes_on: Callable[[int], bool], *, retyped_after: int | None = None
+) -> None:
     writer, done = Writer(lab, settings), threading.Event()
     with ThreadPoolExecutor(2) as threads:
         readers = [threads.submit(reader(lab, done)) for _ in range(2)]
         try:
             while goes_on(len(writer.states)):
+                if len(writer.states) == retyped_after:
+                    writer.retype()
                 writer.step()
         finally:
             done.set()
@@ -82,7 +93,7 @@ def reads_well(lab: Lab, settings: dict[str, Any], goes_on: Callable[[int], bool
         places = [writer.states.index(rows) for rows in shown]
         assert all(one <= other for one, other in pairwise(places))
         assert len(set(places)) > 1
-    assert lab.rows(TABLE) == [{"id": key, "n": n} for key, n in writer.states[-1]]
+    assert lab.rows(TABLE) == [{"id": key, "n": writer.value(n)} for key, n in writer.states[-1]]
 
 
 @pytest.mark.parametrize("settings", [{}, {"shard_size": "1KB"}], ids=["one shard", "shards"])
@@ -90,6 +101,11 @@ def test_every_query_sees_a_state_that_was_published_and_none_before_it_again(
     lab: Lab, settings: dict[str, Any]
 ) -> None:
     reads_well(lab, settings, lambda steps: steps < 7)
+
+
+def test_no_query_fails_or_sees_anything_else_while_a_column_is_migrated(lab: Lab) -> None:
+    """The steps of the migration, the rewrite of old rows, and what compactions remove hours later."""
+    reads_well(lab, {}, lambda steps: steps < 9, retyped_after=3)
 
 
 @pytest.mark.long
