@@ -4,7 +4,7 @@ The manifest is written first (create-only), then the table's ``schemasync.state
 partitions are added. No view names these yet, so readers go on seeing the state before until the view is replaced
 (`schemasync.app.viewing`); what a partition holds never changes. A manifest that is written is complete, so whoever
 finds one that was not published yet finishes it; one whose parent is no longer in force can never be published and is
-removed.
+removed with what was written for it.
 """
 
 from __future__ import annotations
@@ -126,6 +126,7 @@ def publish(
     lake = workspace.storage(target.location).lake
     path = manifest_path(manifest.state)
     if not lake.create(path, manifest.model_dump_json(indent=1).encode()):
+        _delete_unnamed(lake, manifest, read_manifest(lake, target, properties))
         raise _conflict(target, f"{path} exists already")
     return _put_in_force(workspace, target, properties, manifest)
 
@@ -202,9 +203,17 @@ def roll_forward(workspace: Workspace, target: TableTarget, properties: TablePro
         if manifest.parent == properties.state:
             workspace.progress(target.table, f"finishing the publication of state {state}")
             properties = _put_in_force(workspace, target, properties, manifest)
-        else:
+        elif token_in_force(workspace, target) == properties.token:
+            _delete_unnamed(lake, manifest, read_manifest(lake, target, properties))
             lake.delete(path)
     return properties
+
+
+def _delete_unnamed(lake: Lake, lost: Manifest, known: Manifest) -> None:
+    """Delete the directories of a state that will never be in force and that another one does not know."""
+    named = {s.location for s in known.segments} | {s.location for s in known.superseded}
+    for location in {s.location for s in lost.segments} - named:
+        lake.delete_directory(location)
 
 
 def token_in_force(workspace: Workspace, target: TableTarget) -> str | None:

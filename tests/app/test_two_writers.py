@@ -92,6 +92,34 @@ def test_whoever_is_overtaken_in_an_admission_leaves_the_view_of_the_winner(new_
     assert (type(applied.error), lab.rows(TABLE)) == (ConflictError, [{"id": 1, "a": "1"}])
 
 
+def unnamed(lab: Lab) -> list[str]:
+    """Return the data files that no state names, of those in force and those before."""
+    table = lab.root / "lake" / TOPIC
+    named = "".join(file.read_text() for file in table.glob("_schemasync/generations/*.json"))
+    files = [f.relative_to(table).as_posix() for f in table.rglob("g=*/**/*.parquet")]
+    assert files
+    return [file for file in files if file not in named]
+
+
+def test_whoever_is_overtaken_leaves_no_file_behind(new_lab: Callable[[], Lab]) -> None:
+    def other(there: Lab) -> None:
+        there.land(TOPIC, [event(2, a=2)], hour="2026112001")
+        there.apply()
+
+    left = {}
+    for after in range(5):
+        lab = new_lab()
+        version(lab, 1)
+        lab.apply()
+        lab.land(TOPIC, [event(1, a=1)])
+        applied = interrupted(lab, after, other)
+        if isinstance(applied.error, ConflictError):
+            left[after] = unnamed(lab)
+        lab.apply()
+        assert (unnamed(lab), lab.rows(TABLE, order_by="id")) == ([], [{"id": 1, "a": 1}, {"id": 2, "a": 2}])
+    assert (len(left) > 1, set(map(len, left.values()))) == (True, {0}), left
+
+
 def writing_calls(new_lab: Callable[[], Lab]) -> int:
     fuse = Fuse()
     apply(mortal(started(new_lab).workspace, fuse))
