@@ -158,6 +158,7 @@ def _request(
         admitted_ms=now_ms,
         unsent=unsent_rule(target, shape),
         beside=_beside(shape, manifest),
+        partition_by=shape.partitions,
     )
 
 
@@ -175,6 +176,7 @@ def _segment(request: AdmissionRequest, written: Admitted, *, name: str) -> Segm
         events=written.events,
         sorted_by=request.keys,
         created_ms=request.admitted_ms,
+        partition_by=tuple(p.name for p in request.partition_by),
     )
 
 

@@ -256,6 +256,7 @@ class _Printing:
             ordering=self.shape.envelope.ordering,
             columns=self.shape.columns_hash,
             state=StateId(generation=0, admission=0),
+            partition_by=self.target.partition_by,
         )
 
     def _run(self) -> ddl.PerRun:

@@ -183,7 +183,9 @@ def _selected(run: _Run, shard: ShardFold, present: frozenset[str]) -> MergedSha
     # By path, not by the compactor's name: another run's table of that name has another directory.
     into = lake.uri(directory)
     unsent = left_unsent(target, shape, manifest.toasted, Dialect.SPARK)
-    counts = workspace.fold.run(workspace.text(statement), into=into, sort_by=run.keys, unsent=unsent)
+    counts = workspace.fold.run(
+        workspace.text(statement), into=into, sort_by=run.keys, unsent=unsent, partition_by=run.shape.partitions
+    )
     if _repeats_keys(run, into):
         raise StorageError("the job wrote a key twice", where=into, fix="Run again; the old state is in force.")
     return MergedShard(shard=shard.shard, directory=directory, counts=counts)
@@ -236,6 +238,7 @@ def read_back(
         columns=columns,
         toasted=merged.counts.unsent,
         created_ms=now,
+        partition_by=tuple(p.name for p in shape.partitions),
         tombstones=merged.counts.written - merged.counts.rows,
         sorted_by=tuple(name for name, _ in shape.key_columns),
         low=low,

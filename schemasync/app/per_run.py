@@ -37,7 +37,7 @@ def per_run_tables(
     try:
         for statement in ddl.per_run_tables(target, shape, run, Dialect.SPARK):
             workspace.sql.execute(workspace.text(statement))
-        shards = {shard.name: lake.uri(shard.location) for shard in fold.rewrite}
+        shards = {name: lake.uri(place) for shard in fold.rewrite for name, place in shard.partitions.items()}
         if shards:
             workspace.metastore.add_partitions(target.database, target.base, shards)
         yield run.present

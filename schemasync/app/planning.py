@@ -248,6 +248,7 @@ def next_properties(decision: Decision) -> TableProperties | None:
         ordering=shape.envelope.ordering,
         columns=shape.columns_hash,
         state=old.state if old else StateId(generation=0, admission=0),
+        partition_by=old.partition_by if old and shape is decision.current else decision.target.partition_by,
     )
 
 

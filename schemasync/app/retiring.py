@@ -16,6 +16,7 @@ from schemasync.core.compaction import Retirement, after_retirement, due
 from schemasync.core.ddl import expected_columns
 from schemasync.core.manifest import AdmittedFile, Manifest
 from schemasync.core.mapping import TableTarget
+from schemasync.core.partitioning import segment_of
 from schemasync.core.plan import Shape
 from schemasync.core.ports import Lake
 from schemasync.core.properties import TableProperties
@@ -47,8 +48,10 @@ def retire(
         return properties, manifest
     workspace.progress(target.table, _summary(found))
     lake = workspace.storage(target.location).lake
-    names = [s.segment for s in found.partitions]
-    if names:
+    if found.partitions:
+        gone = {s.segment for s in found.partitions}
+        there = workspace.metastore.partitions(target.database, target.table)
+        names = [name for name in there if segment_of(name) in gone]
         workspace.metastore.drop_partitions(target.database, target.table, names)
     for superseded in found.directories:
         lake.delete_directory(superseded.location)

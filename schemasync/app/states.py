@@ -21,6 +21,7 @@ from schemasync.core.in_place import misreads
 from schemasync.core.manifest import FORMAT, Manifest, Segment, StateId, empty
 from schemasync.core.mapping import TableTarget
 from schemasync.core.names import is_hidden
+from schemasync.core.partitioning import segment_of
 from schemasync.core.ports import Lake, LandedFiles, RegisteredSchema
 from schemasync.core.properties import STATE, TableProperties, write_properties
 from schemasync.core.types import Type
@@ -173,8 +174,8 @@ def placed_of(lake: Lake, manifest: Manifest) -> Placed:
     """Return where a state wants its segments."""
     return Placed(
         root=lake.root,
-        locations={s.name: lake.uri(s.location) for s in manifest.segments},
-        carried={s.name: s.columns for s in manifest.segments},
+        locations={name: lake.uri(place) for s in manifest.segments for name, place in s.partitions.items()},
+        carried={name: s.columns for s in manifest.segments for name in s.partitions},
         passing=frozenset(s.segment for s in manifest.superseded if s.registered),
     )
 
@@ -233,7 +234,8 @@ def repair_partitions(
 def _drop_strangers(workspace: Workspace, target: TableTarget, properties: TableProperties, manifest: Manifest) -> None:
     """Unregister partitions that the state in force does not know: a stalled writer of an earlier one added them."""
     known = {s.name for s in manifest.segments} | {s.segment for s in manifest.superseded if s.registered}
-    strangers = workspace.metastore.partitions(target.database, target.table).keys() - known
+    there = workspace.metastore.partitions(target.database, target.table)
+    strangers = [name for name in there if segment_of(name) not in known]
     if not strangers:
         return
     if token_in_force(workspace, target) == properties.token:

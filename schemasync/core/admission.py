@@ -16,6 +16,7 @@ from schemasync.core.encoding import Leaf, ListOf, MapOf, Record, lives, without
 from schemasync.core.history import History
 from schemasync.core.keys import Key
 from schemasync.core.manifest import DataFile
+from schemasync.core.partitioning import PartitionColumn
 from schemasync.core.projection import Projection
 from schemasync.core.schema import Column, OrderingField, SubjectVersion
 from schemasync.core.types import Struct, Type
@@ -127,6 +128,7 @@ class AdmissionRequest:
     admitted_ms: int
     unsent: UnsentRule | None = None
     beside: FoldedRows | None = None
+    partition_by: tuple[PartitionColumn, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

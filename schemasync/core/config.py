@@ -45,6 +45,7 @@ from schemasync.core.config_values import (
     parse_size,
     refusal,
 )
+from schemasync.core.partitioning import USAGES, parse_partition
 from schemasync.core.schema import EnvelopeKind
 
 __all__ = [
@@ -98,7 +99,6 @@ UNSUPPORTED: tuple[Unsupported, ...] = (
         model="Metastore", field="kind", values=("sql", "script"), instead="This version has embedded and thrift."
     ),
     Unsupported(model="Notice", field="slack", instead="Use webhook or command."),
-    Unsupported(model="TableEntry", field="partition_by", instead="Leave it out: the table has no user partitions."),
 )
 """Delete a row when the feature arrives; nothing else needs to know."""
 
@@ -273,7 +273,7 @@ class TableEntry(Settings):
     exclude: tuple[Text, ...] = ()
     keys: Columns = ()
     sequence_by: Columns = ()
-    partition_by: dict[Text, Text] = {}
+    partition_by: dict[Identifier, Text] = {}
     insert_only: bool = False
     renames: Renames = {}
     toast: Literal["carry", "placeholder", "null"] = "carry"
@@ -295,6 +295,16 @@ class TableEntry(Settings):
         if value.endswith("-key"):
             raise refusal("names a key subject", "Name the -value subject; its -key is found by itself.")
         return check_regex(value) if is_pattern(value) else value
+
+    @field_validator("partition_by", mode="after")
+    @classmethod
+    def _expressions(cls, value: dict[str, str]) -> dict[str, str]:
+        for name, expression in value.items():
+            try:
+                parse_partition(name, expression)
+            except ValueError as error:
+                raise refusal(f"has for {name} what is no partition: {error}", f"Use {', '.join(USAGES)}.") from None
+        return value
 
     @field_validator("exclude", mode="after")
     @classmethod

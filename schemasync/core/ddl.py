@@ -33,7 +33,7 @@ from schemasync.core.plan import Shape
 from schemasync.core.ports import HiveColumn
 from schemasync.core.properties import SUBJECT, TableProperties, write_properties
 from schemasync.core.sharding import KeyRange, ShardFold
-from schemasync.core.toast import carried_columns
+from schemasync.core.toast import carried_columns, carried_partitions
 from schemasync.core.type_strings import parse_type, print_type
 from schemasync.core.types import Primitive, Type
 from schemasync.core.view import RowSource, ViewColumn, key_expressions, order_by
@@ -111,12 +111,17 @@ def create_table(target: TableTarget, shape: Shape, properties: TableProperties,
         "table",
         name=qualified(target.database, target.table, dialect),
         columns=physical_columns(shape),
-        partitions=((SEGMENT, *_SEGMENT_COLUMN),),
+        partitions=_partition_columns(shape),
         location=target.location,
         properties=write_properties(properties),
         comment=f"{target.subject}: query {target.view} instead, it shows {shows(shape)}",
         dialect=dialect,
     )
+
+
+def _partition_columns(shape: Shape) -> tuple[tuple[str, Type, str], ...]:
+    """Return (name, type, comment) of what a table is partitioned by: the segment, then what users want."""
+    return ((SEGMENT, *_SEGMENT_COLUMN), *((p.name, p.type, "") for p in shape.partitions))
 
 
 def _external(
@@ -210,14 +215,17 @@ def view_body(target: TableTarget, shape: Shape, contents: Contents, dialect: Di
     read but for their keys, and only they are sorted.
     """
     source = row_source(shape, contents.versions)
-    columns = carried_columns(source, contents.toasted, target.toast_placeholder, dialect)
+    columns = (
+        *carried_columns(source, contents.toasted, target.toast_placeholder, dialect),
+        *carried_partitions(source, shape.partitions, contents.toasted, target.toast_placeholder, dialect),
+    )
     metadata = shown_metadata(shape.columns) if target.metadata else ()
     shown = [{"name": quote_identifier(c.name, dialect), "expression": c.expression} for c in columns]
     shown += [
         {"name": quote_identifier(name, dialect), "expression": f"t.{quote_identifier(column, dialect)}"}
         for name, column in metadata
     ]
-    taken = {c.name for c in shape.columns} | {name for name, _ in metadata}
+    taken = {c.name for c in columns} | {name for name, _ in metadata}
     keys = list(key_expressions(source, dialect))
     physical = [quote_identifier(name, dialect) for name, _ in shape.key_columns]
     values = {
@@ -322,8 +330,9 @@ def shown_columns(target: TableTarget, shape: Shape, kept: Kept = NOTHING) -> tu
     """Return (name, type, comment) of what the view shows."""
     row = ((c.name, c.type, kept.comments.get(c.name, comment_text(c.doc))) for c in shape.columns)
     metadata = shown_metadata(shape.columns) if target.metadata else ()
+    partitions = ((p.name, p.type, "") for p in shape.partitions)
     own = {c.name: (c.type, c.comment) for c in meta_columns(shape.envelope)} | {SEGMENT: _SEGMENT_COLUMN}
-    return (*row, *((name, *own[physical]) for name, physical in metadata))
+    return (*row, *partitions, *((name, *own[physical]) for name, physical in metadata))
 
 
 _SEGMENT_COLUMN: Final = (Primitive.STRING, "base_*: shards; delta_*: changes admitted since")
@@ -387,7 +396,7 @@ def per_run_tables(target: TableTarget, shape: Shape, run: PerRun, dialect: Dial
         for hour, place in sorted(run.increments.items())
     ]
     tables = (
-        ("base", target.base, stored_columns(shape, run.present), run.base, ((SEGMENT, *_SEGMENT_COLUMN),)),
+        ("base", target.base, stored_columns(shape, run.present), run.base, _partition_columns(shape)),
         *hours,
         ("compactor", target.compactor, physical_columns(shape), run.compactor, ()),
     )

@@ -505,6 +505,20 @@ _ALL: Final = (
         fix="Rename the field at the source if Hive or Trino should read the view; the table is readable by all.",
     ),
     Code(
+        code="SS416",
+        severity=Severity.ERROR,
+        meaning="A partition of partition_by: does not fit the row: no such column, another type, a taken name.",
+        example="lake.student, partition create_year: there is no column create_date (but id, name)",
+        fix="Correct partition_by:; a column that was renamed is called there by its new name.",
+    ),
+    Code(
+        code="SS417",
+        severity=Severity.ERROR,
+        meaning="partition_by: is not what the table was created with: rows that are written already lie elsewhere.",
+        example="lake.student is partitioned by year(`born`) as birth_year, not by month(`born`) as birth_month",
+        fix="Undo that change, or give the subject another table: with a location: of its own, which is made anew.",
+    ),
+    Code(
         code="SS501",
         severity=Severity.ERROR,
         meaning="A view of somebody else uses a column that goes away: its queries fail from then on.",

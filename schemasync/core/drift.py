@@ -14,6 +14,7 @@ from typing import Final
 from schemasync.core import ddl, spark_schema
 from schemasync.core.diagnostics import Diagnostic, diagnose
 from schemasync.core.names import Dialect
+from schemasync.core.partitioning import segment_of
 from schemasync.core.plan import Shape
 from schemasync.core.ports import HiveColumn, HivePartition, HiveTable
 from schemasync.core.properties import TableProperties, write_properties
@@ -34,7 +35,7 @@ PARQUET: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placed:
-    """Where a state in force wants its segments: locations, and what each segment's files carry.
+    """Where a state in force wants its partitions: locations by name, and what their files carry.
 
     ``passing`` are segments of earlier states that are still registered and will go by themselves.
     """
@@ -244,7 +245,8 @@ def partition_drift(table: HiveTable, actual: Mapping[str, HivePartition], place
     moved = sorted(
         s for s, place in placed.locations.items() if s in actual and not same_place(actual[s].location, place)
     )
-    strange = sorted(actual.keys() - placed.locations.keys() - placed.passing)
+    others = actual.keys() - placed.locations.keys()
+    strange = sorted(name for name in others if segment_of(name) not in placed.passing)
     said = (
         ("is missing", missing),
         ("points elsewhere", moved),

@@ -16,6 +16,8 @@ from typing import Any, Final, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from schemasync.core.partitioning import partition_name
+
 FORMAT: Final = 4
 """Version of this file format; a newer one is refused rather than misread."""
 
@@ -99,6 +101,16 @@ class Segment(_Value):
     touches: tuple[str, ...] | None = None
     """Shards of the base in whose ranges a delta has keys; None where that is not known, or where there are many."""
     created_ms: int = 0
+    partition_by: tuple[str, ...] = ()
+    """User partitions of the table: files lie in a directory of their values below the segment's."""
+
+    @property
+    def partitions(self) -> dict[str, str]:
+        """Name of each partition -> its directory, relative to the table's location."""
+        if not self.partition_by:
+            return {self.name: self.location}
+        directories = sorted({f.path.rpartition("/")[0] for f in self.files})
+        return {partition_name(self.name, d.removeprefix(f"{self.location}/")): d for d in directories}
 
     def superseded(self, now_ms: int) -> Superseded:
         """Return what a state lists of it that no longer has it."""

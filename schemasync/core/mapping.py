@@ -38,8 +38,8 @@ class TableTarget:
     ``table``, ``view`` and ``history`` live in ``database``; so do ``base``, ``compactor`` and
     ``incremental_table(hour)`` during a compaction. ``location`` is filled in; ``increments`` is a path below it with
     yyyy, MM, dd and HH in braces. ``key_subject`` is None where the registry has none. Empty ``keys``: those of the key
-    subject. Empty ``sequence_by``: by envelope. ``renames`` are (new, old). ``metadata``: the view shows our columns,
-    too.
+    subject. Empty ``sequence_by``: by envelope. ``renames`` are (new, old), ``partition_by`` are
+    (name, expression). ``metadata``: the view shows our columns, too.
     """
 
     subject: str
@@ -64,6 +64,7 @@ class TableTarget:
     adopt: bool
     envelope: EnvelopeKind | None
     metadata: bool
+    partition_by: tuple[tuple[str, str], ...] = ()
     policies: Policies
     compaction: Compaction
 
@@ -186,6 +187,7 @@ def _target(subject: str, entry: TableEntry, defaults: Defaults, present: Abstra
             compatibility_group=entry.compatibility_group,
             adopt=entry.adopt,
             envelope=entry.envelope,
+            partition_by=tuple(entry.partition_by.items()),
             metadata=_merged(defaults.view, entry.view).metadata,
             policies=_merged(defaults.policies, entry.policies),
             compaction=_merged(defaults.compaction, entry.compaction),

@@ -39,6 +39,7 @@ def merge_request(
         purge_before_ms=purge_before_ms,
         unsent=_unsent(target, shape, manifest),
         memory=target.compaction.memory,
+        partition_by=shape.partitions,
     )
 
 

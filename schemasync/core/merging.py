@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from schemasync.core.admission import UnsentRule
 from schemasync.core.compaction import FoldCounts
+from schemasync.core.partitioning import PartitionColumn
 from schemasync.core.projection import Carried, Fill
 from schemasync.core.sharding import KeyRange
 from schemasync.core.types import Type
@@ -67,6 +68,7 @@ class MergeRequest:
     purge_before_ms: int
     unsent: UnsentRule | None
     memory: int
+    partition_by: tuple[PartitionColumn, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,9 +17,10 @@ from schemasync.core.diagnostics import Diagnostic, diagnose
 from schemasync.core.diff import diff, retypes
 from schemasync.core.encoding import Encoding, Leaf, Record
 from schemasync.core.history import History, read_history
-from schemasync.core.layout import METADATA, Layout, lay_out, shown_metadata
+from schemasync.core.layout import METADATA, SEGMENT, Layout, lay_out, shown_metadata
 from schemasync.core.mapping import TableTarget
 from schemasync.core.names import MAX_NAME, MAX_TYPE, Dialect, folded, free_name, utf16_length
+from schemasync.core.partitioning import Call, PartitionColumn, parse_partition, resolve, unusable_name
 from schemasync.core.policy import Judgement, Verdict, judge
 from schemasync.core.ports import HiveTable
 from schemasync.core.properties import (
@@ -64,6 +65,8 @@ class Shape:
     keys: tuple[str, ...]
     envelope: Envelope
     fill_defaults: bool
+    partitions: tuple[PartitionColumn, ...] = ()
+    """The user partitions, beside the segment."""
 
     @property
     def key_columns(self) -> tuple[tuple[str, Type], ...]:
@@ -166,6 +169,11 @@ def _decide_ours(inspected: Inspected, table: HiveTable) -> Decision:
         return _held(target, diagnose("SS201", message, fix="Give each subject a table of its own (table:)."))
     if inspected.history is None:
         return _held(target, *inspected.trouble, properties=properties)
+    names = [name for name, _ in properties.partition_by]
+    actual = [key.name for key in table.partition_keys if key.name != SEGMENT]
+    if actual != names:
+        message = f"{table.database}.{table.name} has the partition columns {actual}, and its properties say {names}"
+        return _held(target, diagnose("SS417", message, fix="Restore the table as it was."), properties=properties)
     return _decide_evolution(inspected, inspected.history, properties)
 
 
@@ -176,7 +184,8 @@ def _decide_evolution(inspected: Inspected, history: History, properties: TableP
     if known is None or broken:
         finding = diagnose("SS404", f"{target.subject}: {broken}")
         return _held(target, finding, *inspected.trouble, properties=properties)
-    current, _ = shape_of(target, history, known, key=properties.keys, baseline=properties.baseline)
+    as_created = replace(target, partition_by=properties.partition_by)
+    current, _ = shape_of(as_created, history, known, key=properties.keys, baseline=properties.baseline)
     current = replace(current, keys=properties.keys, envelope=with_ordering(known.envelope, properties))
     if current.columns_hash != properties.columns:
         message = (
@@ -192,6 +201,7 @@ def _decide_evolution(inspected: Inspected, history: History, properties: TableP
     changes = diff(current.schema, desired.schema)
     judgement = judge(changes, target.policies, readded=_earlier_names(history, properties.version))
     reborn = (*_reborn_keys(current, desired), *_merged_keys(current, desired))
+    problems = (*problems, *_other_partitions(target, current, desired))
     fatal = bool(reborn) or any(p.code in _FATAL for p in problems)
     return Decision(
         target=target,
@@ -225,6 +235,21 @@ def _merged_keys(current: Shape, desired: Shape) -> Iterator[Diagnostic]:
         if old is not None and column.name in desired.keys and not _one_to_one(reshape(old.encoding, column.encoding)):
             type_ = print_type(column.type, Dialect.SPARK)
             yield diagnose("SS120", f"key column {column.name} was a text: two texts can become one {type_}")
+
+
+def _other_partitions(target: TableTarget, current: Shape, desired: Shape) -> Iterator[Diagnostic]:
+    """Find user partitions that are not those of the rows that are written already."""
+    if len(desired.partitions) < len(target.partition_by):
+        return
+    if _told_apart(current) != _told_apart(desired):
+        was, wanted = (", ".join(map(str, shape.partitions)) or "nothing" for shape in (current, desired))
+        yield diagnose("SS417", f"{target.database}.{target.table} is partitioned by {was}, not by {wanted}")
+
+
+def _told_apart(shape: Shape) -> list[tuple[str, Type, tuple[Call, ...], Life]]:
+    """Return what decides in which partition a row lies; a column may be called otherwise, and be of another type."""
+    lives = {shape.layout.current(c).name: c.life for c in shape.columns}
+    return [(p.name, p.type, p.calls, lives[p.source]) for p in shape.partitions]
 
 
 def _one_to_one(shape: Reshape | Beyond) -> bool:
@@ -268,7 +293,7 @@ def _earlier_names(history: History, version: int) -> frozenset[str]:
     return frozenset(c.name.lower() for v in versions for c in v.columns)
 
 
-_FATAL = frozenset({"SS402", "SS403", "SS407"})
+_FATAL = frozenset({"SS402", "SS403", "SS407", "SS416", "SS417"})
 
 
 def shape_of(
@@ -289,7 +314,25 @@ def shape_of(
         envelope=version.envelope,
         fill_defaults=target.policies.add != "null",
     )
-    return shape, (*problems, *_remarks(target, shape))
+    partitions, unfit = _partitions(target, shape)
+    shape = replace(shape, partitions=partitions)
+    return shape, (*problems, *unfit, *_remarks(target, shape))
+
+
+def _partitions(target: TableTarget, shape: Shape) -> tuple[tuple[PartitionColumn, ...], tuple[Diagnostic, ...]]:
+    """Return the user partitions under one version, and what is wrong with the others."""
+    found, problems = [], []
+    taken = {name for c in shape.columns for name in (c.name, shape.layout.current(c).name)}
+    for name, expression in target.partition_by:
+        try:
+            if reason := unusable_name(name, taken):
+                raise ValueError(reason)
+            parsed = parse_partition(name, expression)
+            found.append(resolve(parsed, shape.columns, lambda column: shape.layout.current(column).name))
+        except ValueError as error:
+            where = f"{target.database}.{target.table}, partition {name}"
+            problems.append(diagnose("SS416", f"{where}: {error}"))
+    return tuple(found), tuple(problems)
 
 
 def _remarks(target: TableTarget, shape: Shape) -> Iterator[Diagnostic]:

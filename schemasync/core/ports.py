@@ -17,6 +17,7 @@ from schemasync.core.in_place import Stored
 from schemasync.core.keys import Key
 from schemasync.core.manifest import DataFile
 from schemasync.core.merging import MergedShard, MergeRequest
+from schemasync.core.partitioning import PartitionColumn
 from schemasync.core.sharding import KeyRange, Spread
 
 
@@ -203,11 +204,14 @@ class Metastore(Protocol):
         ...
 
     def partitions(self, database: str, name: str) -> Mapping[str, str]:
-        """Return segment -> location of every registered partition."""
+        """Return name -> location of every registered partition.
+
+        A name is the segment's, with the directories of user partitions behind it (`schemasync.core.partitioning`).
+        """
         ...
 
     def described_partitions(self, database: str, name: str) -> Mapping[str, HivePartition]:
-        """Return segment -> all that is known of every registered partition."""
+        """Return name -> all that is known of every registered partition."""
         ...
 
     def add_partitions(self, database: str, name: str, locations: Mapping[str, str]) -> None:
@@ -218,7 +222,7 @@ class Metastore(Protocol):
         """Give existing partitions new locations in ONE ``alter_partitions`` call: readers see all or none."""
         ...
 
-    def drop_partitions(self, database: str, name: str, segments: Iterable[str]) -> None:
+    def drop_partitions(self, database: str, name: str, partitions: Iterable[str]) -> None:
         """Unregister partitions; their files stay. Those that are gone already are passed over."""
         ...
 
@@ -297,11 +301,19 @@ class SqlEngine(Protocol):
 class FoldJob(Protocol):
     """Executes the SELECT of a fold."""
 
-    def run(self, select: str, *, into: str, sort_by: Sequence[str], unsent: Mapping[str, str]) -> FoldCounts:
+    def run(
+        self,
+        select: str,
+        *,
+        into: str,
+        sort_by: Sequence[str],
+        unsent: Mapping[str, str],
+        partition_by: Sequence[PartitionColumn] = (),
+    ) -> FoldCounts:
         """Write what ``select`` yields, without its flags and purged rows, as Parquet into an empty directory.
 
         ``into`` is its URI; ``sort_by`` are plain column names; ``unsent`` holds by column the condition under which
-        a row has a placeholder in it.
+        a row has a placeholder in it. Rows lie in directories below it that ``partition_by`` says.
 
         Raises:
             EngineError: the job failed; what it wrote so far is of no consequence.

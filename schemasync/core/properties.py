@@ -20,6 +20,8 @@ SUBJECT: Final = "schemasync.subject"
 STATE: Final = "schemasync.state"
 """The compare-and-set key: every publication and every schema change gives it a new value."""
 
+PARTITION_BY: Final = "schemasync.partition_by"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableProperties:
@@ -35,6 +37,8 @@ class TableProperties:
     columns: str
     """Hash of which physical column each column of the version stands in: identities must never be told anew."""
     state: StateId
+    partition_by: tuple[tuple[str, str], ...] = ()
+    """(name, expression) of the user partitions that the table was created with."""
 
     @property
     def token(self) -> str:
@@ -45,7 +49,9 @@ class TableProperties:
 def write_properties(values: TableProperties) -> dict[str, str]:
     """Return the properties as the metastore holds them."""
     ordering = [["/".join(field.path), field.type.value, field.meaning.value] for field in values.ordering]
-    return {
+    # Tables without them have no such property: most have none.
+    partitions = {PARTITION_BY: json.dumps(values.partition_by)} if values.partition_by else {}
+    return partitions | {
         SUBJECT: values.subject,
         "schemasync.version": str(values.version),
         "schemasync.schema_id": str(values.schema_id),
@@ -80,6 +86,7 @@ def read_properties(properties: Mapping[str, str]) -> TableProperties:
         ordering=_read(properties, "schemasync.ordering", _ordering),
         columns=_read(properties, "schemasync.columns", str),
         state=_read(properties, STATE, lambda text: StateId.parse(text.partition("@")[0])),
+        partition_by=_read(properties, PARTITION_BY, _pairs) if PARTITION_BY in properties else (),
     )
 
 
@@ -100,6 +107,10 @@ def _keys(text: str) -> tuple[str, ...]:
     if not isinstance(found, list) or not all(isinstance(name, str) for name in found):
         raise TypeError("not a list of names")
     return tuple(found)
+
+
+def _pairs(text: str) -> tuple[tuple[str, str], ...]:
+    return tuple((str(name), str(expression)) for name, expression in json.loads(text))
 
 
 def _ordering(text: str) -> tuple[OrderingField, ...]:

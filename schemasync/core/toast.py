@@ -21,10 +21,11 @@ from schemasync.core.layout import OP, Layout
 from schemasync.core.manifest import Segment
 from schemasync.core.mapping import TableTarget
 from schemasync.core.names import Dialect, quote_identifier, quote_string
+from schemasync.core.partitioning import PartitionColumn
 from schemasync.core.plan import Shape
 from schemasync.core.schema import Column
 from schemasync.core.types import Array, Primitive, Type
-from schemasync.core.view import RowSource, ViewColumn, key_expressions, order_by, view_columns
+from schemasync.core.view import RowSource, ViewColumn, column_sql, key_expressions, order_by, view_columns
 
 _TEXTS: Final = Array(element=Primitive.STRING)
 _TYPES: Final = (Primitive.STRING, Primitive.BINARY, _TEXTS)
@@ -109,6 +110,26 @@ def carried_columns(
     return tuple(_carried(source, c, placeholder, dialect) if c.name in asked else c for c in columns)
 
 
+def carried_partitions(
+    source: RowSource,
+    partitions: Iterable[PartitionColumn],
+    toasted: AbstractSet[str],
+    placeholder: str,
+    dialect: Dialect,
+) -> Iterator[ViewColumn]:
+    """Yield the user partitions of rows; one of a column in which placeholders occur is carried with that column."""
+    asked = {source.layout.current(c).name: c for c in asked_columns(source.columns, source.layout, toasted)}
+    for partition in partitions:
+        value = f"t.{quote_identifier(partition.name, dialect)}"
+        shown = ViewColumn(name=partition.name, type=partition.type, expression=value)
+        column = asked.get(partition.source)
+        if column is None or not source.keys:
+            yield shown
+        else:
+            by = column_sql(source, column, dialect)
+            yield _carried(source, shown, placeholder, dialect, by=(by, column.type))
+
+
 def asked_columns(columns: Iterable[Column], layout: Layout, toasted: AbstractSet[str]) -> Iterator[Column]:
     """Yield the columns of which some version's values stand where placeholders occur."""
     for column in columns:
@@ -117,9 +138,13 @@ def asked_columns(columns: Iterable[Column], layout: Layout, toasted: AbstractSe
             yield column
 
 
-def _carried(source: RowSource, column: ViewColumn, placeholder: str, dialect: Dialect) -> ViewColumn:
+def _carried(
+    source: RowSource, column: ViewColumn, placeholder: str, dialect: Dialect, *, by: tuple[str, Type] | None = None
+) -> ViewColumn:
+    """Return a column read where it was sent; ``by`` is the value, and its type, that tells, where it is another."""
     value, operation = column.expression, f"t.{quote_identifier(OP, dialect)}"
-    unsent = unsent_sql(value, column.type, operation=operation, placeholder=placeholder, dialect=dialect)
+    asked, type_ = by or (value, column.type)
+    unsent = unsent_sql(asked, type_, operation=operation, placeholder=placeholder, dialect=dialect)
     # An order of its own, and no IGNORE NULLS: the engines write that in different ways, and a NULL is an answer, too.
     order = (f"CASE WHEN {unsent} THEN 1 ELSE 0 END", *order_by(source.envelope, dialect))
     window = (

@@ -18,6 +18,7 @@ from py4j.protocol import Py4JError, Py4JJavaError
 
 from schemasync.core import spark_schema
 from schemasync.core.layout import SEGMENT
+from schemasync.core.partitioning import directory_of, partition_name, values_of
 from schemasync.core.ports import HiveColumn, HivePartition, HiveTable
 from schemasync.core.properties import STATE
 from schemasync.errors import EngineError
@@ -107,16 +108,18 @@ class HiveMetastore:
         return True
 
     def partitions(self, database: str, name: str) -> Mapping[str, str]:
-        """Return segment -> location of every registered partition."""
+        """Return name -> location of every registered partition."""
         return {segment: found.location for segment, found in self.described_partitions(database, name).items()}
 
     def described_partitions(self, database: str, name: str) -> Mapping[str, HivePartition]:
-        """Return segment -> all that is known of every registered partition."""
+        """Return name -> all that is known of every registered partition."""
         with self._translated(database, name):
             found = self._client.listPartitions(database, name, -1)
             starts = range(0, len(found), _BATCH)
             batches = (found.subList(n, min(n + _BATCH, len(found))) for n in starts)
-            return {p["values"][0]: _partition(p["sd"]) for batch in batches for p in self._told_partitions(batch)}
+            names = [key.getName() for key in self._client.getTable(database, name).getPartitionKeys()]
+            told = (p for batch in batches for p in self._told_partitions(batch))
+            return {_partition_name(names, p["values"]): _partition(p["sd"]) for p in told}
 
     def _told(self, struct: Any) -> dict[str, Any]:
         """Return one of Hive's structs as plain values, in one call: to ask for each of its fields takes hundreds."""
@@ -132,15 +135,15 @@ class HiveMetastore:
         with self._translated(database, name):
             table = self._client.getTable(database, name)
             for batch in _batches(locations.items()):
-                partitions = self._list(self._partition(table, segment, place) for segment, place in batch)
+                partitions = self._list(self._partition(table, partition, place) for partition, place in batch)
                 self._client.add_partitions(partitions, True, False)
         self._refresh(database, name)
 
-    def _partition(self, table: Any, segment: str, location: str) -> Any:
+    def _partition(self, table: Any, name: str, location: str) -> Any:
         partition = self._api["Partition"]()
         partition.setDbName(table.getDbName())
         partition.setTableName(table.getTableName())
-        partition.setValues(self._list([segment]))
+        partition.setValues(self._list(values_of(name)))
         descriptor = table.getSd().deepCopy()
         descriptor.setLocation(location)
         partition.setSd(descriptor)
@@ -155,21 +158,23 @@ class HiveMetastore:
             columns = self._client.getTable(database, name).getSd().getCols()
             moved = self._array_list()
             for batch in _batches(locations):
-                names = self._list(f"{SEGMENT}={segment}" for segment in batch)
+                names = self._list(f"{SEGMENT}={partition}" for partition in batch)
                 moved.addAll(self._client.getPartitionsByNames(database, name, names))
+            keys = [key.getName() for key in self._client.getTable(database, name).getPartitionKeys()]
             for partition in moved:
-                partition.getSd().setLocation(locations[partition.getValues().get(0)])
+                found = _partition_name(keys, partition.getValues())
+                partition.getSd().setLocation(locations[found])
                 partition.getSd().setCols(columns)
             self._client.alter_partitions(database, name, moved, self._context({"DO_NOT_UPDATE_STATS": "true"}))
         self._refresh(database, name)
 
-    def drop_partitions(self, database: str, name: str, segments: Iterable[str]) -> None:
+    def drop_partitions(self, database: str, name: str, partitions: Iterable[str]) -> None:
         """Unregister partitions; their files stay."""
         there = self.partitions(database, name)
         with self._translated(database, name):
-            for segment in segments:
-                if segment in there:
-                    self._client.dropPartition(database, name, self._list([segment]), False)
+            for partition in partitions:
+                if partition in there:
+                    self._client.dropPartition(database, name, self._list(values_of(partition)), False)
         self._refresh(database, name)
 
     def setting(self, key: str, default: str) -> str:
@@ -308,6 +313,11 @@ def _table(told: Mapping[str, Any]) -> HiveTable:
         owner=told.get("owner", ""),
         formats=_formats(place),
     )
+
+
+def _partition_name(keys: Sequence[str], values: Sequence[str]) -> str:
+    segment, *others = values
+    return partition_name(segment, directory_of(keys[1:], others))
 
 
 def _partition(place: Mapping[str, Any]) -> HivePartition:

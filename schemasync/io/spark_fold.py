@@ -13,6 +13,7 @@ from pyspark.errors import PySparkException
 
 from schemasync.core.compaction import FoldCounts
 from schemasync.core.layout import OP
+from schemasync.core.partitioning import PartitionColumn, spark_sql
 from schemasync.errors import EngineError, SchemasyncError, StorageError
 
 if TYPE_CHECKING:
@@ -33,17 +34,29 @@ class SparkFold:
         """Use this session."""
         self._session = session
 
-    def run(self, select: str, *, into: str, sort_by: Sequence[str], unsent: Mapping[str, str]) -> FoldCounts:
+    def run(
+        self,
+        select: str,
+        *,
+        into: str,
+        sort_by: Sequence[str],
+        unsent: Mapping[str, str],
+        partition_by: Sequence[PartitionColumn] = (),
+    ) -> FoldCounts:
         """Write what ``select`` yields into an empty directory, counting in the same pass."""
         from pyspark.sql import Observation  # noqa: PLC0415 - importing pyspark costs half a second
+        from pyspark.sql import functions as f  # noqa: PLC0415
 
         observation = Observation()
         try:
             rows = self._session.sql(select)
             counted = rows.observe(observation, *_metrics(unsent))
             kept = counted.where(f"NOT {_PURGE}").drop(_WAS, _CHANGED, _LAST, _PURGE)
-            ordered = kept.sortWithinPartitions(*[f"`{name}`" for name in sort_by]) if sort_by else kept
-            ordered.write.mode("append").parquet(into)
+            placed = kept.withColumns({partition.name: f.expr(spark_sql(partition)) for partition in partition_by})
+            names = [partition.name for partition in partition_by]
+            order = [f"`{name}`" for name in (*names, *sort_by)]
+            ordered = placed.sortWithinPartitions(*order) if order else placed
+            ordered.write.mode("append").parquet(into, partitionBy=names)
             counts = observation.get
         except (PySparkException, Py4JError) as error:
             raise _translated(error, into) from error

@@ -142,9 +142,12 @@ class Telling:
 
     def run(self, run: model.Run) -> None:
         carry_out(self.lab.workspace, run)
-        shown = self.lab.rows(TABLE)
+        shown = self.table_rows()
         expected = model.fold(self.events, self.story.schemas, self.version)
         assert repr(shown) == repr(expected), f"after {run.what} under version {self.version}"
+
+    def table_rows(self) -> list[dict[str, Any]]:
+        return self.lab.rows(TABLE)
 
     @property
     def events(self) -> list[model.Event]:
@@ -163,6 +166,15 @@ class Telling:
         found = self.lab.workspace.sql.query(f"SELECT * FROM `{self.lab.database}`.`{TABLE}`")
         rows = [dict(zip(found.columns, row, strict=True)) for row in found.rows]
         return sorted(({k: v for k, v in row.items() if k != "segment"} for row in rows), key=repr)
+
+
+class Partitioned(Telling):
+    """A story of a table with a user partition by the key, whose value every row has right."""
+
+    def table_rows(self) -> list[dict[str, Any]]:
+        rows = super().table_rows()
+        assert all(row.pop("bucket") == row["id"] % 3 for row in rows)
+        return rows
 
 
 MODES = {"compact": Mode.AUTO, "minor": Mode.MINOR, "major": Mode.MAJOR}
@@ -205,6 +217,18 @@ def test_all_ways_to_merge_shards_write_the_same_rows(new_lab: NewLab, story: mo
         lab.settings = {"defaults": {"compaction": {"shard_size": "1KB"} | way}}
         told.append(repr(holds(Telling(lab, Debezium, story)).stored()))
     assert told == [told[0]] * 3
+
+
+@settings(parent=FEW, max_examples=2)
+@given(story=model.stories(snapshots=True))
+def test_rows_lie_in_their_user_partitions_whichever_way_they_are_merged(new_lab: NewLab, story: model.Story) -> None:
+    for way in ({"kernel": "spark"}, {"kernel": "arrow"}, {"kernel": "arrow", "arrow_limit": "0"}):
+        lab = new_lab()
+        lab.settings = {
+            "defaults": {"compaction": {"shard_size": "1KB"} | way},
+            "tables": [{"subject": f"{TOPIC}-value", "partition_by": {"bucket": "pmod(id, 3)"}}],
+        }
+        holds(Partitioned(lab, Debezium, story))
 
 
 SINK = Path(__file__).parents[1] / "data" / "sink"

@@ -23,6 +23,7 @@ from schemasync.core.config import (
     parse_size,
     setting_type,
 )
+from schemasync.core.partitioning import USAGES
 from schemasync.core.schema import EnvelopeKind
 
 REGISTRY = {"url": "http://localhost:8081"}
@@ -115,6 +116,7 @@ def test_a_table_entry_takes_everything_that_the_documentation_shows() -> None:
             sequence_by=["ts_ms", "kafka_offset"],
             insert_only=False,
             renames={"full_name": "name"},
+            partition_by={"create_date_year": "year(create_date)"},
             adopt=False,
             envelope="debezium",
         )
@@ -125,6 +127,7 @@ def test_a_table_entry_takes_everything_that_the_documentation_shows() -> None:
         keys=("id",),
         sequence_by=("ts_ms", "kafka_offset"),
         renames={"full_name": "name"},
+        partition_by={"create_date_year": "year(create_date)"},
         envelope=EnvelopeKind.DEBEZIUM,
     )
 
@@ -386,6 +389,12 @@ NO_REGEX = "is not a regular expression ({}). Write .* where any text is meant."
         ({"increments": "/landing/{yyyyMMddHH}"}, "increments", BELOW),
         ({"increments": "../{yyyyMMddHH}"}, "increments", BELOW),
         ({"increments": "s3a://l/{yyyyMMddHH}"}, "increments", BELOW),
+        (
+            {"partition_by": {"p": "md5(a)"}},
+            "partition_by",
+            f"has for p what is no partition: md5 with 1 arguments is none of {', '.join(USAGES)}. "
+            f"Use {', '.join(USAGES)}.",
+        ),
         ({"exclude": ["("]}, "exclude", NO_REGEX.format("missing ), unterminated subpattern at position 0")),
     ],
 )

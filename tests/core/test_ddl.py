@@ -206,6 +206,18 @@ ADDED = (HiveColumn(name="first-seen", type="timestamp"), HiveColumn(name="n", t
 HISTORY = "file:/lake/it's here/history/v=000002-1790000000000-0007"
 MARKS = {"schemasync.history_of": "student", "schemasync.history_hash": "0f"}
 
+BY = (("bucket", "pmod(id, 16)"), ("letter", "left(body, 1)"))
+PARTITIONED = replace(PROPERTIES, partition_by=BY[:1])
+
+
+def partitioned(found: History) -> Shape:
+    """Partition by all columns of `BY` that a row has."""
+    there = {c.name for c in found.newest.columns}
+    by = tuple(pair for pair in BY if there & {"id" if "id" in pair[1] else "body"})
+    to = target(keys=("id",), partition_by=by if "body" in there else by[:1])
+    return shape_of(to, found, found.newest, key=None, baseline=1)[0]
+
+
 STATEMENTS: dict[str, dict[Dialect, str]] = {
     "create_database": {d: text(ddl.create_database("lake", d), d) for d in Dialect},
     "table": {d: text(ddl.create_table(STUDENTS, shape(STUDENT, baseline=2), PROPERTIES, d), d) for d in Dialect},
@@ -236,6 +248,11 @@ STATEMENTS: dict[str, dict[Dialect, str]] = {
     "history": {d: text(ddl.create_history(STUDENTS, HISTORY, MARKS, d), d) for d in Dialect},
     "move_history": {d: text(ddl.move_history(STUDENTS, HISTORY, d), d) for d in (SPARK, HIVE)},
     "mark_history": {d: text(ddl.mark_history(STUDENTS, MARKS, d), d) for d in (SPARK, HIVE)},
+    "table_partitioned": {
+        d: text(ddl.create_table(STUDENTS, partitioned(STUDENT_FLAT), PARTITIONED, d), d) for d in Dialect
+    },
+    "view_partitioned": {d: view(partitioned(DOCUMENT), d, 1, contents=SOME, metadata=True) for d in Dialect},
+    "view_partitioned_toasted": {d: view(partitioned(DOCUMENT), d, 1, toasted=TOASTED) for d in Dialect},
     "add_columns": {d: text(ddl.add_columns(STUDENTS, ADDED, d), d) for d in (SPARK, HIVE)},
     "drop_view": {d: text(ddl.drop_view("lake", "student_view", d), d) for d in Dialect},
     "drop_table": {d: text(ddl.drop_table("lake", "student", d), d) for d in Dialect},

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 from schemasync.core.encoding import Meaning
 from schemasync.core.manifest import StateId
 from schemasync.core.properties import (
+    PARTITION_BY,
     STATE,
     SUBJECT,
     TableProperties,
@@ -39,6 +42,7 @@ properties = st.builds(
     ordering=st.lists(fields, max_size=3).map(tuple),
     columns=st.text(),
     state=states,
+    partition_by=st.lists(st.tuples(st.text(), st.text()), max_size=2).map(tuple),
 )
 ONE = TableProperties(
     subject="shop.student-value",
@@ -73,6 +77,12 @@ def test_the_properties_as_people_see_them() -> None:
     }
 
 
+def test_user_partitions_are_a_property_where_there_are_some() -> None:
+    by = replace(ONE, partition_by=(("year", "year(born)"),))
+    more = write_properties(by).items() - write_properties(ONE).items()
+    assert more == {("schemasync.partition_by", '[["year", "year(born)"]]')}
+
+
 @given(properties)
 def test_properties_of_other_tools_are_passed_over(values: TableProperties) -> None:
     assert read_properties(write_properties(values) | {"owner": "me", "numRows": "-1"}) == values
@@ -101,6 +111,8 @@ def test_a_missing_property_is_named(name: str) -> None:
         ("schemasync.ordering", "[[1, 2, 3]]"),
         ("schemasync.ordering", '[["ts_ms", "no type", "plain"]]'),
         (STATE, "seven@3"),
+        (PARTITION_BY, "year"),
+        (PARTITION_BY, '[["year"]]'),
     ],
 )
 def test_a_mangled_property_is_named_and_shown(name: str, text: str) -> None:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pytest
 
 from schemasync.core.drift import PARQUET
+from schemasync.core.partitioning import directory_of, partition_name
 from schemasync.core.ports import HiveColumn, HivePartition, HiveTable, Metastore
 from schemasync.core.spark_schema import disagreement
 from schemasync.errors import EngineError
@@ -42,7 +43,9 @@ class Server(Protocol):
     database: str
     root: str
 
-    def create(self, name: str, properties: Mapping[str, str]) -> None: ...
+    def create(self, name: str, properties: Mapping[str, str], *by: str) -> None:
+        """Make a table that is partitioned by the segment, and by texts of these names."""
+        ...
 
     def view(self, name: str, text: str) -> None: ...
 
@@ -62,17 +65,17 @@ class Memory:
         self.metastore = MemoryMetastore()
         self.database, self.root = "lake", "file:/lake"
 
-    def create(self, name: str, properties: Mapping[str, str]) -> None:
+    def create(self, name: str, properties: Mapping[str, str], *by: str) -> None:
         self.metastore.put(
             HiveTable(
                 database=self.database,
                 name=name,
                 kind="EXTERNAL_TABLE",
                 columns=(HiveColumn(name="id", type="bigint"), HiveColumn(name="name", type="string", comment="who")),
-                partition_keys=(HiveColumn(name="segment", type="string"),),
+                partition_keys=tuple(HiveColumn(name=key, type="string") for key in ("segment", *by)),
                 location=f"{self.root}/{name}",
                 properties=properties,
-                spark_columns=("id", "name", "segment"),
+                spark_columns=("id", "name", "segment", *by),
                 formats=PARQUET,
             )
         )
@@ -108,11 +111,12 @@ class Hive:
         self.database, self.root = f"behaviour{next(_NUMBERS)}", root
         session.sql(f"CREATE DATABASE {self.database}")
 
-    def create(self, name: str, properties: Mapping[str, str]) -> None:
+    def create(self, name: str, properties: Mapping[str, str], *by: str) -> None:
+        keys = ", ".join(f"{key} STRING" for key in ("segment", *by))
         listed = ", ".join(f"'{k}' = '{v}'" for k, v in properties.items())
         self.session.sql(
             f"CREATE EXTERNAL TABLE {self.database}.{name} (id BIGINT, name STRING COMMENT 'who') "
-            f"PARTITIONED BY (segment STRING) STORED AS PARQUET LOCATION '{self.root}/{name}' TBLPROPERTIES ({listed})"
+            f"PARTITIONED BY ({keys}) STORED AS PARQUET LOCATION '{self.root}/{name}' TBLPROPERTIES ({listed})"
         )
 
     def view(self, name: str, text: str) -> None:
@@ -237,6 +241,22 @@ def test_dropping_passes_over_what_is_gone(server: Server) -> None:
     server.metastore.drop_partitions(server.database, TABLE, ["a", "gone", "c"])
     server.metastore.drop_partitions(server.database, TABLE, ["a"])
     assert partitions(server) == {"b": f"{server.root}/b"}
+
+
+def test_user_partitions_are_registered_moved_and_dropped_by_their_names(server: Server) -> None:
+    server.create("parted", {}, "country", "city")
+    directories = [directory_of(["country", "city"], pair) for pair in (("DE", "a/b=c %"), ("DE", None), (None, "ü'"))]
+    names = [partition_name(segment, place) for segment in ("base_s1", "delta_1") for place in directories]
+    places = {name: f"{server.root}/parted/{n}" for n, name in enumerate(names)}
+    metastore, database = server.metastore, server.database
+    metastore.add_partitions(database, "parted", places)
+    assert metastore.partitions(database, "parted") == places
+    moved = {names[0]: f"{server.root}/parted/elsewhere", names[2]: f"{server.root}/parted/there"}
+    metastore.move_partitions(database, "parted", moved)
+    assert metastore.partitions(database, "parted") == places | moved
+    metastore.drop_partitions(database, "parted", [names[0], names[4], "base_s2"])
+    gone = {names[0], names[4]}
+    assert metastore.partitions(database, "parted") == {n: p for n, p in (places | moved).items() if n not in gone}
 
 
 def test_replaced_columns_are_those_of_the_table_of_its_partitions_and_of_sparks_copy(server: Server) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
@@ -256,9 +256,9 @@ class Recorder:
     def select(self, sql: str, *, database: str) -> Rows:
         return self._sql.select(sql, database=database)
 
-    def run(self, select: str, *, into: str, sort_by: Sequence[str], unsent: Mapping[str, str]) -> FoldCounts:
+    def run(self, select: str, **rest: Any) -> FoldCounts:
         self.statements.append(select)
-        return self._job.run(select, into=into, sort_by=sort_by, unsent=unsent)
+        return self._job.run(select, **rest)
 
 
 def _record(fields: Sequence[Any], name: str = "Student") -> dict[str, Any]:

@@ -86,8 +86,8 @@ class MemoryMetastore:
             }
             self._partitions[database, name] = there | moved
 
-    def drop_partitions(self, database: str, name: str, segments: Iterable[str]) -> None:
-        gone = set(segments)
+    def drop_partitions(self, database: str, name: str, partitions: Iterable[str]) -> None:
+        gone = set(partitions)
         with self._lock:
             self._found(database, name)
             there = self._partitions[database, name]

@@ -30,6 +30,7 @@ from schemasync.core.types import Array, Decimal, Map, Primitive, Struct, Struct
 from schemasync.errors import StorageError
 from schemasync.io.parquet.late import touched, without_late_rows
 from schemasync.io.parquet.newest import newest_per_key
+from schemasync.io.parquet.partitions import by_partition
 from schemasync.io.parquet.rows import CALENDAR, read_rows, table_schema
 from schemasync.io.parquet.sorted_rows import statistics
 
@@ -107,7 +108,10 @@ class ArrowFiles:
             if not toasted:
                 table, ahead = self._without_late_rows(table, request)
                 touches = touched(table, request)
-        files = self._write(table, request.directory)
+        files = tuple(
+            self._write(rows, f"{request.directory}/{place}".rstrip("/"))
+            for place, rows in by_partition(table, request.partition_by)
+        )
         return Admitted(
             files=files,
             rows=table.num_rows,
@@ -125,7 +129,7 @@ class ArrowFiles:
             # What is wrong with the base is for the compaction to say; new rows are visible without it.
             return table, False
 
-    def _write(self, table: pa.Table, directory: str) -> tuple[DataFile, ...]:
+    def _write(self, table: pa.Table, directory: str) -> DataFile:
         path = f"{directory}/part-00000-{uuid.uuid4().hex}.parquet"
         try:
             self.filesystem.create_dir(self._path(directory), recursive=True)
@@ -141,7 +145,7 @@ class ArrowFiles:
             raise StorageError("cannot write a delta", where=self._path(path), why=str(error)) from error
         if written.num_rows != table.num_rows:
             raise StorageError("a written file does not read back whole", where=self._path(path))
-        return (DataFile(path=path, rows=table.num_rows, bytes=size),)
+        return DataFile(path=path, rows=table.num_rows, bytes=size)
 
 
 def _extent(told: pq.Statistics | None) -> tuple[int, int] | None:

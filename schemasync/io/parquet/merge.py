@@ -47,7 +47,8 @@ def merge_shard(
     keys = [name for name, _ in request.keys]
     merging = _Merging(filesystem, base, request, shard)
     counts = FoldCounts()
-    with ShardWriter(filesystem, base, directory, merging.schema, request.memory // 4) as writer:
+    group_bytes = request.memory // 4
+    with ShardWriter(filesystem, base, directory, merging.schema, group_bytes, request.partition_by) as writer:
         above: Key | None = None
         for outcome in merging.outcomes():
             above = _check_order(outcome.rows, keys, above, shard)

@@ -27,6 +27,7 @@ from schemasync.core.in_place import Stored
 from schemasync.core.layout import OP
 from schemasync.core.manifest import DataFile
 from schemasync.core.names import Dialect, is_hidden, quote_identifier
+from schemasync.core.partitioning import spark_sql
 from schemasync.core.ports import FileInfo, Lake
 from schemasync.core.toast import unsent_sql
 from schemasync.core.type_strings import print_type
@@ -96,13 +97,19 @@ class SparkFiles:
 
     def _write(self, rows: DataFrame, request: AdmissionRequest, unsent: frozenset[str]) -> tuple[str, ...]:
         """Write the delta; return the columns in which its rows have placeholders."""
+        names = [partition.name for partition in request.partition_by]
+        if names:
+            # Files of several partitions are open one after the other, and inside of each rows stay sorted by key.
+            values = {partition.name: f.expr(spark_sql(partition)) for partition in request.partition_by}
+            rows = rows.withColumns(values).sortWithinPartitions(*map(_column, (*names, *request.keys)))
+        into = self._lake.uri(request.directory)
         if not unsent:
-            rows.write.parquet(self._lake.uri(request.directory))
+            rows.write.parquet(into, partitionBy=names)
             return ()
         observation = Observation()
         masks = _masks(request, unsent)
         counts = [f.count_if(mask).alias(name) for name, mask in masks.items()]
-        rows.observe(observation, *counts).write.parquet(self._lake.uri(request.directory))
+        rows.observe(observation, *counts).write.parquet(into, partitionBy=names)
         return tuple(name for name in masks if observation.get[name])
 
     def _written(self, file: FileInfo) -> DataFile:

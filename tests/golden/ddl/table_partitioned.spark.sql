@@ -1,0 +1,32 @@
+CREATE EXTERNAL TABLE `lake`.`student` (
+  `id__2` bigint COMMENT 'the student\'s number',
+  `full_name` string COMMENT 'since 2: "Name" the student\'s `full` name',
+  `born` date,
+  `address__2` struct<street:string,zip:int,country:string>,
+  `select` decimal(10,2),
+  `first-seen` timestamp,
+  `segment__2` string,
+  `__op` string COMMENT 'c create, u update, r snapshot read, d delete',
+  `__ts_ms` bigint COMMENT 'time of the event, ms since 1970 UTC',
+  `__seq1` bigint COMMENT 'ordering key 1: ts_ms',
+  `__offset` bigint COMMENT 'place in the topic partition, where known',
+  `__schema_version` int COMMENT 'subject version the row was written under',
+  `__admitted_ms` bigint COMMENT 'when schemasync admitted it, ms since 1970 UTC'
+)
+COMMENT 'shop.student-value: query student_view instead, it shows the newest row per key'
+PARTITIONED BY (`segment` string COMMENT 'base_*: shards; delta_*: changes admitted since', `bucket` int)
+STORED AS PARQUET
+LOCATION 'file:/lake/it\'s here'
+TBLPROPERTIES (
+  'schemasync.baseline' = '2',
+  'schemasync.columns' = 'c0',
+  'schemasync.fingerprint' = 'fp2',
+  'schemasync.generation' = '0',
+  'schemasync.keys' = '["id"]',
+  'schemasync.ordering' = '[["source/lsn", "bigint", "plain"], ["ts_ms", "bigint", "plain"]]',
+  'schemasync.partition_by' = '[["bucket", "pmod(id, 16)"]]',
+  'schemasync.schema_id' = '102',
+  'schemasync.state' = '000000@2',
+  'schemasync.subject' = 'shop.student-value',
+  'schemasync.version' = '2'
+)
