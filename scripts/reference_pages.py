@@ -85,7 +85,7 @@ MEANINGS: Final[Mapping[str, str]] = {
     "tables[].exclude": "Subjects or topics, or expressions for them, that an expression does not take.",
     "tables[].keys": "Key columns. Default: the fields of the `-key` subject.",
     "tables[].sequence_by": "Fields of the event (dotted paths) that say which of two events of a key is newer. Default: by envelope.",
-    "tables[].partition_by": "User partitions.",
+    "tables[].partition_by": "User partitions: name to expression, such as `year(created)`; the view shows them, and queries prune by them. Chosen once, when the table is created. [Which expressions](partitions.md).",
     "tables[].insert_only": "Rows have no identity: the view shows every event.",
     "tables[].renames": "`{new: old}`: one column dropped and another added were a rename.",
     "tables[].toast": "What becomes of the placeholder for a value that the source did not send (PostgreSQL TOAST): `carry` shows what the row held before, `placeholder` leaves it as it is, `null` makes it NULL. It decides about files that are admitted from then on. [How it works](types.md#values-that-the-source-did-not-send).",

@@ -14,6 +14,7 @@ from schemasync.app.quickstart import STORY
 from schemasync.cli import program
 from schemasync.core.config import Config
 from schemasync.core.diagnostics import CODES
+from schemasync.core.partitioning import USAGES
 from schemasync.io.config_file import load_config
 
 TOP = Path(__file__).resolve().parent.parent
@@ -26,6 +27,7 @@ DOCUMENTS = (
     "docs/diagnostics.md",
     "docs/evolution.md",
     "docs/identifiers.md",
+    "docs/partitions.md",
     "docs/types.md",
     "docs/in-place-reads.md",
 )
@@ -44,6 +46,10 @@ def test_the_reference_pages_are_what_the_script_writes() -> None:
 
 def test_every_code_has_a_row() -> None:
     assert re.findall(r"^\| (SS\d+) ", text("docs/diagnostics.md"), re.MULTILINE) == list(CODES)
+
+
+def test_every_function_of_a_partition_has_a_row() -> None:
+    assert re.findall(r"^\| `(\w+\(.*?\))` \|", text("docs/partitions.md"), re.MULTILINE) == list(USAGES)
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
