@@ -14,7 +14,7 @@ from schemasync.core.history import History, read_history
 from schemasync.core.manifest import StateId
 from schemasync.core.plan import Decision, Inspected, Step, decide, fingerprint, history_of, shape_of
 from schemasync.core.policy import Verdict
-from schemasync.core.ports import HiveTable
+from schemasync.core.ports import HiveColumn, HiveTable
 from schemasync.core.properties import SUBJECT, TableProperties, write_properties
 from schemasync.core.schema import Column, Envelope, EnvelopeKind, OrderingField
 from schemasync.core.types import Primitive
@@ -99,6 +99,60 @@ def test_columns_that_would_be_told_apart_otherwise_than_when_they_were_applied_
     said = read_history(renamed_late.versions, renames={"full_name": "name"})
     decision = seen(said, applied(renamed_late, 2))
     assert (outcome(decision), decision.current) == ((Verdict.HOLD, ["SS408"]), None)
+
+
+BY = (("bucket", "pmod(id, 4)"), ("first", "left(name, 1)"))
+
+
+def partitioned(found: History, number: int, *by: tuple[str, str], now: tuple[tuple[str, str], ...]) -> Decision:
+    """Decide a table that was created with these user partitions, with ``now`` in the configuration."""
+    properties = applied(found, number, partition_by=by)
+    keys = (HiveColumn(name="segment", type="string"), *(HiveColumn(name=n, type="int") for n, _ in by))
+    table = replace(hive(**write_properties(properties)), partition_keys=keys)
+    return seen(found, options={"partition_by": now}, table=table)
+
+
+def test_a_new_table_has_the_user_partitions_that_fit_its_row() -> None:
+    decision = seen(TWO, options={"partition_by": BY})
+    assert decision.desired is not None
+    assert [str(p) for p in decision.desired.partitions] == [
+        "CAST(pmod(bigint(`id`), 4) AS INT) as bucket",
+        "left(`name`, 1) as first",
+    ]
+    unfit = seen(TWO, options={"partition_by": (*BY, ("age", "age"), ("gone", "gone"))})
+    assert outcome(unfit) == (Verdict.HOLD, ["SS416", "SS416"])
+
+
+def test_user_partitions_stay_what_they_were() -> None:
+    assert outcome(partitioned(TWO, 2, *BY, now=BY)) == (Verdict.NONE, [])
+    for now in ((), BY[:1], BY[::-1], (BY[0], ("first", "left(name, 2)"))):
+        decision = partitioned(TWO, 2, *BY, now=now)
+        assert outcome(decision) == (Verdict.HOLD, ["SS417"])
+        assert decision.effective is not None
+        assert [p.name for p in decision.effective.partitions] == ["bucket", "first"]
+    assert partitioned(TWO, 2, now=BY).diagnostics[0].message == (
+        "lake.student is partitioned by nothing, not by CAST(pmod(bigint(`id`), 4) AS INT) as bucket, "
+        "left(`name`, 1) as first"
+    )
+
+
+def test_a_column_of_a_user_partition_may_be_widened_and_renamed_and_not_become_another() -> None:
+    widened = history((ID, col("n", INT)), (ID, col("n", BIGINT)))
+    by = (("bucket", "pmod(n, 4)"), ("n_", "n"))
+    assert outcome(partitioned(widened, 1, *by, now=by))[0] is Verdict.EVOLVE
+    renamed = history((ID, NAME), (ID, col("full_name", STRING, aliases=("name",))))
+    moved = (("first", "left(full_name, 1)"),)
+    assert outcome(partitioned(renamed, 1, BY[1], now=moved)) == (Verdict.EVOLVE, ["SS107", "SS110"])
+    assert outcome(partitioned(renamed, 1, BY[1], now=BY[1:])) == (Verdict.HOLD, ["SS107", "SS110", "SS416"])
+    other = history((ID, NAME, col("nick", STRING)))
+    nick = (("first", "left(nick, 1)"),)
+    assert outcome(partitioned(other, 1, BY[1], now=nick)) == (Verdict.HOLD, ["SS417"])
+
+
+def test_a_table_that_lost_its_user_partitions_is_held() -> None:
+    properties = applied(TWO, 2, partition_by=BY)
+    decision = seen(TWO, table=hive(**write_properties(properties)), options={"partition_by": BY})
+    assert outcome(decision) == (Verdict.HOLD, ["SS417"])
 
 
 def test_a_newer_version_is_a_change() -> None:
