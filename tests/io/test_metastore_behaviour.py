@@ -431,3 +431,107 @@ def test_partitions_that_move_in_one_call_are_one_transaction_for_readers(server
     moved = {generation for seen in reads for generation in seen}
     assert [seen for seen in reads if len(seen) != 1] == []
     assert len(moved) >= 3, "the readers hardly saw anything move: this proves nothing"
+
+
+WORKERS = 4
+ROUNDS = 2
+
+
+def test_threads_that_work_on_tables_of_their_own_do_not_meet(server: Server) -> None:
+    """Reads, compare-and-sets, and partitions that come, move and go: all at once, through one instance."""
+    for number in range(WORKERS):
+        server.create(f"of{number}", {KEY: "0"})
+        server.view(f"seen{number}", "SELECT 0 AS a")
+    start = threading.Barrier(WORKERS)
+
+    def work(number: int) -> tuple[list[str], str, str]:
+        name, (store, database) = f"of{number}", (server.metastore, server.database)
+        root = f"{server.root}/{name}"
+        start.wait()
+        for turn in range(ROUNDS):
+            places = {f"{name}_{turn}_{n}": f"{root}/{turn}/{n}" for n in range(4)}
+            store.add_partitions(database, name, places)
+            assert store.swap_properties(database, name, key=KEY, expected=str(turn), changes={KEY: str(turn + 1)})
+            store.move_partitions(database, name, {s: f"{place}/moved" for s, place in places.items()})
+            store.drop_partitions(database, name, sorted(places)[1:])
+            store.set_view_text(database, f"seen{number}", f"SELECT {turn} AS a")
+            assert store.names(database, f"{name}|seen{number}") == (name, f"seen{number}")
+        table, view = store.table(database, name), store.table(database, f"seen{number}")
+        assert table is not None
+        assert view is not None
+        return sorted(store.partitions(database, name).values()), table.properties[KEY], view.view_text
+
+    with ThreadPoolExecutor(WORKERS) as threads:
+        found = list(threads.map(work, range(WORKERS)))
+    last = f"SELECT {ROUNDS - 1} AS a"
+    assert found == [
+        ([f"{server.root}/of{number}/{turn}/0/moved" for turn in range(ROUNDS)], str(ROUNDS), last)
+        for number in range(WORKERS)
+    ]
+
+
+class OneAtATime:
+    """A Hive client that writes down every call in which one thread meets another."""
+
+    def __init__(self, client: Any, meetings: list[str]) -> None:
+        self.client = client
+        self._meetings = meetings
+        self._user: int | None = None
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        def call(*arguments: Any) -> Any:
+            me = threading.get_ident()
+            if self._user not in {None, me}:
+                self._meetings.append(name)
+            self._user = me
+            try:
+                time.sleep(0.002)
+                return getattr(self.client, name)(*arguments)
+            finally:
+                self._user = None
+
+        return call
+
+
+@pytest.fixture
+def hive(spark: SparkSession, tmp_path: Path) -> Hive:
+    made = Hive(spark, f"file:{tmp_path}")
+    made.create(TABLE, {KEY: "0"})
+    return made
+
+
+def watched(hive: Hive, monkeypatch: pytest.MonkeyPatch) -> tuple[list[OneAtATime], list[str]]:
+    """Have a metastore use new clients; return those that it makes, and the calls in which two threads met in one."""
+    from schemasync.io import metastore_hive
+
+    made: list[OneAtATime] = []
+    meetings: list[str] = []
+    monkeypatch.setattr(metastore_hive, "_IDLE", {})
+    hive.metastore = metastore_hive.HiveMetastore(hive.session)
+    new = hive.metastore._new_client
+
+    def make(*arguments: Any) -> OneAtATime:
+        made.append(OneAtATime(new(*arguments), meetings))
+        return made[-1]
+
+    monkeypatch.setattr(hive.metastore, "_new_client", make)
+    return made, meetings
+
+
+@pytest.mark.spark
+def test_no_client_serves_two_threads_at_a_time_and_all_are_used_again(
+    hive: Hive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, meetings = watched(hive, monkeypatch)
+    with ThreadPoolExecutor(WORKERS) as threads:
+        list(threads.map(lambda _: partitions(hive), range(WORKERS * 4)))
+    assert (meetings, 1 < len(made) <= WORKERS) == ([], True)
+
+
+@pytest.mark.spark
+def test_a_client_under_which_a_call_failed_is_not_used_again(hive: Hive, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, _ = watched(hive, monkeypatch)
+    for _ in range(2):
+        with pytest.raises(EngineError):
+            hive.metastore.partitions(hive.database, "teacher")
+    assert (partitions(hive), partitions(hive), len(made)) == ({}, {}, 3)
