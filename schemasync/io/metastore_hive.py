@@ -61,13 +61,17 @@ class HiveMetastore:
         self._api: Final[dict[str, Any]] = {
             name: getattr(jvm.org.apache.hadoop.hive.metastore.api, name)
             for name in (
+                "DropPartitionsRequest",
                 "EnvironmentContext",
                 "FieldSchema",
                 "Partition",
                 "PartitionListComposingSpec",
+                "RequestPartsSpec",
             )
         }
         self._new_client: Any = jvm.org.apache.hadoop.hive.metastore.RetryingMetaStoreClient.getProxy
+        self._calls_of: Any = jvm.java.lang.reflect.Proxy.getInvocationHandler
+        self._escaped: Any = jvm.org.apache.hadoop.hive.common.FileUtils.escapePathName
         self._array_list: Any = jvm.java.util.ArrayList
         self._hash_map: Any = jvm.java.util.HashMap
         self._views_only: Any = jvm.org.apache.hadoop.hive.metastore.TableType.VIRTUAL_VIEW
@@ -185,8 +189,7 @@ class HiveMetastore:
             columns = client.getTable(database, name).getSd().getCols()
             moved = self._array_list()
             for batch in _batches(locations):
-                names = self._list(f"{SEGMENT}={segment}" for segment in batch)
-                moved.addAll(client.getPartitionsByNames(database, name, names))
+                moved.addAll(client.getPartitionsByNames(database, name, self._partition_names(batch)))
             for partition in moved:
                 partition.getSd().setLocation(locations[partition.getValues().get(0)])
                 partition.getSd().setCols(columns)
@@ -195,12 +198,29 @@ class HiveMetastore:
 
     def drop_partitions(self, database: str, name: str, segments: Iterable[str]) -> None:
         """Unregister partitions; their files stay."""
-        there = self.partitions(database, name)
         with self._client(database, name) as client:
-            for segment in segments:
-                if segment in there:
-                    client.dropPartition(database, name, self._list([segment]), False)
+            # A broken connection is made anew in this call; the service itself is asked without such care.
+            client.getTable(database, name)
+            service = self._service(client)
+            for batch in _batches(segments):
+                spec = self._api["RequestPartsSpec"].names(self._partition_names(batch))
+                request = self._api["DropPartitionsRequest"](database, name, spec)
+                request.setDeleteData(False)
+                request.setIfExists(True)
+                request.setNeedResult(False)
+                service.drop_partitions_req(request)
         self._refresh(database, name)
+
+    def _service(self, client: Any) -> Any:
+        """Return the service that a client calls: Thrift's stub, or the handler itself where it is embedded.
+
+        Hive 2.3's client hands its request for many partitions only expressions, serialized in a way that a standalone
+        metastore cannot read. The service takes names.
+        """
+        return _field(_field(self._calls_of(client), "base"), "client")
+
+    def _partition_names(self, segments: Iterable[str]) -> Any:
+        return self._list(f"{SEGMENT}={self._escaped(segment)}" for segment in segments)
 
     def setting(self, key: str, default: str) -> str:
         """Return a setting of the metastore itself, ``default`` where it does not say."""
@@ -318,6 +338,13 @@ class HiveMetastore:
 
 def _comparing(database: str, name: str) -> threading.Lock:
     return _COMPARING.setdefault((database.lower(), name.lower()), threading.Lock())
+
+
+def _field(struct: Any, name: str) -> Any:
+    """Return a field of a Java object that has no getter."""
+    field = struct.getClass().getDeclaredField(name)
+    field.setAccessible(True)
+    return field.get(struct)
 
 
 def _batches(items: Iterable[_T]) -> Iterator[list[_T]]:

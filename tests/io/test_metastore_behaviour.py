@@ -50,6 +50,10 @@ class Server(Protocol):
         """Give a partition's first column another type, as a person would."""
         ...
 
+    def manage(self) -> None:
+        """Make the table a managed one, as a person would: Hive deletes what is dropped of it, unless it is told."""
+        ...
+
     def locations(self) -> Callable[[], Mapping[str, str]]:
         """Return a reader of its own, as another process would have one."""
         ...
@@ -95,6 +99,9 @@ class Memory:
     def retype(self, segment: str, type_: str) -> None:
         self.metastore.retype_first(self.database, TABLE, segment, type_)
 
+    def manage(self) -> None:
+        """Nothing here deletes files."""
+
     def locations(self) -> Callable[[], Mapping[str, str]]:
         return lambda: self.metastore.partitions(self.database, TABLE)
 
@@ -127,6 +134,17 @@ class Hive:
         context = jvm.org.apache.hadoop.hive.metastore.api.EnvironmentContext()
         context.setProperties(jvm.java.util.HashMap())
         client.alter_partition(self.database, TABLE, partition, context)
+
+    def manage(self) -> None:
+        jvm: Any = self.session._jvm
+        catalog: Any = self.session._jsparkSession.sharedState().externalCatalog()
+        client = catalog.unwrapped().client().client().getMSC()
+        table = client.getTable(self.database, TABLE)
+        table.setTableType("MANAGED_TABLE")
+        table.getParameters().put("EXTERNAL", "FALSE")
+        context = jvm.org.apache.hadoop.hive.metastore.api.EnvironmentContext()
+        context.setProperties(jvm.java.util.HashMap())
+        client.alter_table_with_environmentContext(self.database, TABLE, table, context)
 
     def locations(self) -> Callable[[], Mapping[str, str]]:
         jvm: Any = self.session._jvm
@@ -237,6 +255,50 @@ def test_dropping_passes_over_what_is_gone(server: Server) -> None:
     server.metastore.drop_partitions(server.database, TABLE, ["a", "gone", "c"])
     server.metastore.drop_partitions(server.database, TABLE, ["a"])
     assert partitions(server) == {"b": f"{server.root}/b"}
+
+
+@pytest.mark.parametrize("batch", [2, 500])
+def test_any_number_of_partitions_is_dropped_and_others_stay(
+    server: Server, monkeypatch: pytest.MonkeyPatch, batch: int
+) -> None:
+    monkeypatch.setattr("schemasync.io.metastore_hive._BATCH", batch)
+    segments = [f"delta_{n:08}" for n in range(7)]
+    server.metastore.add_partitions(server.database, TABLE, {s: f"{server.root}/{s}" for s in segments})
+    server.metastore.drop_partitions(server.database, TABLE, ["gone", *segments[:3], "gone too", *segments[4:6]])
+    assert list(partitions(server)) == [segments[3], segments[6]]
+
+
+def test_partitions_that_people_named_oddly_are_dropped_and_those_called_alike_stay(server: Server) -> None:
+    odd = ["a=b", "50%", "a/b", 'who\'s "who"', "[a] {b}", "ü 中", "a b"]
+    server.metastore.add_partitions(
+        server.database, TABLE, {s: f"{server.root}/{n}" for n, s in enumerate([*odd, "a"])}
+    )
+    server.metastore.drop_partitions(server.database, TABLE, odd)
+    assert list(partitions(server)) == ["a"]
+
+
+def test_the_files_of_dropped_partitions_stay_also_where_someone_made_the_table_managed(
+    server: Server, tmp_path: Path
+) -> None:
+    server.manage()
+    files = [tmp_path / segment / "part-00000.parquet" for segment in "ab"]
+    for file in files:
+        file.parent.mkdir()
+        file.write_bytes(b"rows")
+    server.metastore.add_partitions(server.database, TABLE, {f.parent.name: f"file:{f.parent}" for f in files})
+    server.metastore.drop_partitions(server.database, TABLE, ["a", "b"])
+    assert (partitions(server), [file.read_bytes() for file in files]) == ({}, [b"rows", b"rows"])
+
+
+def test_dropping_nothing_does_nothing(server: Server) -> None:
+    server.metastore.add_partitions(server.database, TABLE, {"a": f"{server.root}/a"})
+    server.metastore.drop_partitions(server.database, TABLE, [])
+    assert list(partitions(server)) == ["a"]
+
+
+def test_dropping_partitions_of_a_table_that_is_not_there_is_an_error_that_names_it(server: Server) -> None:
+    with pytest.raises(EngineError, match=rf"{server.database}\.teacher"):
+        server.metastore.drop_partitions(server.database, "teacher", ["a"])
 
 
 def test_replaced_columns_are_those_of_the_table_of_its_partitions_and_of_sparks_copy(server: Server) -> None:
@@ -508,13 +570,14 @@ def watched(hive: Hive, monkeypatch: pytest.MonkeyPatch) -> tuple[list[OneAtATim
     meetings: list[str] = []
     monkeypatch.setattr(metastore_hive, "_IDLE", {})
     hive.metastore = metastore_hive.HiveMetastore(hive.session)
-    new = hive.metastore._new_client
+    new, service = hive.metastore._new_client, hive.metastore._service
 
     def make(*arguments: Any) -> OneAtATime:
         made.append(OneAtATime(new(*arguments), meetings))
         return made[-1]
 
     monkeypatch.setattr(hive.metastore, "_new_client", make)
+    monkeypatch.setattr(hive.metastore, "_service", lambda client: service(client.client))
     return made, meetings
 
 
@@ -523,8 +586,15 @@ def test_no_client_serves_two_threads_at_a_time_and_all_are_used_again(
     hive: Hive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made, meetings = watched(hive, monkeypatch)
+    partitions(hive)
+    start = threading.Barrier(WORKERS)
+
+    def read(_: int) -> None:
+        start.wait()
+        partitions(hive)
+
     with ThreadPoolExecutor(WORKERS) as threads:
-        list(threads.map(lambda _: partitions(hive), range(WORKERS * 4)))
+        list(threads.map(read, range(WORKERS * 4)))
     assert (meetings, 1 < len(made) <= WORKERS) == ([], True)
 
 
