@@ -281,7 +281,7 @@ def directory_of(names: Sequence[str], values: Sequence[str | None]) -> str:
 
 def partition_name(segment: str, directory: str = "") -> str:
     """Return the name of a segment's partition, the segment's own where the table has no user partitions."""
-    return f"{segment}/{directory}" if directory else segment
+    return f"{escaped(segment)}/{directory}" if directory else escaped(segment)
 
 
 def segment_of(partition: str) -> str:
@@ -292,5 +292,5 @@ def segment_of(partition: str) -> str:
 def values_of(partition: str) -> tuple[str, ...]:
     """Return a partition's values as the metastore lists them, the segment first."""
     segment, *directories = partition.split("/")
-    values = (directory.partition("=")[2] for directory in directories)
-    return (segment, *(_ESCAPED.sub(lambda found: chr(int(found[1], 16)), value) for value in values))
+    values = (segment, *(directory.partition("=")[2] for directory in directories))
+    return tuple(_ESCAPED.sub(lambda found: chr(int(found[1], 16)), value) for value in values)

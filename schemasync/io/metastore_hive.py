@@ -1,18 +1,20 @@
-"""The Hive metastore through the client that Spark's session already has: embedded or by Thrift, the same calls.
+"""The Hive metastore through clients of our own, made as Spark makes its own: embedded or by Thrift, the same calls.
 
 SQL can do neither a compare-and-set of table properties nor move many partitions in one call; the metastore's own
 client can. Works with Spark's built-in Hive 2.3 clients (2.3.9 in Spark 3.5, 2.3.10 in 4.1) against metastores 2.3
-and 3.1.
+and 3.1. Safe to call from several threads: a client serves one at a time.
 """
 
 from __future__ import annotations
 
 import json
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, TypeVar
+from weakref import WeakKeyDictionary
 
 from py4j.protocol import Py4JError, Py4JJavaError
 
@@ -28,12 +30,18 @@ if TYPE_CHECKING:
 
 _MODIFIED: Final = "The table has been modified"
 """How the metastore refuses a compare-and-set (HIVE-26882)."""
-_COMPARING: Final = threading.Lock()
-"""Held from the look at a property to the guarded write.
+_COMPARING: Final[dict[tuple[str, str], threading.Lock]] = {}
+"""By database and table, held from the look at a property to the guarded write.
 
 Spark 3.5 embeds Hive 2.3.9, which does not know the guard yet (2.3.10 does) and writes without comparing. An embedded
-metastore serves one process, so there this lock alone is enough. A metastore that serves Thrift compares by itself, and
-must be one that does.
+metastore serves one process, so there these locks alone are enough. A metastore that serves Thrift compares by itself,
+and must be one that does.
+"""
+_IDLE: Final[WeakKeyDictionary[SparkSession, deque[Any]]] = WeakKeyDictionary()
+"""By session, the clients that nobody uses now: so many as were ever used at once. They end with Spark's JVM.
+
+Hive's client is not safe for threads. Spark guards the one that it has with a lock in the JVM which cannot be held from
+here, so that one is never used.
 """
 _BATCH: Final = 500
 """Partitions (or views) per call: long calls run into the client's socket timeout."""
@@ -44,62 +52,87 @@ class HiveMetastore:
     """A metastore as a `schemasync.core.ports.Metastore`."""
 
     def __init__(self, session: SparkSession) -> None:
-        """Use the session's metastore client."""
+        """Use the session's metastore, under the settings of the session's own client."""
         self._session = session
         catalog = session._jsparkSession.sharedState().externalCatalog()
-        self._hive: Any = catalog.unwrapped().client()
+        self._conf: Any = catalog.unwrapped().client().client().getConf()
+        self._idle = _IDLE.setdefault(session, deque())
         # Looked up once: every part of a class's name is a call into the JVM.
         jvm: Any = session._jvm
         self._api: Final[dict[str, Any]] = {
             name: getattr(jvm.org.apache.hadoop.hive.metastore.api, name)
-            for name in ("EnvironmentContext", "FieldSchema", "Partition", "PartitionListComposingSpec")
+            for name in (
+                "DropPartitionsRequest",
+                "EnvironmentContext",
+                "FieldSchema",
+                "Partition",
+                "PartitionListComposingSpec",
+                "RequestPartsSpec",
+            )
         }
+        self._new_client: Any = jvm.org.apache.hadoop.hive.metastore.RetryingMetaStoreClient.getProxy
+        self._calls_of: Any = jvm.java.lang.reflect.Proxy.getInvocationHandler
         self._array_list: Any = jvm.java.util.ArrayList
         self._hash_map: Any = jvm.java.util.HashMap
         self._views_only: Any = jvm.org.apache.hadoop.hive.metastore.TableType.VIRTUAL_VIEW
         self._serializer: Any = jvm.org.apache.thrift.TSerializer
         self._as_json: Any = jvm.org.apache.thrift.protocol.TSimpleJSONProtocol.Factory()
 
-    @property
-    def _client(self) -> Any:
-        # Asked for anew each time: Hive keeps clients per thread and replaces broken ones.
-        return self._hive.client().getMSC()
+    @contextmanager
+    def _client(self, database: str, name: str) -> Iterator[Any]:
+        """Lend a client to one sequence of calls, and translate what goes wrong in it.
+
+        A client under which something went wrong is not used again: nobody knows what its connection is good for.
+        """
+        with self._translated(database, name):
+            try:
+                client = self._idle.pop()
+            except IndexError:
+                client = self._new_client(self._conf, True)
+            try:
+                yield client
+            except BaseException:
+                with suppress(Py4JError):
+                    client.close()
+                raise
+            self._idle.append(client)
 
     def table(self, database: str, name: str) -> HiveTable | None:
         """Return a table or view as it is now; None where there is none."""
-        with self._translated(database, name):
-            if not self._client.tableExists(database, name):
+        with self._client(database, name) as client:
+            if not client.tableExists(database, name):
                 return None
-            return _table(self._told(self._client.getTable(database, name)))
+            return _table(self._told(client.getTable(database, name)))
 
     def names(self, database: str, pattern: str) -> tuple[str, ...]:
         """Return the names of tables and views that match a pattern, sorted."""
-        with self._translated(database, ""):
-            return tuple(sorted(self._client.getTables(database, pattern)))
+        with self._client(database, "") as client:
+            return tuple(sorted(client.getTables(database, pattern)))
 
     def views(self) -> tuple[HiveTable, ...]:
         """Return the views of all databases, sorted by database and name."""
-        with self._translated("all databases", ""):
-            return tuple(view for database in sorted(self._client.getAllDatabases()) for view in self._views(database))
+        with self._client("all databases", "") as client:
+            databases = sorted(client.getAllDatabases())
+            return tuple(view for database in databases for view in self._views(client, database))
 
-    def _views(self, database: str) -> Iterator[HiveTable]:
-        names = sorted(self._client.getTables(database, "*", self._views_only))
+    def _views(self, client: Any, database: str) -> Iterator[HiveTable]:
+        names = sorted(client.getTables(database, "*", self._views_only))
         for batch in _batches(names):
             # One that was dropped since it was listed is not in the answer.
-            found = (_table(self._told(t)) for t in self._client.getTableObjectsByName(database, self._list(batch)))
+            found = (_table(self._told(t)) for t in client.getTableObjectsByName(database, self._list(batch)))
             yield from sorted(found, key=lambda view: view.name)
 
     def swap_properties(self, database: str, name: str, *, key: str, expected: str, changes: Mapping[str, str]) -> bool:
         """Set properties if ``key`` still has the ``expected`` value; return False where it has another."""
-        with self._translated(database, name), _COMPARING:
-            table = self._client.getTable(database, name)
+        with _comparing(database, name), self._client(database, name) as client:
+            table = client.getTable(database, name)
             if table.getParameters().get(key) != expected:
                 return False
             for property_, value in changes.items():
                 table.getParameters().put(property_, value)
             guard = {"expected_parameter_key": key, "expected_parameter_value": expected}
             try:
-                self._client.alter_table_with_environmentContext(database, name, table, self._context(guard))
+                client.alter_table_with_environmentContext(database, name, table, self._context(guard))
             except Py4JJavaError as error:
                 if _MODIFIED in str(error.java_exception):
                     return False
@@ -113,11 +146,11 @@ class HiveMetastore:
 
     def described_partitions(self, database: str, name: str) -> Mapping[str, HivePartition]:
         """Return name -> all that is known of every registered partition."""
-        with self._translated(database, name):
-            found = self._client.listPartitions(database, name, -1)
+        with self._client(database, name) as client:
+            found = client.listPartitions(database, name, -1)
             starts = range(0, len(found), _BATCH)
             batches = (found.subList(n, min(n + _BATCH, len(found))) for n in starts)
-            names = [key.getName() for key in self._client.getTable(database, name).getPartitionKeys()]
+            names = [key.getName() for key in client.getTable(database, name).getPartitionKeys()]
             told = (p for batch in batches for p in self._told_partitions(batch))
             return {_partition_name(names, p["values"]): _partition(p["sd"]) for p in told}
 
@@ -132,11 +165,11 @@ class HiveMetastore:
 
     def add_partitions(self, database: str, name: str, locations: Mapping[str, str]) -> None:
         """Register partitions; those that exist already are left as they are."""
-        with self._translated(database, name):
-            table = self._client.getTable(database, name)
+        with self._client(database, name) as client:
+            table = client.getTable(database, name)
             for batch in _batches(locations.items()):
                 partitions = self._list(self._partition(table, partition, place) for partition, place in batch)
-                self._client.add_partitions(partitions, True, False)
+                client.add_partitions(partitions, True, False)
         self._refresh(database, name)
 
     def _partition(self, table: Any, name: str, location: str) -> Any:
@@ -154,46 +187,61 @@ class HiveMetastore:
         """Give existing partitions new locations in one ``alter_partitions`` call."""
         if not locations:
             return
-        with self._translated(database, name):
-            columns = self._client.getTable(database, name).getSd().getCols()
+        with self._client(database, name) as client:
+            table = client.getTable(database, name)
+            keys = [key.getName() for key in table.getPartitionKeys()]
             moved = self._array_list()
             for batch in _batches(locations):
-                names = self._list(f"{SEGMENT}={partition}" for partition in batch)
-                moved.addAll(self._client.getPartitionsByNames(database, name, names))
-            keys = [key.getName() for key in self._client.getTable(database, name).getPartitionKeys()]
+                moved.addAll(client.getPartitionsByNames(database, name, self._partition_names(batch)))
             for partition in moved:
-                found = _partition_name(keys, partition.getValues())
-                partition.getSd().setLocation(locations[found])
-                partition.getSd().setCols(columns)
-            self._client.alter_partitions(database, name, moved, self._context({"DO_NOT_UPDATE_STATS": "true"}))
+                partition.getSd().setLocation(locations[_partition_name(keys, partition.getValues())])
+                partition.getSd().setCols(table.getSd().getCols())
+            client.alter_partitions(database, name, moved, self._context({"DO_NOT_UPDATE_STATS": "true"}))
         self._refresh(database, name)
 
     def drop_partitions(self, database: str, name: str, partitions: Iterable[str]) -> None:
         """Unregister partitions; their files stay."""
-        there = self.partitions(database, name)
-        with self._translated(database, name):
-            for partition in partitions:
-                if partition in there:
-                    self._client.dropPartition(database, name, self._list(values_of(partition)), False)
+        with self._client(database, name) as client:
+            # A broken connection is made anew in this call; the service itself is asked without such care.
+            client.getTable(database, name)
+            service = self._service(client)
+            for batch in _batches(partitions):
+                spec = self._api["RequestPartsSpec"].names(self._partition_names(batch))
+                request = self._api["DropPartitionsRequest"](database, name, spec)
+                request.setDeleteData(False)
+                request.setIfExists(True)
+                request.setNeedResult(False)
+                service.drop_partitions_req(request)
         self._refresh(database, name)
+
+    def _service(self, client: Any) -> Any:
+        """Return the service that a client calls: Thrift's stub, or the handler itself where it is embedded.
+
+        Hive 2.3's client hands its request for many partitions only expressions, serialized in a way that a standalone
+        metastore cannot read. The service takes names.
+        """
+        return _field(_field(self._calls_of(client), "base"), "client")
+
+    def _partition_names(self, partitions: Iterable[str]) -> Any:
+        return self._list(f"{SEGMENT}={partition}" for partition in partitions)
 
     def setting(self, key: str, default: str) -> str:
         """Return a setting of the metastore itself, ``default`` where it does not say."""
-        with self._translated(key, ""):
-            return str(self._client.getConfigValue(key, default))
+        with self._client(key, "") as client:
+            return str(client.getConfigValue(key, default))
 
     def replace_columns(self, database: str, name: str, columns: Sequence[HiveColumn]) -> None:
         """Set the data columns of a table and of all its partitions, and Spark's copy of the schema with them."""
-        with self._translated(database, name), _COMPARING:
-            table = self._client.getTable(database, name)
+        with _comparing(database, name), self._client(database, name) as client:
+            table = client.getTable(database, name)
             told = self._told(table)
             fields = self._list(self._api["FieldSchema"](c.name, c.type, c.comment) for c in columns)
             table.getSd().setCols(fields)
             rewritten = spark_schema.rewritten(told["parameters"], columns, _columns(told["partitionKeys"]))
             table.setParameters(self._map(rewritten))
-            self._alter(database, name, table)
+            self._alter(client, table)
             # Hive's CASCADE passes over partitions where the table's own columns are right already.
-            self._alter_partitions(database, name, lambda place: place.setCols(fields))
+            self._alter_partitions(client, table, lambda place: place.setCols(fields))
         self._refresh(database, name)
 
     def restore_table(self, database: str, name: str, *, location: str, formats: Sequence[str]) -> None:
@@ -204,46 +252,48 @@ class HiveMetastore:
             place.setOutputFormat(formats[1])
             place.getSerdeInfo().setSerializationLib(formats[2])
 
-        with self._translated(database, name):
-            table = self._client.getTable(database, name)
+        with self._client(database, name) as client:
+            table = client.getTable(database, name)
             table.setTableType("EXTERNAL_TABLE")
             table.getParameters().put("EXTERNAL", "TRUE")
             table.getParameters().remove("external.table.purge")
             table.getSd().setLocation(location)
             set_formats(table.getSd())
-            self._alter(database, name, table)
-            self._alter_partitions(database, name, set_formats)
+            self._alter(client, table)
+            self._alter_partitions(client, table, set_formats)
         self._refresh(database, name)
 
     def redefine_view(self, database: str, name: str, *, source: str) -> None:
         """Give a view the definition of another one in one ``alter_table`` call, and drop the other."""
-        with self._translated(database, name):
-            old, new = (self._client.getTable(database, view) for view in (name, source))
+        with self._client(database, name) as client:
+            old, new = (client.getTable(database, view) for view in (name, source))
             new.setTableName(name)
             new.setOwner(old.getOwner())
             new.setCreateTime(old.getCreateTime())
-            self._client.alter_table_with_environmentContext(database, name, new, self._context({}))
-            self._client.dropTable(database, source, False, True)
+            client.alter_table_with_environmentContext(database, name, new, self._context({}))
+            client.dropTable(database, source, False, True)
         self._refresh(database, name)
 
     def set_view_text(self, database: str, name: str, text: str) -> None:
         """Give a view another SELECT in one ``alter_table`` call."""
-        with self._translated(database, name):
-            view = self._client.getTable(database, name)
+        with self._client(database, name) as client:
+            view = client.getTable(database, name)
             view.setViewOriginalText(text)
             view.setViewExpandedText(text)
-            self._client.alter_table_with_environmentContext(database, name, view, self._context({}))
+            client.alter_table_with_environmentContext(database, name, view, self._context({}))
         self._refresh(database, name)
 
-    def _alter(self, database: str, name: str, table: Any) -> None:
+    def _alter(self, client: Any, table: Any) -> None:
         """Write a table back: nothing that was published since it was read may be undone by that."""
         guard = {}
         if (state := table.getParameters().get(STATE)) is not None:
             guard = {"expected_parameter_key": STATE, "expected_parameter_value": state}
-        self._client.alter_table_with_environmentContext(database, name, table, self._context(guard))
+        context = self._context(guard)
+        client.alter_table_with_environmentContext(table.getDbName(), table.getTableName(), table, context)
 
-    def _alter_partitions(self, database: str, name: str, change: Callable[[Any], None]) -> None:
-        found = self._client.listPartitions(database, name, -1)
+    def _alter_partitions(self, client: Any, table: Any, change: Callable[[Any], None]) -> None:
+        database, name = table.getDbName(), table.getTableName()
+        found = client.listPartitions(database, name, -1)
         changed = []
         for partition in found:
             before = partition.getSd().deepCopy()
@@ -252,7 +302,7 @@ class HiveMetastore:
                 changed.append(partition)
         if changed:
             context = self._context({"DO_NOT_UPDATE_STATS": "true"})
-            self._client.alter_partitions(database, name, self._list(changed), context)
+            client.alter_partitions(database, name, self._list(changed), context)
 
     def _context(self, properties: Mapping[str, str]) -> Any:
         context = self._api["EnvironmentContext"]()
@@ -287,6 +337,17 @@ class HiveMetastore:
                 where=f"{database}.{name}" if name else database,
                 why=str(getattr(error, "java_exception", error)).splitlines()[0][:300],
             ) from error
+
+
+def _comparing(database: str, name: str) -> threading.Lock:
+    return _COMPARING.setdefault((database.lower(), name.lower()), threading.Lock())
+
+
+def _field(struct: Any, name: str) -> Any:
+    """Return a field of a Java object that has no getter."""
+    field = struct.getClass().getDeclaredField(name)
+    field.setAccessible(True)
+    return field.get(struct)
 
 
 def _batches(items: Iterable[_T]) -> Iterator[list[_T]]:

@@ -53,6 +53,10 @@ class Server(Protocol):
         """Give a partition's first column another type, as a person would."""
         ...
 
+    def manage(self) -> None:
+        """Make the table a managed one, as a person would: Hive deletes what is dropped of it, unless it is told."""
+        ...
+
     def locations(self) -> Callable[[], Mapping[str, str]]:
         """Return a reader of its own, as another process would have one."""
         ...
@@ -98,6 +102,9 @@ class Memory:
     def retype(self, segment: str, type_: str) -> None:
         self.metastore.retype_first(self.database, TABLE, segment, type_)
 
+    def manage(self) -> None:
+        """Nothing here deletes files."""
+
     def locations(self) -> Callable[[], Mapping[str, str]]:
         return lambda: self.metastore.partitions(self.database, TABLE)
 
@@ -131,6 +138,17 @@ class Hive:
         context = jvm.org.apache.hadoop.hive.metastore.api.EnvironmentContext()
         context.setProperties(jvm.java.util.HashMap())
         client.alter_partition(self.database, TABLE, partition, context)
+
+    def manage(self) -> None:
+        jvm: Any = self.session._jvm
+        catalog: Any = self.session._jsparkSession.sharedState().externalCatalog()
+        client = catalog.unwrapped().client().client().getMSC()
+        table = client.getTable(self.database, TABLE)
+        table.setTableType("MANAGED_TABLE")
+        table.getParameters().put("EXTERNAL", "FALSE")
+        context = jvm.org.apache.hadoop.hive.metastore.api.EnvironmentContext()
+        context.setProperties(jvm.java.util.HashMap())
+        client.alter_table_with_environmentContext(self.database, TABLE, table, context)
 
     def locations(self) -> Callable[[], Mapping[str, str]]:
         jvm: Any = self.session._jvm
@@ -244,7 +262,7 @@ def test_dropping_passes_over_what_is_gone(server: Server) -> None:
 
 
 def test_user_partitions_are_registered_moved_and_dropped_by_their_names(server: Server) -> None:
-    server.create("parted", {}, "country", "city")
+    server.create("parted", {KEY: "0"}, "country", "city")
     directories = [directory_of(["country", "city"], pair) for pair in (("DE", "a/b=c %"), ("DE", None), (None, "ü'"))]
     names = [partition_name(segment, place) for segment in ("base_s1", "delta_1") for place in directories]
     places = {name: f"{server.root}/parted/{n}" for n, name in enumerate(names)}
@@ -257,6 +275,50 @@ def test_user_partitions_are_registered_moved_and_dropped_by_their_names(server:
     metastore.drop_partitions(database, "parted", [names[0], names[4], "base_s2"])
     gone = {names[0], names[4]}
     assert metastore.partitions(database, "parted") == {n: p for n, p in (places | moved).items() if n not in gone}
+
+
+@pytest.mark.parametrize("batch", [2, 500])
+def test_any_number_of_partitions_is_dropped_and_others_stay(
+    server: Server, monkeypatch: pytest.MonkeyPatch, batch: int
+) -> None:
+    monkeypatch.setattr("schemasync.io.metastore_hive._BATCH", batch)
+    segments = [f"delta_{n:08}" for n in range(7)]
+    server.metastore.add_partitions(server.database, TABLE, {s: f"{server.root}/{s}" for s in segments})
+    server.metastore.drop_partitions(server.database, TABLE, ["gone", *segments[:3], "gone too", *segments[4:6]])
+    assert list(partitions(server)) == [segments[3], segments[6]]
+
+
+def test_partitions_that_people_named_oddly_are_dropped_and_those_called_alike_stay(server: Server) -> None:
+    odd = [partition_name(text) for text in ("a=b", "50%", "a/b", 'who\'s "who"', "[a] {b}", "ü 中", "a b")]
+    server.metastore.add_partitions(
+        server.database, TABLE, {s: f"{server.root}/{n}" for n, s in enumerate([*odd, "a"])}
+    )
+    server.metastore.drop_partitions(server.database, TABLE, odd)
+    assert list(partitions(server)) == ["a"]
+
+
+def test_the_files_of_dropped_partitions_stay_also_where_someone_made_the_table_managed(
+    server: Server, tmp_path: Path
+) -> None:
+    server.manage()
+    files = [tmp_path / segment / "part-00000.parquet" for segment in "ab"]
+    for file in files:
+        file.parent.mkdir()
+        file.write_bytes(b"rows")
+    server.metastore.add_partitions(server.database, TABLE, {f.parent.name: f"file:{f.parent}" for f in files})
+    server.metastore.drop_partitions(server.database, TABLE, ["a", "b"])
+    assert (partitions(server), [file.read_bytes() for file in files]) == ({}, [b"rows", b"rows"])
+
+
+def test_dropping_nothing_does_nothing(server: Server) -> None:
+    server.metastore.add_partitions(server.database, TABLE, {"a": f"{server.root}/a"})
+    server.metastore.drop_partitions(server.database, TABLE, [])
+    assert list(partitions(server)) == ["a"]
+
+
+def test_dropping_partitions_of_a_table_that_is_not_there_is_an_error_that_names_it(server: Server) -> None:
+    with pytest.raises(EngineError, match=rf"{server.database}\.teacher"):
+        server.metastore.drop_partitions(server.database, "teacher", ["a"])
 
 
 def test_replaced_columns_are_those_of_the_table_of_its_partitions_and_of_sparks_copy(server: Server) -> None:
@@ -451,3 +513,115 @@ def test_partitions_that_move_in_one_call_are_one_transaction_for_readers(server
     moved = {generation for seen in reads for generation in seen}
     assert [seen for seen in reads if len(seen) != 1] == []
     assert len(moved) >= 3, "the readers hardly saw anything move: this proves nothing"
+
+
+WORKERS = 4
+ROUNDS = 2
+
+
+def test_threads_that_work_on_tables_of_their_own_do_not_meet(server: Server) -> None:
+    """Reads, compare-and-sets, and partitions that come, move and go: all at once, through one instance."""
+    for number in range(WORKERS):
+        server.create(f"of{number}", {KEY: "0"})
+        server.view(f"seen{number}", "SELECT 0 AS a")
+    start = threading.Barrier(WORKERS)
+
+    def work(number: int) -> tuple[list[str], str, str]:
+        name, (store, database) = f"of{number}", (server.metastore, server.database)
+        root = f"{server.root}/{name}"
+        start.wait()
+        for turn in range(ROUNDS):
+            places = {f"{name}_{turn}_{n}": f"{root}/{turn}/{n}" for n in range(4)}
+            store.add_partitions(database, name, places)
+            assert store.swap_properties(database, name, key=KEY, expected=str(turn), changes={KEY: str(turn + 1)})
+            store.move_partitions(database, name, {s: f"{place}/moved" for s, place in places.items()})
+            store.drop_partitions(database, name, sorted(places)[1:])
+            store.set_view_text(database, f"seen{number}", f"SELECT {turn} AS a")
+            assert store.names(database, f"{name}|seen{number}") == (name, f"seen{number}")
+        table, view = store.table(database, name), store.table(database, f"seen{number}")
+        assert table is not None
+        assert view is not None
+        return sorted(store.partitions(database, name).values()), table.properties[KEY], view.view_text
+
+    with ThreadPoolExecutor(WORKERS) as threads:
+        found = list(threads.map(work, range(WORKERS)))
+    last = f"SELECT {ROUNDS - 1} AS a"
+    assert found == [
+        ([f"{server.root}/of{number}/{turn}/0/moved" for turn in range(ROUNDS)], str(ROUNDS), last)
+        for number in range(WORKERS)
+    ]
+
+
+class OneAtATime:
+    """A Hive client that writes down every call in which one thread meets another."""
+
+    def __init__(self, client: Any, meetings: list[str]) -> None:
+        self.client = client
+        self._meetings = meetings
+        self._user: int | None = None
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        def call(*arguments: Any) -> Any:
+            me = threading.get_ident()
+            if self._user not in {None, me}:
+                self._meetings.append(name)
+            self._user = me
+            try:
+                time.sleep(0.002)
+                return getattr(self.client, name)(*arguments)
+            finally:
+                self._user = None
+
+        return call
+
+
+@pytest.fixture
+def hive(spark: SparkSession, tmp_path: Path) -> Hive:
+    made = Hive(spark, f"file:{tmp_path}")
+    made.create(TABLE, {KEY: "0"})
+    return made
+
+
+def watched(hive: Hive, monkeypatch: pytest.MonkeyPatch) -> tuple[list[OneAtATime], list[str]]:
+    """Have a metastore use new clients; return those that it makes, and the calls in which two threads met in one."""
+    from schemasync.io import metastore_hive
+
+    made: list[OneAtATime] = []
+    meetings: list[str] = []
+    monkeypatch.setattr(metastore_hive, "_IDLE", {})
+    hive.metastore = metastore_hive.HiveMetastore(hive.session)
+    new, service = hive.metastore._new_client, hive.metastore._service
+
+    def make(*arguments: Any) -> OneAtATime:
+        made.append(OneAtATime(new(*arguments), meetings))
+        return made[-1]
+
+    monkeypatch.setattr(hive.metastore, "_new_client", make)
+    monkeypatch.setattr(hive.metastore, "_service", lambda client: service(client.client))
+    return made, meetings
+
+
+@pytest.mark.spark
+def test_no_client_serves_two_threads_at_a_time_and_all_are_used_again(
+    hive: Hive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, meetings = watched(hive, monkeypatch)
+    partitions(hive)
+    start = threading.Barrier(WORKERS)
+
+    def read(_: int) -> None:
+        start.wait()
+        partitions(hive)
+
+    with ThreadPoolExecutor(WORKERS) as threads:
+        list(threads.map(read, range(WORKERS * 4)))
+    assert (meetings, 1 < len(made) <= WORKERS) == ([], True)
+
+
+@pytest.mark.spark
+def test_a_client_under_which_a_call_failed_is_not_used_again(hive: Hive, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, _ = watched(hive, monkeypatch)
+    for _ in range(2):
+        with pytest.raises(EngineError):
+            hive.metastore.partitions(hive.database, "teacher")
+    assert (partitions(hive), partitions(hive), len(made)) == ({}, {}, 3)
