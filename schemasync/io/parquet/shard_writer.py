@@ -8,19 +8,14 @@ from types import TracebackType
 from typing import Final, Self
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import fs
 
 from schemasync.errors import StorageError
 from schemasync.io.parquet.rows import CALENDAR
+from schemasync.io.parquet.writing import open_writer
 
 _GROUP_ROWS: Final = 262_144
-_SAMPLE: Final = 10_000
-_REPEATING: Final = 0.9
-"""A column whose distinct values are at most this share of a sample is written with a dictionary: about what has a
-fifth as many values as a row group has rows. Arrow would begin every column with one and keep what it wrote of it,
-which makes files of mostly distinct values larger than Spark's."""
 
 
 class ShardWriter:
@@ -67,19 +62,8 @@ class ShardWriter:
         group = pa.concat_tables(self._held)
         self._held = []
         if self._writer is None:
-            self._writer = self._opened(group)
+            self._writer = open_writer(self._filesystem, f"{self._base}/{self._path}", group, self._group_bytes)
         self._writer.write_table(group, row_group_size=_GROUP_ROWS)
-
-    def _opened(self, first: pa.Table) -> pq.ParquetWriter:
-        return pq.ParquetWriter(
-            f"{self._base}/{self._path}",
-            self._schema,
-            filesystem=self._filesystem,
-            compression="snappy",
-            store_schema=False,
-            use_dictionary=[name for name in self._schema.names if _repeats(first.column(name))],
-            write_page_index=True,
-        )
 
     def _close(self) -> None:
         if self._held:
@@ -108,12 +92,3 @@ class ShardWriter:
             self._attempt(self._close)
         elif self._writer is not None:
             self._writer.close()
-
-
-def _repeats(values: pa.ChunkedArray) -> bool:
-    if pa.types.is_nested(values.type):
-        return True
-    # Spread over all rows: neighbours in the order of the key are alike more often than others.
-    step = max(len(values) // _SAMPLE, 1)
-    sample = values.take(pa.array(range(0, len(values), step), pa.int64()))
-    return bool(pc.count_distinct(sample).as_py() <= _REPEATING * len(sample))
