@@ -156,6 +156,7 @@ def _request(
         ordering_fields=shape.envelope.ordering,
         schema_version=shape.version.version,
         admitted_ms=now_ms,
+        memory=target.compaction.memory,
         unsent=unsent_rule(target, shape),
         beside=_beside(shape, manifest),
         partition_by=shape.partitions,

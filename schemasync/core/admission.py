@@ -115,7 +115,8 @@ class AdmissionRequest:
     ``columns`` are all physical columns to write, in order; ``ordering`` those that decide which row is newer
     (descending, null is oldest); ``ordering_fields`` say where the first of these stand in an event.
     Without ``keys`` every event is kept. Without an ``unsent`` rule placeholders are values like any other. Rows that
-    are older than ``beside`` has of their keys may be left out: they show nowhere.
+    are older than ``beside`` has of their keys may be left out: they show nowhere. ``memory`` is how many bytes one
+    process may hold of events.
     """
 
     files: tuple[LandedFile, ...]
@@ -126,6 +127,7 @@ class AdmissionRequest:
     ordering_fields: tuple[OrderingField, ...]
     schema_version: int
     admitted_ms: int
+    memory: int
     unsent: UnsentRule | None = None
     beside: FoldedRows | None = None
     partition_by: tuple[PartitionColumn, ...] = ()

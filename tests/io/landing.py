@@ -60,6 +60,7 @@ def request(
     *,
     directory: str,
     keys: tuple[str, ...] = ("id",),
+    memory: int = 2**20,
 ) -> AdmissionRequest:
     row = tuple((name, shown_type(encoding)) for name, encoding in columns.items())
     return AdmissionRequest(
@@ -71,6 +72,7 @@ def request(
         ordering_fields=FLAT.ordering,
         schema_version=1,
         admitted_ms=1_790_000_000_000,
+        memory=memory,
     )
 
 

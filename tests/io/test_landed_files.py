@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal as Number
 from pathlib import Path
@@ -15,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyarrow import fs
 
+from schemasync.core.admission import AdmissionRequest, Admitted
 from schemasync.core.beyond import EXAMPLES, Beyond, Example, Shown
 from schemasync.core.encoding import Encoding, Leaf, Meaning
 from schemasync.core.ports import LandedFiles
@@ -38,11 +40,24 @@ def open_arrow(root: Path) -> LandedFiles:
     return ArrowFiles(fs.LocalFileSystem(), str(root))
 
 
-@pytest.fixture(params=["arrow", pytest.param("spark", marks=pytest.mark.spark)])
+class InRuns(ArrowFiles):
+    """Arrow with so little memory that every event is put aside by itself, and all are merged again."""
+
+    def admit(self, request: AdmissionRequest) -> Admitted:
+        return super().admit(replace(request, memory=1))
+
+
+def open_runs(root: Path) -> LandedFiles:
+    return InRuns(fs.LocalFileSystem(), str(root))
+
+
+@pytest.fixture(params=["arrow", "arrow in runs", pytest.param("spark", marks=pytest.mark.spark)])
 def opened(request: pytest.FixtureRequest, tmp_path: Path) -> LandedFiles:
-    """One of the two ways, on the test's directory."""
+    """One of the two ways, on the test's directory; the first with much memory and with little."""
     if request.param == "arrow":
         return open_arrow(tmp_path)
+    if request.param == "arrow in runs":
+        return open_runs(tmp_path)
     return open_spark(request.getfixturevalue("spark"), tmp_path)
 
 

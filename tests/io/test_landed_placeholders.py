@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ from schemasync.core.encoding import Encoding, Leaf, ListOf
 from schemasync.core.ports import LandedFiles
 from schemasync.core.types import Array, Primitive
 from tests.io.landing import land, request
-from tests.io.test_landed_files import open_arrow, open_spark
+from tests.io.test_landed_files import open_arrow, open_runs, open_spark
 from tests.io.test_landed_files import opened as opened  # noqa: PLC0414 - a fixture
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ SCHEMA = pa.schema(
     ]
 )
 Event = dict[str, Any]
+ARROWS = (open_arrow, open_runs)
 
 
 def event(key: int, ts_ms: int | None, v: str | None, op: str | None = "u", **more: Any) -> Event:
@@ -173,23 +174,26 @@ def _told(rows: list[Event], name: str) -> Any:
 
 
 @settings(deadline=None, max_examples=300, suppress_health_check=list(HealthCheck))
-@given(landed=st.lists(events, max_size=8), late=st.lists(events, max_size=4))
+@given(opens=st.sampled_from(ARROWS), landed=st.lists(events, max_size=8), late=st.lists(events, max_size=4))
 def test_a_delta_tells_what_its_events_tell_whatever_lands_later(
-    tmp_path_factory: pytest.TempPathFactory, landed: list[Event], late: list[Event]
+    tmp_path_factory: pytest.TempPathFactory,
+    opens: Callable[[Path], LandedFiles],
+    landed: list[Event],
+    late: list[Event],
 ) -> None:
     root = tmp_path_factory.mktemp("law")
-    kept, toasted = admit(open_arrow(root), root, landed)
+    kept, toasted = admit(opens(root), root, landed)
     assert told([*kept, *late]) == told([*landed, *late])
     assert set(toasted) == {n for n in "vb" for r in kept if r["op"] == "u" and r[n] in {UNSENT, UNSENT.encode()}}
 
 
 @settings(deadline=None, max_examples=100, suppress_health_check=list(HealthCheck))
-@given(landed=st.lists(events, max_size=8))
+@given(opens=st.sampled_from(ARROWS), landed=st.lists(events, max_size=8))
 def test_a_delta_has_no_two_rows_that_the_ordering_does_not_tell_apart(
-    tmp_path_factory: pytest.TempPathFactory, landed: list[Event]
+    tmp_path_factory: pytest.TempPathFactory, opens: Callable[[Path], LandedFiles], landed: list[Event]
 ) -> None:
     root = tmp_path_factory.mktemp("law")
-    places = [_place(row) for row in admit(open_arrow(root), root, landed)[0]]
+    places = [_place(row) for row in admit(opens(root), root, landed)[0]]
     assert len(set(places)) == len(places)
 
 

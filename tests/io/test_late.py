@@ -63,6 +63,7 @@ def request(beside: FoldedRows | None) -> AdmissionRequest:
         ordering_fields=(),
         schema_version=1,
         admitted_ms=9,
+        memory=1000,
         beside=beside,
     )
 

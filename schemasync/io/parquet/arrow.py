@@ -1,13 +1,15 @@
 """Landed files with Arrow: footers, and the admission of what is small enough for one process.
 
 Reads each file as its writer wrote it, projects it to the table's physical columns, keeps the newest row per key, and
-writes one sorted file. Memory is that of all files of one call: the caller keeps the sum below a configured limit.
+writes one sorted file. Memory is what the request says, however much landed; `schemasync.io.parquet.runs` sees to it.
 """
 
 from __future__ import annotations
 
 import json
-import uuid
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
@@ -27,16 +29,18 @@ from schemasync.core.in_place import Stored
 from schemasync.core.manifest import NEVER, DataFile
 from schemasync.core.ports import FileInfo
 from schemasync.core.types import Array, Decimal, Map, Primitive, Struct, StructField, Type
-from schemasync.errors import StorageError
+from schemasync.errors import SchemasyncError, StorageError
 from schemasync.io.parquet.late import touched, without_late_rows
-from schemasync.io.parquet.newest import newest_per_key
-from schemasync.io.parquet.partitions import by_partition
-from schemasync.io.parquet.rows import CALENDAR, read_rows, table_schema
+from schemasync.io.parquet.rows import read_rows, table_schema
+from schemasync.io.parquet.runs import Runs
+from schemasync.io.parquet.shard_writer import ShardWriter
 from schemasync.io.parquet.sorted_rows import statistics
 
 _AVRO_KEYS = (b"parquet.avro.schema", b"avro.schema")
 _MAGIC = b"PAR1"
 _GROUP_ROWS = 65_536
+_GROUP_SHARE = 8
+"""This part of the memory gathers rows for a group of their own; the others hold what is sorted meanwhile."""
 
 
 class ArrowFiles:
@@ -96,31 +100,41 @@ class ArrowFiles:
 
     def admit(self, request: AdmissionRequest) -> Admitted:
         """Write one delta."""
-        schema = table_schema(request.columns)
         beyond: list[Beyond] = []
-        parts = (read_rows(self.filesystem, self.base, file, request, beyond) for file in request.files)
-        table = pa.concat_tables([schema.empty_table(), *chain.from_iterable(parts)])
-        events = table.num_rows
-        toasted: tuple[str, ...] = ()
-        ahead, touches = False, None
-        if request.keys:
-            table, toasted = newest_per_key(table, request)
-            if not toasted:
-                table, ahead = self._without_late_rows(table, request)
-                touches = touched(table, request)
-        files = tuple(
-            self._write(rows, f"{request.directory}/{place}".rstrip("/"))
-            for place, rows in by_partition(table, request.partition_by)
-        )
+        read = (read_rows(self.filesystem, self.base, file, request, beyond) for file in request.files)
+        done = _Delta(events=0, toasted=set(), ahead=True, touches=[])
+        tables = self._newest(chain.from_iterable(read), request, done)
+        files = self._write(tables, request)
+        known = bool(request.keys) and not done.toasted
         return Admitted(
             files=files,
-            rows=table.num_rows,
-            events=events,
-            toasted=toasted,
+            rows=sum(file.rows for file in files),
+            events=done.events,
+            toasted=tuple(name for name, _ in request.columns if name in done.toasted),
             beyond=tuple(beyond),
-            ahead=ahead,
-            touches=touches,
+            ahead=known and done.ahead,
+            touches=tuple(dict.fromkeys(done.touches)) if known and done.touches is not None else None,
         )
+
+    def _newest(self, events: Iterator[pa.Table], request: AdmissionRequest, done: _Delta) -> Iterator[pa.Table]:
+        """Yield the delta's rows, and note what is told about them."""
+        with Runs(self.filesystem, self.base, request) as runs:
+            for rows in events:
+                done.events += rows.num_rows
+                if request.keys:
+                    runs.add(rows)
+                else:
+                    yield rows
+            for rows, toasted in runs.parts() if request.keys else ():
+                done.toasted |= set(toasted)
+                yield rows if toasted else self._looked_at(rows, request, done)
+
+    def _looked_at(self, rows: pa.Table, request: AdmissionRequest, done: _Delta) -> pa.Table:
+        rows, ahead = self._without_late_rows(rows, request)
+        done.ahead &= ahead
+        touches = touched(rows, request)
+        done.touches = None if touches is None or done.touches is None else [*done.touches, *touches]
+        return rows
 
     def _without_late_rows(self, table: pa.Table, request: AdmissionRequest) -> tuple[pa.Table, bool]:
         try:
@@ -129,23 +143,50 @@ class ArrowFiles:
             # What is wrong with the base is for the compaction to say; new rows are visible without it.
             return table, False
 
-    def _write(self, table: pa.Table, directory: str) -> DataFile:
-        path = f"{directory}/part-00000-{uuid.uuid4().hex}.parquet"
+    def _write(self, tables: Iterator[pa.Table], request: AdmissionRequest) -> tuple[DataFile, ...]:
         try:
-            self.filesystem.create_dir(self._path(directory), recursive=True)
-            with pq.ParquetWriter(
-                self._path(path), table.schema, filesystem=self.filesystem, compression="snappy", store_schema=False
-            ) as writer:
-                # Those who merge one shard read no more of it than they need.
-                writer.write_table(table, row_group_size=_GROUP_ROWS)
-                writer.add_key_value_metadata(CALENDAR)
+            return tuple(self._read_back(path, rows) for path, rows in self._written(tables, request).items())
+        except SchemasyncError:
+            # Rows are written while others are still read, and a file that cannot be read is tried again and again.
+            with suppress(OSError):
+                self.filesystem.delete_dir(self._path(request.directory))
+            raise
+
+    def _written(self, tables: Iterator[pa.Table], request: AdmissionRequest) -> dict[str, int]:
+        """Write all rows; return by path how many a file has."""
+        with ShardWriter(
+            self.filesystem,
+            self.base,
+            request.directory,
+            table_schema(request.columns),
+            request.memory // _GROUP_SHARE,
+            partition_by=request.partition_by,
+            # Those who merge one shard read no more of it than they need.
+            group_rows=_GROUP_ROWS,
+        ) as writer:
+            for table in tables:
+                writer.write(table)
+        return writer.rows
+
+    def _read_back(self, path: str, rows: int) -> DataFile:
+        try:
             written = pq.read_metadata(self._path(path), filesystem=self.filesystem)
             size = self.filesystem.get_file_info(self._path(path)).size
         except (OSError, pa.ArrowException) as error:
-            raise StorageError("cannot write a delta", where=self._path(path), why=str(error)) from error
-        if written.num_rows != table.num_rows:
+            raise StorageError("a written file does not read back", where=self._path(path), why=str(error)) from error
+        if written.num_rows != rows:
             raise StorageError("a written file does not read back whole", where=self._path(path))
-        return DataFile(path=path, rows=table.num_rows, bytes=size)
+        return DataFile(path=path, rows=rows, bytes=size)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Delta:
+    """What is told about a delta while its rows pass; ``touches`` is None once that is not known of some."""
+
+    events: int
+    toasted: set[str]
+    ahead: bool
+    touches: list[str] | None
 
 
 def _extent(told: pq.Statistics | None) -> tuple[int, int] | None:

@@ -17,12 +17,15 @@ from pyarrow import fs
 
 from schemasync.core.admission import AdmissionRequest, FoldedRows, FoldedShard
 from schemasync.io.parquet.newest import firsts, newest_order, positions
+from schemasync.io.parquet.rows import BATCH_ROWS, batch_rows, buffer_size
 from schemasync.io.parquet.sorted_rows import groups_where, spread
 
 MOST_ROWS: Final = 50_000_000
 """Rows of the base whose keys may be looked at: beyond that a view that compares them costs less than the look."""
 
 _PLACE: Final = "schemasync_place"
+_SHARE: Final = 24
+"""This part of the memory is read at once, and compared at once: there are several copies while that is sorted."""
 
 
 def without_late_rows(
@@ -41,13 +44,16 @@ def without_late_rows(
         return rows, False
     first = rows.column(request.ordering[0])
     suspected = pc.fill_null(pc.less_equal(first, beside.newest), fill_value=True)
-    suspects = rows.append_column(_PLACE, positions(rows)).filter(suspected)
+    columns = [*request.keys, *request.ordering]
+    suspects = rows.select(columns).append_column(_PLACE, positions(rows)).filter(suspected)
     files = [file for shard in _near(suspects, request.keys, beside) for file in shard.files]
     if sum(file.rows for file in files) > MOST_ROWS:
         return rows, False
-    columns = [*request.keys, *request.ordering]
-    found = list(_read(filesystem, [f"{base}/{file.path}" for file in files], suspects, columns))
-    late = _older(suspects.select([*columns, _PLACE]), found, request)
+    share = request.memory // _SHARE
+    found = _read(filesystem, [f"{base}/{file.path}" for file in files], suspects, columns, share)
+    late = pa.concat_arrays(
+        [pa.nulls(0, pa.int64()), *(_older(suspects, some, request) for some in _some(found, share))]
+    )
     return rows.filter(pc.invert(pc.is_in(positions(rows), value_set=late))), True
 
 
@@ -64,7 +70,7 @@ def _near(rows: pa.Table, keys: Sequence[str], beside: FoldedRows) -> list[Folde
 
 
 def _read(
-    filesystem: fs.FileSystem, paths: Iterable[str], suspects: pa.Table, columns: Sequence[str]
+    filesystem: fs.FileSystem, paths: Iterable[str], suspects: pa.Table, columns: Sequence[str], share: int
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of files that share the first column of their key with a suspect."""
     key = columns[0]
@@ -76,16 +82,29 @@ def _read(
         return place is None or (place < len(places) and places[place] <= most)
 
     for path in paths:
-        with pq.ParquetFile(path, filesystem=filesystem, pre_buffer=False) as file:
-            groups = list(groups_where(file.metadata, key, meets))
-            for batch in file.iter_batches(row_groups=groups, columns=list(columns), use_threads=False):
+        metadata = pq.read_metadata(path, filesystem=filesystem)
+        groups = list(groups_where(metadata, key, meets))
+        size, rows = buffer_size(metadata, share), batch_rows(metadata, share, BATCH_ROWS)
+        with pq.ParquetFile(path, metadata=metadata, filesystem=filesystem, pre_buffer=False, buffer_size=size) as file:
+            for batch in file.iter_batches(rows, row_groups=groups, columns=list(columns), use_threads=False):
                 yield batch.select(columns).filter(pc.is_in(batch.column(key), value_set=values))
+
+
+def _some(found: Iterable[pa.RecordBatch], most_bytes: int) -> Iterator[list[pa.RecordBatch]]:
+    """Gather rows up to a size: many rows of the base may share the first column of their key with few suspects."""
+    held: list[pa.RecordBatch] = []
+    for batch in found:
+        if batch.num_rows:
+            held.append(batch)
+        if sum(b.nbytes for b in held) >= most_bytes:
+            yield held
+            held = []
+    if held:
+        yield held
 
 
 def _older(suspects: pa.Table, found: Sequence[pa.RecordBatch], request: AdmissionRequest) -> pa.Array:
     """Return the places of suspects that are not the newest of their key."""
-    if not any(batch.num_rows for batch in found):
-        return pa.nulls(0, pa.int64())
     folded = pa.Table.from_batches(found).append_column(_PLACE, pa.nulls(sum(b.num_rows for b in found), pa.int64()))
     rows = pa.concat_tables([suspects, folded.cast(suspects.schema)])
     # Nulls come last: of equal rows the suspect is first, as the one that came later.

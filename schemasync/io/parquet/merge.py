@@ -26,6 +26,10 @@ from schemasync.io.parquet.shard_writer import ShardWriter
 from schemasync.io.parquet.sorted_rows import KeyColumns, SortedRows, Stored
 
 _RANK: Final = "schemasync_rank"
+_PART_SHARE: Final = 8
+_GROUP_SHARE: Final = 5
+"""Parts of the memory: of a part there are up to four copies while it is merged, a row group waits to be written,
+and every file has a page of each of its columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +51,10 @@ def merge_shard(
     keys = [name for name, _ in request.keys]
     merging = _Merging(filesystem, base, request, shard)
     counts = FoldCounts()
-    group_bytes = request.memory // 4
-    with ShardWriter(filesystem, base, directory, merging.schema, group_bytes, request.partition_by) as writer:
+    group_bytes = request.memory // _GROUP_SHARE
+    with ShardWriter(
+        filesystem, base, directory, merging.schema, group_bytes, partition_by=request.partition_by
+    ) as writer:
         above: Key | None = None
         for outcome in merging.outcomes():
             above = _check_order(outcome.rows, keys, above, shard)
@@ -91,7 +97,7 @@ class _Merging:
         self._shard = shard
         self._keys = [name for name, _ in request.keys]
         self._sort = [(name, "ascending") for name in self._keys]
-        self._part_bytes = request.memory // (4 * max(len(shard.files), 1))
+        self._part_bytes = request.memory // (_PART_SHARE * max(len(shard.files), 1))
         self.schema: pa.Schema = table_schema(request.columns)
 
     def outcomes(self) -> Iterator[_Outcome]:
@@ -114,8 +120,15 @@ class _Merging:
 
     def _open(self, file: SortedFile) -> SortedRows:
         columns, keys = self._request.stored[file.version], self._shard.keys
-        stored = Stored(self._filesystem, f"{self._base}/{file.path}", columns, self._keys[0], keys)
-        return SortedRows(stored.batches(), self._keys, self._shard.keys, self._part_bytes)
+        stored = Stored(
+            self._filesystem,
+            f"{self._base}/{file.path}",
+            columns,
+            key=self._keys[0],
+            within=keys,
+            part_bytes=self._part_bytes,
+        )
+        return SortedRows(stored.batches(), self._keys, keys, self._part_bytes)
 
     def _in_order(self, old: pa.Table, files: Sequence[tuple[SortedFile, SortedRows]]) -> pa.Table:
         """Return rows of the base sorted, wherever it had several files."""

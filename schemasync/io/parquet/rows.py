@@ -26,8 +26,14 @@ from schemasync.errors import DataError
 from schemasync.io.parquet.newest import without_placeholders
 from schemasync.io.parquet.values import Losses, arrow_type, constant, decode, reshape
 
-BATCH_ROWS = 65_536
-"""Events that are decoded at once."""
+BATCH_ROWS: Final = 65_536
+"""Events that are decoded at once, unless they are too wide for that."""
+_BATCH_SHARE: Final = 16
+"""This part of the memory holds a batch: it is there as it was read, as it is shown, and as what is kept of it."""
+
+_LEAST_READ: Final = 16 * 1024
+_LARGEST_READ: Final = 1024 * 1024
+"""Bytes of a column that are read at once."""
 
 CALENDAR: Final = {"org.apache.spark.version": "3.1.0"}
 """For the footers of files that Arrow writes: Spark 3 refuses dates before 1582 and timestamps before 1900 in files
@@ -51,14 +57,35 @@ def read_rows(
     losses: dict[str, Losses] = defaultdict(Losses)
     with _naming(path):
         row = 0
+        share = request.memory // _BATCH_SHARE
+        metadata = pq.read_metadata(path, filesystem=filesystem)
         # INT96 timestamps are nanoseconds to Arrow otherwise, which end in the year 2262.
-        with pq.ParquetFile(path, filesystem=filesystem, coerce_int96_timestamp_unit="us") as parquet:
-            for batch in parquet.iter_batches(batch_size=BATCH_ROWS):
+        with pq.ParquetFile(
+            path,
+            metadata=metadata,
+            filesystem=filesystem,
+            coerce_int96_timestamp_unit="us",
+            pre_buffer=False,
+            buffer_size=buffer_size(metadata, share),
+        ) as parquet:
+            for batch in parquet.iter_batches(batch_size=batch_rows(metadata, share, BATCH_ROWS)):
                 yield _Projector(file, request, batch, row, losses).table()
                 row += batch.num_rows
     for column, found in losses.items():
         for shown, (count, sample) in found.found.items():
             beyond.append(Beyond(path=file.path, column=column, shown=shown, count=count, sample=sample))
+
+
+def batch_rows(metadata: pq.FileMetaData, share: int, most: int) -> int:
+    """Return how many rows of a file take about ``share`` bytes, by what its widest row group says; at least one."""
+    groups = [metadata.row_group(n) for n in range(metadata.num_row_groups)]
+    widest = max((group.total_byte_size // max(group.num_rows, 1) for group in groups), default=0)
+    return int(min(max(share // (widest + 1), 1), most))
+
+
+def buffer_size(metadata: pq.FileMetaData, share: int) -> int:
+    """Return how many bytes of a column are read at once; by itself Arrow reads all that a row group has."""
+    return int(min(max(share // max(metadata.num_columns, 1), _LEAST_READ), _LARGEST_READ))
 
 
 @contextmanager

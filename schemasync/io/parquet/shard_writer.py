@@ -8,7 +8,6 @@ from types import TracebackType
 from typing import Final, Self
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import fs
 
@@ -16,13 +15,9 @@ from schemasync.core.partitioning import PartitionColumn
 from schemasync.errors import StorageError
 from schemasync.io.parquet.partitions import by_partition
 from schemasync.io.parquet.rows import CALENDAR
+from schemasync.io.parquet.writing import open_writer
 
 _GROUP_ROWS: Final = 262_144
-_SAMPLE: Final = 10_000
-_REPEATING: Final = 0.9
-"""A column whose distinct values are at most this share of a sample is written with a dictionary: about what has a
-fifth as many values as a row group has rows. Arrow would begin every column with one and keep what it wrote of it,
-which makes files of mostly distinct values larger than Spark's."""
 
 
 class ShardWriter:
@@ -35,7 +30,9 @@ class ShardWriter:
         directory: str,
         schema: pa.Schema,
         group_bytes: int,
+        *,
         partition_by: Sequence[PartitionColumn] = (),
+        group_rows: int = _GROUP_ROWS,
     ) -> None:
         """Write below ``base``; a row group ends when all that wait are ``group_bytes``, or it has its usual rows."""
         self._filesystem = filesystem
@@ -44,6 +41,9 @@ class ShardWriter:
         self._schema = schema
         self._group_bytes = group_bytes
         self._partition_by = partition_by
+        self._group_rows = group_rows
+        self.rows: dict[str, int] = {}
+        """Path of each file -> how many rows it has."""
         self._held: dict[str, list[pa.Table]] = {}
         self._writers: dict[str, pq.ParquetWriter] = {}
         self._name = f"part-00000-{uuid.uuid4().hex}.parquet"
@@ -75,26 +75,23 @@ class ShardWriter:
 
     def _is_group(self) -> bool:
         size = sum(t.nbytes for held in self._held.values() for t in held)
-        return any(_rows(held) >= _GROUP_ROWS for held in self._held.values()) or size >= max(self._group_bytes, 1)
+        return any(_rows(held) >= self._group_rows for held in self._held.values()) or size >= max(self._group_bytes, 1)
 
     def _flush(self, place: str) -> None:
         group = pa.concat_tables(self._held.pop(place))
         if place not in self._writers:
             self._writers[place] = self._opened(place, group)
-        self._writers[place].write_table(group, row_group_size=_GROUP_ROWS)
+        self._writers[place].write_table(group, row_group_size=self._group_rows)
+        path = self._path(place)
+        self.rows[path] = self.rows.get(path, 0) + group.num_rows
+
+    def _path(self, place: str) -> str:
+        return "/".join(part for part in (self._directory, place, self._name) if part)
 
     def _opened(self, place: str, first: pa.Table) -> pq.ParquetWriter:
-        directory = f"{self._directory}/{place}".rstrip("/")
-        self._make_directory(directory)
-        return pq.ParquetWriter(
-            f"{self._base}/{directory}/{self._name}",
-            self._schema,
-            filesystem=self._filesystem,
-            compression="snappy",
-            store_schema=False,
-            use_dictionary=[name for name in self._schema.names if _repeats(first.column(name))],
-            write_page_index=True,
-        )
+        path = self._path(place)
+        self._make_directory(path.rpartition("/")[0])
+        return open_writer(self._filesystem, f"{self._base}/{path}", first, self._group_bytes)
 
     def _close(self) -> None:
         for place in tuple(self._held):
@@ -127,12 +124,3 @@ class ShardWriter:
 
 def _rows(tables: Sequence[pa.Table]) -> int:
     return sum(table.num_rows for table in tables)
-
-
-def _repeats(values: pa.ChunkedArray) -> bool:
-    if pa.types.is_nested(values.type):
-        return True
-    # Spread over all rows: neighbours in the order of the key are alike more often than others.
-    step = max(len(values) // _SAMPLE, 1)
-    sample = values.take(pa.array(range(0, len(values), step), pa.int64()))
-    return bool(pc.count_distinct(sample).as_py() <= _REPEATING * len(sample))

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from heapq import merge as merge_sorted
 from typing import TYPE_CHECKING
 
 from py4j.protocol import Py4JError
@@ -51,11 +50,12 @@ class ArrowShards:
     def cuts(self, files: Sequence[DataFile], keys: Sequence[str], within: KeyRange, pieces: int) -> tuple[Key, ...]:
         """Return where a range is cut into about equal pieces: at most one key less than these, ascending."""
         every = max(sum(file.rows for file in files) // (_SAMPLES * pieces), 1)
-        samples = (
-            sampled(key_batches(self._filesystem, f"{self._base}/{file.path}", keys), keys, within, every)
+        # File after file: each holds a part of its keys while it is read.
+        found = sorted(
+            key
             for file in files
+            for key in sampled(key_batches(self._filesystem, f"{self._base}/{file.path}", keys), keys, within, every)
         )
-        found = list(merge_sorted(*samples))
         places = {found[len(found) * n // pieces] for n in range(1, pieces)} if found else set()
         return tuple(sorted(places - {found[0]})) if found else ()
 

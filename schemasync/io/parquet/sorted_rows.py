@@ -18,7 +18,7 @@ from schemasync.core.merging import StoredColumn
 from schemasync.core.projection import Fill
 from schemasync.core.reshape import Keep
 from schemasync.core.sharding import KeyRange
-from schemasync.io.parquet.rows import table_schema
+from schemasync.io.parquet.rows import batch_rows, buffer_size, table_schema
 from schemasync.io.parquet.values import arrow_type, constant, reshape
 
 _BATCH_ROWS: Final = 16_384
@@ -67,24 +67,39 @@ class Stored:
     """Rows of one file as the columns that are to be written."""
 
     def __init__(
-        self, filesystem: fs.FileSystem, path: str, columns: Sequence[StoredColumn], key: str, within: KeyRange
+        self,
+        filesystem: fs.FileSystem,
+        path: str,
+        columns: Sequence[StoredColumn],
+        *,
+        key: str,
+        within: KeyRange,
+        part_bytes: int,
     ) -> None:
-        """Open a file whose rows were stored as ``columns`` say; ``key`` is the first column of the key."""
+        """Open a file whose rows were stored as ``columns`` say; ``key`` is the first column of the key.
+
+        About ``part_bytes`` are read at once, and decoded at once.
+        """
         self._filesystem = filesystem
         self._path = path
         self._columns = columns
         self._schema = table_schema((c.name, c.type) for c in columns)
         self._key = next(c for c in columns if c.name == key)
         self._within = within
+        self._part_bytes = part_bytes
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the file's rows, some at a time, without row groups that lie outside the range as a whole."""
         wanted = [c.source.name for c in self._columns if not isinstance(c.source, Fill)]
-        with pq.ParquetFile(self._path, filesystem=self._filesystem, pre_buffer=False, buffer_size=1 << 20) as file:
+        metadata = pq.read_metadata(self._path, filesystem=self._filesystem)
+        size, rows = buffer_size(metadata, self._part_bytes), batch_rows(metadata, self._part_bytes, _BATCH_ROWS)
+        with pq.ParquetFile(
+            self._path, metadata=metadata, filesystem=self._filesystem, pre_buffer=False, buffer_size=size
+        ) as file:
             there = set(file.schema_arrow.names)
             columns = [name for name in wanted if name in there]
-            groups = self._groups(file.metadata)
-            for batch in file.iter_batches(_BATCH_ROWS, row_groups=groups, columns=columns, use_threads=False):
+            groups = self._groups(metadata)
+            for batch in file.iter_batches(rows, row_groups=groups, columns=columns, use_threads=False):
                 yield self._projected(batch)
 
     def _groups(self, metadata: pq.FileMetaData) -> list[int]:
@@ -125,7 +140,7 @@ class SortedRows:
         self._batches = batches
         self._names = keys
         self._within = within
-        self._part_bytes = part_bytes
+        self._part_bytes = max(part_bytes, 1)
         self._held: list[pa.RecordBatch] = []
         self._ended = False
 

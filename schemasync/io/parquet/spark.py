@@ -37,12 +37,18 @@ from schemasync.io.parquet.arrow import ArrowFiles
 from schemasync.io.parquet.newest import unsent_values
 from schemasync.io.parquet.rows import CALENDAR, read_rows, table_schema
 from schemasync.io.parquet.tasks import of_task
+from schemasync.io.parquet.writing import PAGE_BYTES
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
 _KEPT: Final = "schemasync_kept"
 _ARRIVAL: Final = "schemasync_arrival"
+_PAGES: Final = {
+    "parquet.page.size": str(PAGE_BYTES),
+    # Until a row group is full it is held in the heap, by every task that writes.
+    "parquet.block.size": str(32 * 2**20),
+}
 _FILE: Final = 1 << 40
 """Arrival counts the rows of a file; this is how far the counts of two files lie apart."""
 
@@ -104,12 +110,12 @@ class SparkFiles:
             rows = rows.withColumns(values).sortWithinPartitions(*map(_column, (*names, *request.keys)))
         into = self._lake.uri(request.directory)
         if not unsent:
-            rows.write.parquet(into, partitionBy=names)
+            rows.write.options(**_PAGES).parquet(into, partitionBy=names)
             return ()
         observation = Observation()
         masks = _masks(request, unsent)
         counts = [f.count_if(mask).alias(name) for name, mask in masks.items()]
-        rows.observe(observation, *counts).write.parquet(into, partitionBy=names)
+        rows.observe(observation, *counts).write.options(**_PAGES).parquet(into, partitionBy=names)
         return tuple(name for name in masks if observation.get[name])
 
     def _written(self, file: FileInfo) -> DataFile:

@@ -1,0 +1,219 @@
+"""Peak memory of compactions whose changes are larger than what they are given: `python -m benchmarks.memory`.
+
+Given are Spark's heap and ``compaction.memory``; what lands is a multiple of both together. Every command is the
+program itself, in a process of its own whose tree is watched. A run with a handful of rows tells what interpreter and
+libraries take; benchmarks/README.md says what is within what was given.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, Final
+
+from benchmarks import bulk
+from benchmarks.bulk import Landing
+from benchmarks.meter import Peaks, watched
+from benchmarks.trial import say
+
+HERE: Final = Path(__file__).parent
+MB: Final = 2**20
+_TOPIC: Final = "bench.public.bulk"
+_CORES: Final = 2
+_IDLE_ROWS: Final = 1000
+_JVM_FIXED: Final = 384 * MB
+"""What a JVM may take beside its heap (code, classes, threads, buffers): Spark's own least ``memoryOverhead``."""
+WAYS: Final[Mapping[str, str]] = {"arrow": "1000GB", "spark": "1KB"}
+"""``compaction.arrow_limit`` that sends everything this way: in the program's process, or in Spark's tasks."""
+STEPS: Final[Mapping[str, tuple[bool, tuple[str, ...]]]] = {
+    "first": (True, ("compact",)),
+    "major": (True, ("compact", "--major")),
+    "admit": (True, ("apply",)),
+    "admit another": (True, ("apply",)),
+    "minor": (False, ("compact", "--minor")),
+}
+"""Whether something lands before, and the command."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """Bytes: Spark's heap and ``compaction.memory``."""
+
+    heap: int
+    memory: int
+
+    @property
+    def both(self) -> int:
+        """What landed bytes are a multiple of."""
+        return self.heap + self.memory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One step: bytes that landed before its command, how long it took, peaks by part and what they may be, in bytes.
+
+    ``allowed`` is None of the runs that only find the fixed part.
+    """
+
+    way: str
+    step: str
+    landed_bytes: int
+    wall_s: float
+    peak: Peaks
+    allowed: Peaks | None
+    problem: str = ""
+
+    @property
+    def ok(self) -> bool:
+        """Whether it finished, with the right result, within what was given."""
+        return not self.problem
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as it is written."""
+        return asdict(self) | {"ok": self.ok}
+
+
+class Site:
+    """One table of a project of its own, and the program that works on it."""
+
+    def __init__(self, root: Path, given: Given, way: str) -> None:
+        """Write the configuration and a registry of files."""
+        self.root = root
+        self._sets = 0
+        subject = root / "registry" / f"{_TOPIC}-value"
+        subject.mkdir(parents=True)
+        (subject / "1.avsc").write_text(json.dumps(bulk.value_schema()))
+        compaction = {"memory": f"{given.memory // MB}MB", "arrow_limit": WAYS[way]}
+        config = {
+            "registry": {"url": f"file://{root}/registry"},
+            "metastore": {"dir": str(root / "home")},
+            "spark": {"master": f"local[{_CORES}]", "conf": {"spark.driver.memory": f"{given.heap // MB}m"}},
+            "defaults": {"location": f"file://{root}/{{topic}}", "compaction": compaction},
+            "tables": [{"subject": f"{_TOPIC}-value", "table": "bulk", "keys": ["id"]}],
+        }
+        # JSON is YAML.
+        (root / "schemasync.yaml").write_text(json.dumps(config))
+
+    def land(self, rows: int) -> Landing:
+        """Let the next change set land; the process that writes it ends with it."""
+        number, self._sets = self._sets, self._sets + 1
+        directory = self.root / _TOPIC / "incremental" / f"increment_20261120{number:02}"
+        with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+            return pool.submit(bulk.land, directory, rows=rows, number=number).result()
+
+    def run(self, *command: str) -> tuple[Peaks, str]:
+        """Run a command of the program; return its peaks, and its last words where it failed."""
+        with (self.root / "said.txt").open("w+") as said:
+            program = [sys.executable, "-m", "schemasync", "--config", str(self.root / "schemasync.yaml"), *command]
+            process = subprocess.Popen(program, stdout=said, stderr=subprocess.STDOUT)  # noqa: S603
+            peaks = watched(process)
+            said.seek(0)
+            return peaks, said.read()[-2000:] if process.returncode else ""
+
+    def shown(self) -> bulk.Digest:
+        """Ask the view what it shows."""
+        program = [sys.executable, "-m", "schemasync", "--config", str(self.root / "schemasync.yaml"), "--json"]
+        done = subprocess.run([*program, "sql", bulk.digest_sql("bulk_view")], stdout=subprocess.PIPE, check=True)  # noqa: S603
+        row = dict(zip(("r", "c"), json.loads(done.stdout)["rows"][0], strict=True))
+        return bulk.Digest(rows=int(row["r"]), crc=int(row["c"]))
+
+
+def runs(root: Path, given: Given, way: str, rows: int, idle: Mapping[str, Peaks]) -> Iterator[Run]:
+    """Land, run and check each of `STEPS`, and yield what it took.
+
+    ``idle`` are the peaks of the same steps with next to no rows; empty: these are those.
+    """
+    site, expected = Site(root, given, way), bulk.Digest()
+    for step, (lands, command) in STEPS.items():
+        landed = site.land(rows) if lands else Landing(bytes=0, digest=expected)
+        expected = landed.digest
+        started = time.perf_counter()
+        peak, problem = site.run(*command)
+        wall_s = round(time.perf_counter() - started, 1)
+        allowed = _allowed(given, way, idle[step]) if idle else None
+        run = Run(
+            way=way,
+            step=step,
+            landed_bytes=landed.bytes,
+            wall_s=wall_s,
+            peak=peak,
+            allowed=allowed,
+            problem=problem or _wrong(site.shown(), expected) or _beyond(peak, allowed),
+        )
+        yield run
+        if problem:
+            # What comes after it would be about another state.
+            return
+
+
+def _allowed(given: Given, way: str, idle: Peaks) -> Peaks:
+    tasks = _CORES if way == "arrow" else 1
+    return Peaks(
+        python=idle.python + tasks * given.memory,
+        jvm=given.heap + max(_JVM_FIXED, given.heap // 10),
+        worker=idle.worker + given.memory,
+    )
+
+
+def _wrong(found: bulk.Digest, expected: bulk.Digest) -> str:
+    return "" if found == expected else f"it shows {found}, not {expected}"
+
+
+def _beyond(peak: Peaks, allowed: Peaks | None) -> str:
+    if allowed is None:
+        return ""
+    parts = (name for name in asdict(peak) if getattr(peak, name) > getattr(allowed, name))
+    return ", ".join(f"{name} took {getattr(peak, name)} bytes, not {getattr(allowed, name)}" for name in parts)
+
+
+def _arguments() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="benchmarks.memory", description=__doc__)
+    parser.add_argument("--heap", type=int, default=512, help="Spark's heap, MB")
+    parser.add_argument("--memory", type=int, default=128, help="compaction.memory, MB")
+    parser.add_argument("--times", type=float, default=4.0, help="the snapshot lands so many times both, in bytes")
+    parser.add_argument("--ways", nargs="+", choices=WAYS, default=tuple(WAYS), help="who admits and merges")
+    parser.add_argument("--out", type=Path, default=HERE / "out" / "memory.json", help="where the figures are written")
+    return parser
+
+
+def _measured(given: Given, way: str, rows: int, work: Path) -> Iterator[Run]:
+    idle: dict[str, Peaks] = {}
+    for size in (_IDLE_ROWS, rows):
+        shutil.rmtree(work, ignore_errors=True)
+        work.mkdir(parents=True)
+        for run in runs(work, given, way, size, dict(idle)):
+            told = f"{run.peak} {run.problem}".strip()
+            say(f"{way} {run.step}: {run.landed_bytes // MB} MB landed, {run.wall_s} s, {told}")
+            if size == rows:
+                yield run
+            idle.setdefault(run.step, run.peak)
+    shutil.rmtree(work)
+
+
+def main() -> int:
+    """Run what the arguments say; return 1 where a run failed, was wrong or took more than it was given."""
+    arguments = _arguments().parse_args()
+    given = Given(heap=arguments.heap * MB, memory=arguments.memory * MB)
+    rows = int(given.both * arguments.times) // bulk.ROW_BYTES + 1
+    found: list[Run] = []
+    for way in arguments.ways:
+        for run in _measured(given, way, rows, HERE / "scratch" / "memory"):
+            found.append(run)
+            arguments.out.parent.mkdir(parents=True, exist_ok=True)
+            report = {"given": asdict(given), "runs": [r.to_json() for r in found], "ok": all(r.ok for r in found)}
+            arguments.out.write_text(json.dumps(report, indent=1) + "\n")
+    print(arguments.out.read_text())
+    return 0 if all(run.ok for run in found) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,53 @@
+"""How files of ours are written with Arrow: encodings and pages, chosen by the first rows."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyarrow import fs
+
+PAGE_BYTES: Final = 128 * 1024
+"""Who merges files holds a page of every column of each; by themselves Arrow and Spark make them of 1 MB."""
+_BATCH_ROWS: Final = 1024
+_SAMPLE: Final = 10_000
+_REPEATING: Final = 0.9
+"""A column whose distinct values are at most this share of a sample is written with a dictionary: about what has a
+fifth as many values as a row group has rows. Arrow would begin every column with one and keep what it wrote of it,
+which makes files of mostly distinct values larger than Spark's."""
+
+
+def open_writer(filesystem: fs.FileSystem, path: str, first: pa.Table, memory: int) -> pq.ParquetWriter:
+    """Open a writer of tables like ``first``, into which that has yet to be written.
+
+    ``memory`` is about how many bytes a look at it may take.
+
+    Raises:
+        OSError: the file cannot be made.
+    """
+    row_bytes = first.nbytes // max(first.num_rows, 1) + 1
+    return pq.ParquetWriter(
+        path,
+        first.schema,
+        filesystem=filesystem,
+        compression="snappy",
+        store_schema=False,
+        use_dictionary=[name for name in first.schema.names if _repeats(first.column(name), memory // 16)],
+        write_page_index=True,
+        data_page_size=PAGE_BYTES,
+        # Whether a page is full is asked after each batch only.
+        write_batch_size=min(PAGE_BYTES // row_bytes + 1, _BATCH_ROWS),
+    )
+
+
+def _repeats(values: pa.ChunkedArray, most_bytes: int) -> bool:
+    if pa.types.is_nested(values.type):
+        return True
+    # Spread over all rows: neighbours in the order of the key are alike more often than others.
+    step = max(len(values) // _SAMPLE, values.nbytes // (most_bytes + 1), 1)
+    # Chunk by chunk: Arrow would make one of all of them to take from.
+    places = (pa.array(range(0, len(chunk), step), pa.int64()) for chunk in values.chunks)
+    sample = pa.chunked_array([c.take(p) for c, p in zip(values.chunks, places, strict=False)], values.type)
+    return bool(pc.count_distinct(sample).as_py() <= _REPEATING * len(sample))

@@ -1,0 +1,169 @@
+"""Memory is what the configuration says, however much lands: Arrow's own count, in a process that does nothing else."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyarrow import fs
+
+from schemasync.core.admission import AdmissionRequest, Admitted, FoldedRows, FoldedShard
+from schemasync.core.encoding import Encoding, Leaf
+from schemasync.core.keys import Key
+from schemasync.core.layout import meta_columns, ordering_columns
+from schemasync.core.manifest import DataFile
+from schemasync.core.merging import MergedShard, MergeRequest, ShardMerge, SortedFile, StoredColumn
+from schemasync.core.projection import Carried
+from schemasync.core.reshape import Keep
+from schemasync.core.sharding import KeyRange
+from schemasync.core.types import Primitive, Type
+from schemasync.io.parquet.arrow import ArrowFiles
+from schemasync.io.parquet.merge import merge_shard
+from schemasync.io.parquet.shards import ArrowShards
+from tests.io.landing import FLAT, land, request
+
+MEMORY = 8 * 2**20
+ROWS = 72_000
+"""Of 500 bytes that cannot be compressed: more than four times the memory."""
+ENCODINGS: dict[str, Encoding] = {
+    "part": Leaf(type=Primitive.STRING),
+    "id": Leaf(type=Primitive.BIGINT),
+    "v": Leaf(type=Primitive.STRING),
+}
+COLUMNS: tuple[tuple[str, Type], ...] = (
+    ("part", Primitive.STRING),
+    ("id", Primitive.BIGINT),
+    ("v", Primitive.STRING),
+    *((c.name, c.type) for c in meta_columns(FLAT)),
+)
+
+
+def peak_of(work: Callable[..., Any], *arguments: Any) -> tuple[int, Any]:
+    """Do it in a process of its own; return the most bytes that Arrow had allocated, and what came out."""
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        return pool.submit(_measured, work, arguments).result()
+
+
+def _measured(work: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[int, Any]:
+    done = work(*arguments)
+    return pa.default_memory_pool().max_memory(), done
+
+
+def land_events(root: Path, name: str, ids: Sequence[int], *, ts_ms: int, bytes_each: int = 480) -> str:
+    """Write one event of each key, in no order, all in one row group."""
+    source = random.Random(ts_ms)  # noqa: S311 - nobody has to guess it
+    shuffled = source.sample(ids, len(ids))
+    columns = {
+        "part": pa.array(["everywhere"] * len(ids)),
+        "id": pa.array(shuffled, pa.int64()),
+        "v": pa.array([source.randbytes(bytes_each // 2).hex() for _ in ids]),
+        "op": pa.array(["u"] * len(ids)),
+        "ts_ms": pa.array([ts_ms] * len(ids), pa.int64()),
+    }
+    return land(root, name, columns, use_dictionary=False, data_page_size=16 * 1024)
+
+
+def admit(root: Path, wanted: AdmissionRequest) -> Admitted:
+    return ArrowFiles(fs.LocalFileSystem(), str(root)).admit(wanted)
+
+
+def merge(root: Path, wanted: MergeRequest) -> MergedShard:
+    (shard,) = wanted.shards
+    return merge_shard(fs.LocalFileSystem(), str(root), wanted, shard, shard.directory)
+
+
+def cuts(root: Path, files: Sequence[DataFile], keys: Sequence[str], pieces: int) -> tuple[Key, ...]:
+    return ArrowShards(fs.LocalFileSystem(), str(root)).cuts(files, keys, KeyRange(), pieces)
+
+
+def admission(root: Path, names: Sequence[str], directory: str, memory: int, keys: tuple[str, ...]) -> AdmissionRequest:
+    return request(root, names, ENCODINGS, directory=directory, keys=keys, memory=memory)
+
+
+def sorted_file(root: Path, name: str, ids: Sequence[int], *, ts_ms: int, bytes_each: int = 480) -> DataFile:
+    """Write a file of ours."""
+    landed = land_events(root, f"landed-{name}", ids, ts_ms=ts_ms, bytes_each=bytes_each)
+    (file,) = admit(root, admission(root, [landed], f"delta/{name}", MEMORY, ("part", "id"))).files
+    return file
+
+
+def ids_and_times(path: Path) -> list[tuple[int, int]]:
+    table = pq.read_table(path, columns=["id", "__seq1"])
+    return list(zip(table.column("id").to_pylist(), table.column("__seq1").to_pylist(), strict=True))
+
+
+@pytest.mark.parametrize("keys", [("id",), ("part", "id"), ()])
+def test_an_admission_holds_no_more_than_it_is_given(tmp_path: Path, keys: tuple[str, ...]) -> None:
+    half, third = range(ROWS // 2), range(0, ROWS, 3)
+    names = [
+        land_events(tmp_path, "3.parquet", third, ts_ms=3),
+        land_events(tmp_path, "1.parquet", half, ts_ms=1),
+        land_events(tmp_path, "2.parquet", third, ts_ms=2),
+    ]
+    assert sum((tmp_path / name).stat().st_size for name in names) > 4 * MEMORY
+
+    peak, done = peak_of(admit, tmp_path, admission(tmp_path, names, "delta/1", MEMORY, keys))
+
+    newest = sorted((dict.fromkeys(half, 1) | dict.fromkeys(third, 3)).items())
+    found = ids_and_times(tmp_path / done.files[0].path)
+    assert (found if keys else len(found)) == (newest if keys else len(half) + 2 * len(third))
+    assert not list((tmp_path / "_schemasync" / "staging").glob("*"))
+    assert peak <= MEMORY
+
+
+def test_a_merge_holds_no_more_than_it_is_given(tmp_path: Path) -> None:
+    changes = [range(n, ROWS, 5) for n in range(3)]
+    base = sorted_file(tmp_path, "base", range(ROWS), ts_ms=1)
+    deltas = [sorted_file(tmp_path, f"delta-{n}", ids, ts_ms=2 + n) for n, ids in enumerate(changes)]
+    files = tuple(SortedFile(path=file.path, version=1, rank=n) for n, file in enumerate((base, *deltas)))
+    assert base.bytes > 4 * MEMORY
+    wanted = MergeRequest(
+        shards=(ShardMerge(shard="base_s00000000", directory="out", keys=KeyRange(), files=files, bytes=0),),
+        columns=COLUMNS,
+        keys=(("part", Primitive.STRING), ("id", Primitive.BIGINT)),
+        ordering=ordering_columns(FLAT),
+        stored={
+            1: tuple(StoredColumn(name=n, type=t, source=Carried(name=n, shape=Keep(target=t))) for n, t in COLUMNS)
+        },
+        purge_before_ms=0,
+        unsent=None,
+        memory=MEMORY,
+    )
+
+    peak, _ = peak_of(merge, tmp_path, wanted)
+
+    (written,) = (tmp_path / "out").iterdir()
+    assert ids_and_times(written) == [(n, 2 + n % 5 if n % 5 < 3 else 1) for n in range(ROWS)]
+    assert peak <= MEMORY
+
+
+def test_looking_for_late_events_holds_no_more_than_it_is_given(tmp_path: Path) -> None:
+    """All rows of the base share the first column of the key with every event."""
+    base = sorted_file(tmp_path, "base", range(20 * ROWS), ts_ms=5, bytes_each=2)
+    landed = land_events(tmp_path, "late.parquet", range(0, 20 * ROWS, 1000), ts_ms=4)
+    beside = FoldedRows(shards=(FoldedShard(name="base_s00000000", low=None, files=(base,)),), newest=5)
+    wanted = replace(admission(tmp_path, [landed], "delta/1", MEMORY, ("part", "id")), beside=beside)
+
+    peak, done = peak_of(admit, tmp_path, wanted)
+
+    assert (done.rows, done.ahead) == (0, True)
+    assert peak <= MEMORY
+
+
+def test_looking_where_to_cut_holds_no_more_the_more_files_there_are(tmp_path: Path) -> None:
+    ids = range(ROWS)
+    files = [sorted_file(tmp_path, str(n), ids[n::10], ts_ms=1, bytes_each=2) for n in range(10)]
+
+    one, _ = peak_of(cuts, tmp_path, files[:1], ["part", "id"], 2)
+    ten, found = peak_of(cuts, tmp_path, files, ["part", "id"], 2)
+
+    assert [abs(key[1] - ROWS // 2) < ROWS // 100 for key in found] == [True]
+    assert ten < one * 3 // 2
