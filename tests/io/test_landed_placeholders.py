@@ -61,7 +61,7 @@ def admit(
         names.append(land(root, f"{number}.parquet", columns, row_group_size=2))
     wanted = request(root, names, COLUMNS, directory="delta/1", keys=keys)
     done = files.admit(replace(wanted, unsent=UnsentRule(placeholder=UNSENT, carry=carry, columns=TYPES)))
-    rows = pa.concat_tables([pa.parquet.read_table(root / f.path) for f in done.files]).to_pylist()
+    rows = [row for f in done.files for row in pa.parquet.read_table(root / f.path).to_pylist()]
     shown = [
         {name: row["__op" if name == "op" else "__ts_ms" if name == "ts_ms" else name] for name in SCHEMA.names}
         for row in rows

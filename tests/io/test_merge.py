@@ -205,7 +205,7 @@ def test_where_no_row_is_left_no_file_is_written(files: Files) -> None:
 def test_a_directory_that_cannot_be_made_is_an_error_of_ours(files: Files) -> None:
     path = files.write([of({})])
     (files.root / "out-1").write_text("in the way")
-    with pytest.raises(StorageError, match="a shard cannot be written"):
+    with pytest.raises(StorageError, match="a file of the table cannot be written"):
         files.merge([SortedFile(path=path, version=2, rank=0)])
 
 

@@ -51,10 +51,8 @@ def merge_shard(
     keys = [name for name, _ in request.keys]
     merging = _Merging(filesystem, base, request, shard)
     counts = FoldCounts()
-    group_bytes = request.memory // _GROUP_SHARE
-    with ShardWriter(
-        filesystem, base, directory, merging.schema, group_bytes, partition_by=request.partition_by
-    ) as writer:
+    held, by = request.memory // _GROUP_SHARE, request.partition_by
+    with ShardWriter(filesystem, base, directory, merging.schema, held, partition_by=by) as writer:
         above: Key | None = None
         for outcome in merging.outcomes():
             above = _check_order(outcome.rows, keys, above, shard)

@@ -1,4 +1,4 @@
-"""One shard's file, or one for each of its user partitions, written row group by row group."""
+"""The file of a segment, or one for each of its user partitions, written row group by row group."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class ShardWriter:
             step()
         except (OSError, pa.ArrowException) as error:
             raise StorageError(
-                "a shard cannot be written",
+                "a file of the table cannot be written",
                 where=f"{self._base}/{self._directory}/{self._name}",
                 why=str(error),
                 fix="Free some space or give this user write permission, and run again: the old state is in force.",
