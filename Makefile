@@ -1,4 +1,4 @@
-.PHONY: test lint format services bench bench-small
+.PHONY: test lint format services bench bench-small bench-memory bench-dedup
 
 test:
 	./scripts/test
@@ -25,3 +25,9 @@ bench:
 
 bench-small:
 	./scripts/bench --small
+
+bench-memory:
+	./scripts/bench memory
+
+bench-dedup:
+	./scripts/bench dedup

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from multiprocessing import get_context
@@ -59,17 +60,13 @@ class Given:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One step: bytes that landed before its command, how long it took, peaks by part and what they may be, in bytes.
-
-    ``allowed`` is None of the runs that only find the fixed part.
-    """
+    """One step: bytes that landed before its command, how long that took, and its peaks in bytes."""
 
     way: str
     step: str
     landed_bytes: int
     wall_s: float
     peak: Peaks
-    allowed: Peaks | None
     problem: str = ""
 
     @property
@@ -127,36 +124,37 @@ class Site:
         return bulk.Digest(rows=int(row["r"]), crc=int(row["c"]))
 
 
-def runs(root: Path, given: Given, way: str, rows: int, idle: Mapping[str, Peaks]) -> Iterator[Run]:
-    """Land, run and check each of `STEPS`, and yield what it took.
+def idle(root: Path, given: Given, way: str) -> Peaks:
+    """Compact a handful of rows: what interpreters and libraries take.
 
-    ``idle`` are the peaks of the same steps with next to no rows; empty: these are those.
+    Raises:
+        RuntimeError: the program failed.
     """
+    site = Site(root, given, way)
+    site.land(_IDLE_ROWS)
+    peak, problem = site.run("compact")
+    if problem:
+        raise RuntimeError(problem)
+    return peak
+
+
+def runs(root: Path, given: Given, way: str, rows: int, allowed: Peaks) -> Iterator[Run]:
+    """Land, run and check each of `STEPS`, and yield what it took; the last one is the first that fails."""
     site, expected = Site(root, given, way), bulk.Digest()
     for step, (lands, command) in STEPS.items():
         landed = site.land(rows) if lands else Landing(bytes=0, digest=expected)
         expected = landed.digest
         started = time.perf_counter()
-        peak, problem = site.run(*command)
+        peak, failure = site.run(*command)
         wall_s = round(time.perf_counter() - started, 1)
-        allowed = _allowed(given, way, idle[step]) if idle else None
-        run = Run(
-            way=way,
-            step=step,
-            landed_bytes=landed.bytes,
-            wall_s=wall_s,
-            peak=peak,
-            allowed=allowed,
-            problem=problem or _wrong(site.shown(), expected) or _beyond(peak, allowed),
-        )
-        yield run
-        if problem:
-            # What comes after it would be about another state.
+        problem = failure or _wrong(site.shown(), expected) or _beyond(peak, allowed)
+        yield Run(way=way, step=step, landed_bytes=landed.bytes, wall_s=wall_s, peak=peak, problem=problem)
+        if failure:
             return
 
 
 def _allowed(given: Given, way: str, idle: Peaks) -> Peaks:
-    tasks = _CORES if way == "arrow" else 1
+    tasks = os.cpu_count() or 1 if way == "arrow" else 1
     return Peaks(
         python=idle.python + tasks * given.memory,
         jvm=given.heap + max(_JVM_FIXED, given.heap // 10),
@@ -168,9 +166,7 @@ def _wrong(found: bulk.Digest, expected: bulk.Digest) -> str:
     return "" if found == expected else f"it shows {found}, not {expected}"
 
 
-def _beyond(peak: Peaks, allowed: Peaks | None) -> str:
-    if allowed is None:
-        return ""
+def _beyond(peak: Peaks, allowed: Peaks) -> str:
     parts = (name for name in asdict(peak) if getattr(peak, name) > getattr(allowed, name))
     return ", ".join(f"{name} took {getattr(peak, name)} bytes, not {getattr(allowed, name)}" for name in parts)
 
@@ -185,18 +181,17 @@ def _arguments() -> argparse.ArgumentParser:
     return parser
 
 
-def _measured(given: Given, way: str, rows: int, work: Path) -> Iterator[Run]:
-    idle: dict[str, Peaks] = {}
-    for size in (_IDLE_ROWS, rows):
-        shutil.rmtree(work, ignore_errors=True)
-        work.mkdir(parents=True)
-        for run in runs(work, given, way, size, dict(idle)):
-            told = f"{run.peak} {run.problem}".strip()
-            say(f"{way} {run.step}: {run.landed_bytes // MB} MB landed, {run.wall_s} s, {told}")
-            if size == rows:
-                yield run
-            idle.setdefault(run.step, run.peak)
-    shutil.rmtree(work)
+def _emptied(directory: Path) -> Path:
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(parents=True)
+    return directory
+
+
+def _write(path: Path, given: Given, limits: Mapping[str, Peaks], found: Sequence[Run]) -> None:
+    allowed = {way: asdict(limit) for way, limit in limits.items()}
+    done = {"runs": [run.to_json() for run in found], "ok": all(run.ok for run in found)}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"given": asdict(given), "allowed": allowed, **done}, indent=1) + "\n")
 
 
 def main() -> int:
@@ -205,12 +200,16 @@ def main() -> int:
     given = Given(heap=arguments.heap * MB, memory=arguments.memory * MB)
     rows = int(given.both * arguments.times) // bulk.ROW_BYTES + 1
     found: list[Run] = []
+    limits: dict[str, Peaks] = {}
+    work = HERE / "scratch" / "memory"
     for way in arguments.ways:
-        for run in _measured(given, way, rows, HERE / "scratch" / "memory"):
+        limits[way] = _allowed(given, way, idle(_emptied(work), given, way))
+        say(f"{way}: may take {limits[way]}")
+        for run in runs(_emptied(work), given, way, rows, limits[way]):
+            say(f"{way} {run.step}: {run.landed_bytes // MB} MB landed, {run.wall_s} s, {run.peak} {run.problem}")
             found.append(run)
-            arguments.out.parent.mkdir(parents=True, exist_ok=True)
-            report = {"given": asdict(given), "runs": [r.to_json() for r in found], "ok": all(r.ok for r in found)}
-            arguments.out.write_text(json.dumps(report, indent=1) + "\n")
+            _write(arguments.out, given, limits, found)
+    shutil.rmtree(work)
     print(arguments.out.read_text())
     return 0 if all(run.ok for run in found) else 1
 

@@ -72,7 +72,7 @@ MEANINGS: Final[Mapping[str, str]] = {
     "defaults.compaction.on_fold": "What becomes of the sink's files once a published generation holds them and `reader_grace` is over: `delete`, `archive` (moved below `archive/`), or `keep`.",
     "defaults.compaction.arrow_limit": "Up to this many bytes of landed files per admission, and of shards and changes per compaction, one process does the work; beyond it Spark's tasks.",
     "defaults.compaction.shard_size": "About how large a shard of the base is: what a change makes a compaction rewrite.",
-    "defaults.compaction.memory": "How much the merge of one shard may hold, whatever the size of shard and changes.",
+    "defaults.compaction.memory": "How much the merge of one shard, or an admission in one process, may hold of rows, however much there is of them.",
     "defaults.compaction.kernel": "What merges shards: Arrow (`arrow`), or Spark's SQL (`spark`), which is slower and asks for nothing but Spark.",
     "defaults.names.view": "Name of the dedup view.",
     "defaults.names.base": "Name of a compaction's table over the old base.",

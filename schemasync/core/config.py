@@ -219,8 +219,8 @@ class Compaction(Settings):
     """When and how increments are folded; durations in ms.
 
     ``arrow_limit``: bytes up to which one process admits landed files and merges shards, beyond it Spark's tasks do.
-    ``shard_size``: about how many bytes a shard of the base has. ``memory``: bytes that merging one
-    may hold. ``kernel``: what merges shards, Arrow or Spark's SQL.
+    ``shard_size``: about how many bytes a shard of the base has. ``memory``: bytes that merging one, or
+    an admission in one process, may hold of rows. ``kernel``: what merges shards, Arrow or Spark's SQL.
     """
 
     every: Duration = HOUR

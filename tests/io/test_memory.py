@@ -31,6 +31,8 @@ from schemasync.io.parquet.shards import ArrowShards
 from tests.io.landing import FLAT, land, request
 
 MEMORY = 8 * 2**20
+MOST = MEMORY * 3 // 4
+"""What Arrow may have allocated of it: its allocator holds on to some of what was freed."""
 ROWS = 72_000
 """Of 500 bytes that cannot be compressed: more than four times the memory."""
 ENCODINGS: dict[str, Encoding] = {
@@ -116,7 +118,7 @@ def test_an_admission_holds_no_more_than_it_is_given(tmp_path: Path, keys: tuple
     found = ids_and_times(tmp_path / done.files[0].path)
     assert (found if keys else len(found)) == (newest if keys else len(half) + 2 * len(third))
     assert not list((tmp_path / "_schemasync" / "staging").glob("*"))
-    assert peak <= MEMORY
+    assert peak <= MOST
 
 
 def test_a_merge_holds_no_more_than_it_is_given(tmp_path: Path) -> None:
@@ -142,20 +144,20 @@ def test_a_merge_holds_no_more_than_it_is_given(tmp_path: Path) -> None:
 
     (written,) = (tmp_path / "out").iterdir()
     assert ids_and_times(written) == [(n, 2 + n % 5 if n % 5 < 3 else 1) for n in range(ROWS)]
-    assert peak <= MEMORY
+    assert peak <= MOST
 
 
 def test_looking_for_late_events_holds_no_more_than_it_is_given(tmp_path: Path) -> None:
     """All rows of the base share the first column of the key with every event."""
-    base = sorted_file(tmp_path, "base", range(20 * ROWS), ts_ms=5, bytes_each=2)
-    landed = land_events(tmp_path, "late.parquet", range(0, 20 * ROWS, 1000), ts_ms=4)
+    base = sorted_file(tmp_path, "base", range(8 * ROWS), ts_ms=5, bytes_each=2)
+    landed = land_events(tmp_path, "late.parquet", range(0, 8 * ROWS, 400), ts_ms=4)
     beside = FoldedRows(shards=(FoldedShard(name="base_s00000000", low=None, files=(base,)),), newest=5)
     wanted = replace(admission(tmp_path, [landed], "delta/1", MEMORY, ("part", "id")), beside=beside)
 
     peak, done = peak_of(admit, tmp_path, wanted)
 
     assert (done.rows, done.ahead) == (0, True)
-    assert peak <= MEMORY
+    assert peak <= MOST
 
 
 def test_looking_where_to_cut_holds_no_more_the_more_files_there_are(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ MOST_ROWS: Final = 50_000_000
 """Rows of the base whose keys may be looked at: beyond that a view that compares them costs less than the look."""
 
 _PLACE: Final = "schemasync_place"
-_SHARE: Final = 24
+_SHARE: Final = 40
 """This part of the memory is read at once, and compared at once: there are several copies while that is sorted."""
 
 

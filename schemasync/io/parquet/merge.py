@@ -26,10 +26,10 @@ from schemasync.io.parquet.shard_writer import ShardWriter
 from schemasync.io.parquet.sorted_rows import KeyColumns, SortedRows, Stored
 
 _RANK: Final = "schemasync_rank"
-_PART_SHARE: Final = 8
-_GROUP_SHARE: Final = 5
+_PART_SHARE: Final = 16
+_GROUP_SHARE: Final = 8
 """Parts of the memory: of a part there are up to four copies while it is merged, a row group waits to be written,
-and every file has a page of each of its columns."""
+and every file has a page of each of its columns. That is about half; an allocator keeps as much of what was freed."""
 
 
 @dataclass(frozen=True, slots=True)

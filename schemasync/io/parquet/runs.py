@@ -24,8 +24,9 @@ from schemasync.io.parquet.newest import newest_per_key
 from schemasync.io.parquet.rows import table_schema
 from schemasync.io.parquet.sorted_rows import SortedRows
 
-_SHARE: Final = 6
-"""Sorting rows and keeping some takes room for them, their copies in order, those that are kept, and a column more."""
+_SHARE: Final = 10
+"""Sorting rows and keeping some takes room for them, their copies in order, those that are kept, and a column more.
+That is about half of the memory; an allocator keeps as much of what was freed."""
 _FAN_IN: Final = 16
 """Runs that are merged at once; where there are more, neighbours become one run first."""
 

@@ -43,7 +43,8 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
 _KEPT: Final = "schemasync_kept"
-_ARRIVAL: Final = "schemasync_arrival"
+ARRIVAL: Final = "schemasync_arrival"
+"""Column of decoded events: their order of arrival, which decides what the ordering does not."""
 _PAGES: Final = {
     "parquet.page.size": str(PAGE_BYTES),
     # Until a row group is full it is held in the heap, by every task that writes.
@@ -142,7 +143,7 @@ def _decoder(arrow: ArrowFiles, request: AdmissionRequest, staging: str) -> Call
     filesystem, base = arrow.filesystem, arrow.base
 
     def decode_file(number: int) -> _Part:
-        schema = table_schema(request.columns).append(pa.field(_ARRIVAL, pa.int64()))
+        schema = table_schema(request.columns).append(pa.field(ARRIVAL, pa.int64()))
         count = 0
         unsent: set[str] = set()
         beyond: list[Beyond] = []
@@ -151,7 +152,7 @@ def _decoder(arrow: ArrowFiles, request: AdmissionRequest, staging: str) -> Call
             for rows in read_rows(filesystem, base, request.files[number], request, beyond):
                 first = number * _FILE + count
                 arrival = pa.array(range(first, first + rows.num_rows), pa.int64())
-                writer.write_table(rows.append_column(_ARRIVAL, arrival).cast(schema))
+                writer.write_table(rows.append_column(ARRIVAL, arrival).cast(schema))
                 count += rows.num_rows
                 unsent |= unsent_values(rows, request.unsent).keys() if request.unsent and request.keys else set()
             writer.add_key_value_metadata(CALENDAR)
@@ -162,7 +163,7 @@ def _decoder(arrow: ArrowFiles, request: AdmissionRequest, staging: str) -> Call
 
 def _ddl(request: AdmissionRequest) -> str:
     spark = Dialect.SPARK
-    columns = (*request.columns, (_ARRIVAL, Primitive.BIGINT))
+    columns = (*request.columns, (ARRIVAL, Primitive.BIGINT))
     return ", ".join(f"{quote_identifier(name, spark)} {print_type(type_, spark)}" for name, type_ in columns)
 
 
@@ -173,20 +174,20 @@ def newest_per_key(events: DataFrame, request: AdmissionRequest, unsent: frozens
     placeholders: what `schemasync.io.parquet.newest` does about them is done here with windows.
     """
     if not request.keys:
-        return events.drop(_ARRIVAL)
+        return events.drop(ARRIVAL)
     keys = [_column(key) for key in request.keys]
-    newest = [_column(name).desc_nulls_last() for name in (*request.ordering, _ARRIVAL)]
+    newest = [_column(name).desc_nulls_last() for name in (*request.ordering, ARRIVAL)]
     masks = _masks(request, unsent)
     rows = _settled(events, request, masks) if masks else events
     wanted = [_first(keys, newest), *(_first(keys, [mask, *newest]) & ~mask for mask in masks.values())]
     kept = rows.withColumn(_KEPT, reduce(or_, wanted)).where(_KEPT)
-    return kept.drop(_KEPT, _ARRIVAL).sortWithinPartitions(*keys)
+    return kept.drop(_KEPT, ARRIVAL).sortWithinPartitions(*keys)
 
 
 def _settled(events: DataFrame, request: AdmissionRequest, masks: Mapping[str, Column]) -> DataFrame:
     """Make one row of those that the ordering does not tell apart: the last one, with what the others say."""
     same = [_column(name) for name in (*request.keys, *request.ordering)]
-    latest = f.col(_ARRIVAL).desc()
+    latest = f.col(ARRIVAL).desc()
     settled = events.withColumn(_KEPT, _first(same, [latest]))
     alive = f.col(OP) != DELETE
     answers = {
