@@ -1,12 +1,14 @@
 """Telling of schema changes without ever being held up or stopped by whoever wants to know.
 
 Used by `schemasync.app.watching`. Each receiver has a queue of its own: one that fails is left alone for a while, gets
-a bounded number of tries per event, and takes nothing from the others.
+a bounded number of tries per event, and takes nothing from the others. Several tables may post at once; one thread at a
+time delivers, and the others do not wait for it.
 """
 
 from __future__ import annotations
 
 import logging
+import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -43,6 +45,8 @@ class Outbox:
         self._queues = [_Queue(notifier) for notifier in notifiers]
         self._first_ms = first_ms
         self._draw = draw
+        # Whoever holds it is the only one that takes from the queues; to append to a deque needs no lock.
+        self._delivering = threading.Lock()
 
     @property
     def waiting(self) -> int:
@@ -53,15 +57,23 @@ class Outbox:
         """Take one event for all receivers, and deliver what can be delivered now."""
         for queue in self._queues:
             queue.events.append(event)
-            if len(queue.events) > MOST_WAITING:
-                _give_up(queue, "too many events wait for this receiver")
         self.deliver(now_ms=now_ms)
 
     def deliver(self, *, now_ms: int) -> None:
-        """Offer waiting events to all receivers that are not left alone for now. Never raises."""
-        for queue in self._queues:
-            while queue.events and not queue.backoff.waits(now_ms):
-                self._offer(queue, now_ms)
+        """Offer waiting events to all receivers that are not left alone for now. Never raises.
+
+        While another thread delivers, that is left to it, or to the next call: the watcher makes one after every tick.
+        """
+        if not self._delivering.acquire(blocking=False):
+            return
+        try:
+            for queue in self._queues:
+                while queue.events and not queue.backoff.waits(now_ms):
+                    self._offer(queue, now_ms)
+                while len(queue.events) > MOST_WAITING:
+                    _give_up(queue, "too many events wait for this receiver")
+        finally:
+            self._delivering.release()
 
     def _offer(self, queue: _Queue, now_ms: int) -> None:
         event = queue.events[0]

@@ -12,6 +12,7 @@ from typing import Any
 
 from schemasync.app.admitting import AdmissionOutcome, admit, put_off
 from schemasync.app.altering import carry_out, moved
+from schemasync.app.crew import crew
 from schemasync.app.history_table import RECORD_HISTORY, write_history
 from schemasync.app.holds import note_hold
 from schemasync.app.inspecting import look, map_tables, select
@@ -103,6 +104,7 @@ def apply(
 ) -> ApplyResult:
     """Bring the named tables (all where none is named) to what the registry says, and admit what landed.
 
+    So many at once as the configuration says, results in the order of the configuration.
     ``expected`` are the fingerprints of a stored plan by table: where one differs now, that table is refused.
     ``allowed`` may refuse to change a table's schema; what landed is admitted all the same.
 
@@ -114,7 +116,12 @@ def apply(
     targets = select(mapping, names)
     if expected is not None:
         targets = tuple(t for t in targets if t.table in expected)
-    results = tuple(apply_table(workspace, target, expected=expected, allowed=allowed) for target in targets)
+    with crew(workspace) as workers:
+
+        def bring(target: TableTarget) -> Applied:
+            return apply_table(workers.workspace, target, expected=expected, allowed=allowed)
+
+        results = workers.each(targets, bring)
     return ApplyResult(tables=results, problems=mapping.problems)
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from schemasync.app.applying import Applied, apply_table
+from schemasync.app.crew import crew
 from schemasync.app.folding import Folded, can_be_cut, run_fold, shards_to_write
 from schemasync.app.inspecting import map_tables, select
 from schemasync.app.layering import Layered, run_merge
@@ -104,13 +105,20 @@ def compact(
 ) -> CompactResult:
     """Compact the named tables, all where none is named; one failing table never stops the others.
 
+    So many at once as the configuration says, results in the order of the configuration.
+
     Raises:
         UsageError: a name is no configured table.
         RegistryUnavailableError: the registry does not answer.
     """
     mapping = map_tables(workspace)
     targets = select(mapping, names)
-    results = tuple(compact_table(workspace, target, dry_run=dry_run, mode=mode) for target in targets)
+    with crew(workspace) as workers:
+
+        def fold(target: TableTarget) -> Compacted:
+            return compact_table(workers.workspace, target, dry_run=dry_run, mode=mode)
+
+        results = workers.each(targets, fold)
     return CompactResult(tables=results, problems=mapping.problems)
 
 

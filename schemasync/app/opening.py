@@ -172,6 +172,7 @@ def workspace_of(
     from schemasync.io.parquet.shards import ArrowShards, SparkShards  # noqa: PLC0415
     from schemasync.io.parquet.spark import SparkFiles  # noqa: PLC0415
     from schemasync.io.spark_fold import SparkFold  # noqa: PLC0415
+    from schemasync.io.spark_lanes import SparkLanes  # noqa: PLC0415
     from schemasync.io.spark_sql import SparkSql  # noqa: PLC0415
 
     @lru_cache
@@ -197,4 +198,5 @@ def workspace_of(
         now_ms=clock,
         token=new_token,
         progress=progress,
+        lanes=SparkLanes(session),
     )

@@ -37,7 +37,7 @@ metastore:
   kind: embedded                             # Spark's own, in .schemasync/ beside this file; or thrift
   # uri: thrift://localhost:9083             # for kind: thrift
 
-# spark: {{master: "local[*]", conf: {{spark.driver.memory: 4g}}}}
+# spark: {{master: "local[*]", tables_at_once: 2, conf: {{spark.driver.memory: 4g}}}}
 
 defaults:
   database: lake

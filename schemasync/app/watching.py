@@ -11,11 +11,13 @@ import logging
 import random
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from schemasync.app.announcing import Outbox
+from schemasync.app.crew import Crew, crew
 from schemasync.app.inspecting import map_tables, select
 from schemasync.app.tending import TendedTable, table_name
 from schemasync.app.watched import WatchResult
@@ -40,7 +42,7 @@ def watch(
 ) -> WatchResult:
     """Watch until ``stop`` is set, or for one whole tick.
 
-    A set ``stop`` lets the step at hand finish and begins no other. ``draw`` gives random numbers from 0 to 1;
+    A set ``stop`` lets the steps at hand finish and begins no other. ``draw`` gives random numbers from 0 to 1;
     ``wait`` sleeps up to that many seconds and returns as soon as ``stop`` is set: its own ``wait`` unless given.
 
     Raises:
@@ -51,12 +53,14 @@ def watch(
     """
     stop = stop or threading.Event()
     poll = workspace.config.watch.poll
-    watcher = _Watcher(workspace, Outbox(notifiers, first_ms=poll, draw=draw), stop, draw)
-    if once:
-        watcher.tick()
-        return watcher.result()
-    listen = workspace.config.server.listen
-    with serving(listen, watcher.board, now_ms=workspace.now_ms) if listen else nullcontext():
+    with ExitStack() as stack:
+        workers = stack.enter_context(crew(workspace))
+        watcher = _Watcher(workspace, workers, Outbox(notifiers, first_ms=poll, draw=draw), stop, draw)
+        if once:
+            watcher.tick()
+            return watcher.result()
+        if listen := workspace.config.server.listen:
+            stack.enter_context(serving(listen, watcher.board, now_ms=workspace.now_ms))
         while not stop.is_set():
             watcher.patient_tick()
             if watcher.result().all_failed:
@@ -69,9 +73,17 @@ def watch(
 class _Watcher:
     """What is kept between ticks: the rhythm, the registry's health, and the tables."""
 
-    def __init__(self, workspace: Workspace, outbox: Outbox, stop: threading.Event, draw: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        workspace: Workspace,
+        workers: Crew,
+        outbox: Outbox,
+        stop: threading.Event,
+        draw: Callable[[], float],
+    ) -> None:
         self.board = Board(alive_ms=workspace.now_ms())
         self._workspace = workspace
+        self._workers = workers
         self._outbox = outbox
         self._stop = stop
         self._draw = draw
@@ -192,11 +204,15 @@ class _Watcher:
             return Listed(trouble=str(error))
 
     def _work(self) -> None:
-        """Look at the tables that ask for it, then compact and clean up: new rows come before tidiness."""
+        """Look at the tables that ask for it, then compact and clean up: new rows come before tidiness.
+
+        A table is only ever worked on by one thread at a time: what it remembers needs no guard.
+        """
         for step in (TendedTable.look, TendedTable.keep_up):
-            for table in self._tables:
-                if self._stop.is_set():
-                    return
-                self.board.alive_ms = self._workspace.now_ms()
-                step(table)
-        self.board.snapshot = replace(self.board.snapshot, ready=True)
+            self._workers.each(self._tables, partial(self._do, step), stop=self._stop)
+        if not self._stop.is_set():
+            self.board.snapshot = replace(self.board.snapshot, ready=True)
+
+    def _do(self, step: Callable[[TendedTable], None], table: TendedTable) -> None:
+        self.board.alive_ms = self._workspace.now_ms()
+        step(table)

@@ -6,7 +6,8 @@ connection, reads a clock or sleeps by itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -36,6 +37,12 @@ def silent(table: str, text: str) -> None:
     """Tell nobody."""
 
 
+@contextmanager
+def no_lanes() -> Iterator[Callable[[], None]]:
+    """Let threads use the engine as they are."""
+    yield lambda: None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Storage:
     """One table's location: its files, the two ways to admit what landed there, and the two to merge shards."""
@@ -49,7 +56,11 @@ class Storage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workspace:
-    """The wired world. ``now_ms`` is the clock, ms since 1970 UTC; ``token`` gives names that were never used."""
+    """The wired world. ``now_ms`` is the clock, ms since 1970 UTC; ``token`` gives names that were never used.
+
+    All of it may be used by several threads. Each calls what ``lanes`` yields before anything else: it gets a fair
+    share of the engine then, and finds there what the thread has that opened the lanes.
+    """
 
     config: Config
     registry: Registry
@@ -61,6 +72,7 @@ class Workspace:
     now_ms: Callable[[], int]
     token: Callable[[], str]
     progress: Progress = field(default=silent)
+    lanes: Callable[[], AbstractContextManager[Callable[[], None]]] = field(default=no_lanes)
 
     def text(self, statement: Statement, dialect: Dialect = Dialect.SPARK) -> str:
         """Render a statement."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
+import threading
 from contextlib import suppress
 from typing import TextIO
 
@@ -43,17 +44,20 @@ class Teller:
         self._json = log_format == "json"
         self._spin = spinner and self._console.is_terminal and not self._json
         self._status: Status | None = None
+        # Several tables may be worked on at once: there is one line for all of them, or one after the other.
+        self._lock = threading.Lock()
 
     def __call__(self, table: str, text: str) -> None:
         """Say that ``text`` begins for ``table``."""
         line = f"{table}: {text}" if table else text
-        if self._json:
-            _LOGGER.setLevel(logging.INFO)
-            _LOGGER.info(text, extra={"table": table} if table else {})
-        elif self._spin:
-            self._turn(line)
-        else:
-            self._console.print(Text(line))
+        with self._lock:
+            if self._json:
+                _LOGGER.setLevel(logging.INFO)
+                _LOGGER.info(text, extra={"table": table} if table else {})
+            elif self._spin:
+                self._turn(line)
+            else:
+                self._console.print(Text(line))
 
     def _turn(self, line: str) -> None:
         if self._status is None:
@@ -63,6 +67,7 @@ class Teller:
 
     def stop(self) -> None:
         """Take the spinner away; the next call brings it back."""
-        if self._status is not None:
-            self._status.stop()
-            self._status = None
+        with self._lock:
+            if self._status is not None:
+                self._status.stop()
+                self._status = None

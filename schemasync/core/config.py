@@ -197,9 +197,14 @@ class Metastore(Settings):
 
 
 class SparkSettings(Settings):
-    """How Spark is started. ``conf`` may hold credentials of the storage, so it is never shown."""
+    """How Spark is started, and used. ``conf`` may hold credentials of the storage, so it is never shown.
+
+    ``tables_at_once``: how many tables are applied or compacted side by side. Two is the least with which a large table
+    does not hold up all others, and what one table needs of this process's memory is needed at most twice.
+    """
 
     master: Text = "local[*]"
+    tables_at_once: Annotated[int, Field(ge=1, le=100)] = 2
     conf: dict[Text, str] = Field(default={}, repr=False)
 
 

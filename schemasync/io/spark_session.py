@@ -49,6 +49,8 @@ COMMON: Final[dict[str, str]] = {
     # Hive converts partitions to tables by position; repairing drift must be able to put types right again.
     "spark.hadoop.hive.metastore.disallow.incompatible.col.type.changes": "false",
     "spark.sql.caseSensitive": "false",
+    # Tables that are worked on at once share the cores; in order of arrival a large one would keep them all.
+    "spark.scheduler.mode": "FAIR",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.hadoop.hive.stats.autogather": "false",

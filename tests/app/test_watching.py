@@ -9,6 +9,7 @@ import json
 import logging
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any, cast
@@ -70,7 +71,8 @@ class World:
     def __init__(self) -> None:
         self.registry = CountingRegistry()
         self.now_ms = START
-        self.settings: dict[str, Any] = {}
+        # One after the other, so that the looks have an order.
+        self.settings: dict[str, Any] = {"spark": {"tables_at_once": 1}}
         self.landed: dict[str, list[FileInfo]] = {}
         self.errors: dict[str, Exception] = {}
         self.unreadable: dict[str, int] = {}
@@ -350,6 +352,53 @@ def test_a_stop_lets_the_table_at_hand_finish_and_begins_no_other(world: World) 
     world.on_look = lambda _: world.stop.set()
     result = world.watch()
     assert (world.looks, result.exit_code) == (["a"], 0)
+
+
+def _meet(meeting: threading.Barrier) -> None:
+    meeting.wait(10)
+
+
+def test_tables_are_looked_at_side_by_side_and_told_of_in_their_order(world: World) -> None:
+    world.settings["spark"] = {"tables_at_once": 2}
+    meeting = threading.Barrier(2)
+    world.on_look = lambda _: _meet(meeting)
+    result = world.watch()
+    assert sorted(world.looks) == ["a", "b"]
+    assert [(t.table, t.failure) for t in result.tables] == [("a", None), ("b", None)]
+
+
+def test_side_by_side_a_stop_lets_the_tables_at_hand_finish_and_begins_no_other(world: World) -> None:
+    world.settings["spark"] = {"tables_at_once": 2}
+    for name in "cd":
+        world.register(name, 1)
+    meeting = threading.Barrier(2, action=world.stop.set)
+    world.on_look = lambda _: _meet(meeting)
+    result = world.watch()
+    assert (sorted(world.looks), [t.failure for t in result.tables]) == (["a", "b"], [None] * 4)
+
+
+def test_side_by_side_a_registry_that_goes_down_is_no_failure_of_a_table_and_the_others_at_hand_finish(
+    world: World,
+) -> None:
+    world.settings["spark"] = {"tables_at_once": 2}
+    for name in "cd":
+        world.register(name, 1)
+    world.errors["a"] = DOWN
+    meeting = threading.Barrier(2)
+    finished: list[str] = []
+
+    def look(table: str) -> None:
+        if world.errors:
+            meeting.wait(10)
+        if table == "b":
+            # By then the other table's error is known.
+            time.sleep(0.1)
+            finished.extend(world.looks)
+
+    world.on_look = look
+    result = world.watch(world.later(15 * SECOND, world.errors.clear))
+    assert (sorted(finished), sorted(world.looks)) == (["a", "b"], ["a", "c", "d"])
+    assert [t.failure for t in result.tables] == [None] * 4
 
 
 def test_ticks_are_a_jittered_poll_apart(world: World) -> None:

@@ -6,9 +6,10 @@ Both run `schemasync.io.parquet.merge.merge_shard`; Spark distributes, schedules
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from py4j.protocol import Py4JError
 from pyarrow import fs
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 
 _SAMPLES = 1000
 """Keys that are looked at for each cut."""
+_AT_ONCE: Final = os.cpu_count() or 1
+_MERGING: Final = threading.BoundedSemaphore(_AT_ONCE)
+"""Taken for each shard: however many tables are compacted at once, this process holds no more shards in memory."""
 
 
 class ArrowShards:
@@ -61,12 +65,16 @@ class ArrowShards:
 
     def merge(self, request: MergeRequest) -> tuple[MergedShard, ...]:
         """Write all shards of a request."""
-        with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+        with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
             return tuple(pool.map(_merger(self._filesystem, self._base, request), request.shards))
 
 
 def _merger(filesystem: fs.FileSystem, base: str, request: MergeRequest) -> Callable[[ShardMerge], MergedShard]:
-    return lambda shard: merge_shard(filesystem, base, request, shard, shard.directory)
+    def run(shard: ShardMerge) -> MergedShard:
+        with _MERGING:
+            return merge_shard(filesystem, base, request, shard, shard.directory)
+
+    return run
 
 
 class SparkShards(ArrowShards):

@@ -1,0 +1,81 @@
+"""Several tables at once: a bounded number of threads, results in the order of the tables, one end for all of them.
+
+Used by apply, compact and the watcher. What a table's work raises on purpose is part of its result, so what reaches
+this module is about all tables: then no other table is begun, and those at hand are finished first.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TypeVar
+
+from schemasync.app.workspace import Workspace
+
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
+
+
+class Crew:
+    """The threads of one run; see `crew`."""
+
+    def __init__(self, workspace: Workspace, threads: ThreadPoolExecutor | None) -> None:
+        """Work in these threads, or in the caller's where there are none."""
+        self._threads = threads
+        self._interrupted = threading.Event()
+        self._tell = workspace.progress
+        self.workspace = replace(workspace, progress=self._step)
+
+    def each(
+        self, items: Sequence[_Item], work: Callable[[_Item], _Result], *, stop: threading.Event | None = None
+    ) -> tuple[_Result, ...]:
+        """Do the work for every item that is begun before ``stop`` is set; return the results in the items' order.
+
+        Work that raises ends it: no other item is begun, and the error is raised once those at hand are finished. An
+        interrupt ends it, too, and work that uses `workspace` is given up at its next step.
+        """
+        stopped = stop or threading.Event()
+        if self._threads is None or len(items) < 2:
+            return tuple(work(item) for item in items if not stopped.is_set())
+        failed = threading.Event()
+
+        def begin(item: _Item) -> tuple[_Result, ...]:
+            if stopped.is_set() or failed.is_set():
+                return ()
+            try:
+                return (work(item),)
+            except BaseException:
+                failed.set()
+                raise
+
+        futures: list[Future[tuple[_Result, ...]]] = []
+        try:
+            # One by one: an interrupt may come here, too.
+            for item in items:
+                futures.append(self._threads.submit(begin, item))
+            wait(futures)
+        except BaseException:
+            failed.set()
+            self._interrupted.set()
+            wait(futures)
+            raise
+        return tuple(result for future in futures for result in future.result())
+
+    def _step(self, table: str, text: str) -> None:
+        if self._interrupted.is_set():
+            raise KeyboardInterrupt
+        self._tell(table, text)
+
+
+@contextmanager
+def crew(workspace: Workspace) -> Iterator[Crew]:
+    """Open threads for as many tables at once as the configuration says; they end with the context."""
+    size = workspace.config.spark.tables_at_once
+    if size == 1:
+        yield Crew(workspace, None)
+        return
+    with workspace.lanes() as enter, ThreadPoolExecutor(size, "tables", initializer=enter) as threads:
+        yield Crew(workspace, threads)
