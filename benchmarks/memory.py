@@ -31,8 +31,6 @@ MB: Final = 2**20
 _TOPIC: Final = "bench.public.bulk"
 _CORES: Final = 2
 _IDLE_ROWS: Final = 1000
-_JVM_FIXED: Final = 384 * MB
-"""What a JVM may take beside its heap (code, classes, threads, buffers): Spark's own least ``memoryOverhead``."""
 WAYS: Final[Mapping[str, str]] = {"arrow": "1000GB", "spark": "1KB"}
 """``compaction.arrow_limit`` that sends everything this way: in the program's process, or in Spark's tasks."""
 STEPS: Final[Mapping[str, tuple[bool, tuple[str, ...]]]] = {
@@ -157,7 +155,7 @@ def _allowed(given: Given, way: str, idle: Peaks) -> Peaks:
     tasks = os.cpu_count() or 1 if way == "arrow" else 1
     return Peaks(
         python=idle.python + tasks * given.memory,
-        jvm=given.heap + max(_JVM_FIXED, given.heap // 10),
+        jvm=idle.jvm + given.heap,
         worker=idle.worker + given.memory,
     )
 

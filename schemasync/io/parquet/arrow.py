@@ -105,6 +105,8 @@ class ArrowFiles:
         done = _Delta(events=0, toasted=set(), ahead=True, touches=[])
         tables = self._newest(chain.from_iterable(read), request, done)
         files = self._write(tables, request)
+        # A compaction merges next, on other threads, which cannot use what the allocator kept for this one.
+        pa.default_memory_pool().release_unused()
         known = bool(request.keys) and not done.toasted
         return Admitted(
             files=files,

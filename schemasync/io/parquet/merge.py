@@ -58,6 +58,8 @@ def merge_shard(
             above = _check_order(outcome.rows, keys, above, shard)
             writer.write(outcome.rows)
             counts += outcome.counts + merging.written(outcome.rows)
+    # One shard after the other is merged, on several threads: what the allocator kept of each would add up.
+    pa.default_memory_pool().release_unused()
     return MergedShard(shard=shard.shard, directory=directory, counts=counts)
 
 
