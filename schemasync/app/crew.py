@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TypeVar
 
-from schemasync.app.workspace import Workspace
+from schemasync.app.workspace import Storage, Workspace
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
@@ -26,8 +26,8 @@ class Crew:
         """Work in these threads, or in the caller's where there are none."""
         self._threads = threads
         self._interrupted = threading.Event()
-        self._tell = workspace.progress
-        self.workspace = replace(workspace, progress=self._step)
+        self._given = workspace
+        self.workspace = replace(workspace, progress=self._progress, storage=self._storage)
 
     def each(
         self, items: Sequence[_Item], work: Callable[[_Item], _Result], *, stop: threading.Event | None = None
@@ -35,7 +35,8 @@ class Crew:
         """Do the work for every item that is begun before ``stop`` is set; return the results in the items' order.
 
         Work that raises ends it: no other item is begun, and the error is raised once those at hand are finished. An
-        interrupt ends it, too, and work that uses `workspace` is given up at its next step.
+        interrupt ends it, too, and work that uses `workspace` is given up when it next tells of a step or asks for the
+        storage.
         """
         stopped = stop or threading.Event()
         if self._threads is None or len(items) < 2:
@@ -64,10 +65,18 @@ class Crew:
             raise
         return tuple(result for future in futures for result in future.result())
 
-    def _step(self, table: str, text: str) -> None:
+    def _progress(self, table: str, text: str) -> None:
+        self._go_on()
+        self._given.progress(table, text)
+
+    def _storage(self, location: str) -> Storage:
+        self._go_on()
+        return self._given.storage(location)
+
+    def _go_on(self) -> None:
+        """Raise what an interrupt raises in the main thread: work may be given up wherever it may be killed."""
         if self._interrupted.is_set():
             raise KeyboardInterrupt
-        self._tell(table, text)
 
 
 @contextmanager

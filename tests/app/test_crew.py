@@ -121,7 +121,12 @@ def _interruptible() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_interruptible")
-def test_an_interrupt_gives_up_what_is_at_hand_at_its_next_step_and_begins_no_other(three: Workspace) -> None:
+@pytest.mark.parametrize(
+    "step", [lambda w: w.progress("table", "next step"), lambda w: w.storage("/lake/table")], ids=["told", "storage"]
+)
+def test_an_interrupt_gives_up_what_is_at_hand_at_its_next_step_and_begins_no_other(
+    three: Workspace, step: Callable[[Workspace], object]
+) -> None:
     told: list[str] = []
     main = threading.get_ident()
     meeting = threading.Barrier(3, action=lambda: signal.pthread_kill(main, signal.SIGINT))
@@ -129,11 +134,11 @@ def test_an_interrupt_gives_up_what_is_at_hand_at_its_next_step_and_begins_no_ot
 
     def work(item: int) -> None:
         begun.append(item)
-        workers.workspace.progress("table", "first step")
+        step(workers.workspace)
         meeting.wait(PATIENCE_SECONDS)
         until = time.monotonic() + PATIENCE_SECONDS
         while time.monotonic() < until:
-            workers.workspace.progress("table", "next step")
+            step(workers.workspace)
             time.sleep(0.01)
         told.append("went on")
 
