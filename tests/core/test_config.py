@@ -57,7 +57,7 @@ def test_the_defaults_are_those_of_the_documentation() -> None:
             "retries": 4,
         },
         "metastore": {"kind": "embedded", "uri": None, "dir": ".schemasync"},
-        "spark": {"master": "local[*]", "conf": {}},
+        "spark": {"master": "local[*]", "tables_at_once": 2, "conf": {}},
         "defaults": {
             "database": "lake",
             "location": "./lake/{topic}",
