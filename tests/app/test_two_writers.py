@@ -1,4 +1,4 @@
-"""Two processes apply at the same time: one wins, the other says so, and the view is right at once."""
+"""Two processes at the same time: one wins, the other says so, and the view is right at once."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from schemasync.app.applying import Applied, apply
+from schemasync.app.compacting import compact
+from schemasync.core.layering import Mode
 from schemasync.core.policy import Verdict
 from schemasync.errors import ConflictError
 from tests.app.mortal import Fuse, mortal
@@ -118,6 +120,46 @@ def test_whoever_is_overtaken_leaves_no_file_behind(new_lab: Callable[[], Lab]) 
         lab.apply()
         assert (unnamed(lab), lab.rows(TABLE, order_by="id")) == ([], [{"id": 1, "a": 1}, {"id": 2, "a": 2}])
     assert (len(left) > 1, set(map(len, left.values()))) == (True, {0}), left
+
+
+def compactable(new_lab: Callable[[], Lab]) -> Lab:
+    """Return a lab with a base of several shards, and changes of one of their keys that wait."""
+    lab = new_lab()
+    lab.settings = {"defaults": {"compaction": {"shard_size": "1KB"}}}
+    version(lab, 1)
+    lab.land(TOPIC, [event(key, a=key) for key in range(40)])
+    lab.compact()
+    for hour in ("2026112001", "2026112002"):
+        lab.now_ms += 1000
+        lab.land(TOPIC, [{"id": 7, "op": "u", "ts_ms": 100 + int(hour), "a": int(hour)}], hour=hour)
+        lab.apply()
+    return lab
+
+
+@pytest.mark.parametrize("mode", [Mode.MAJOR, Mode.MINOR])
+def test_of_two_compactions_at_once_one_wins_and_the_other_stops_cleanly(
+    new_lab: Callable[[], Lab], mode: Mode
+) -> None:
+    fuse = Fuse()
+    compact(mortal(compactable(new_lab).workspace, fuse), mode=mode)
+    outcomes = []
+    for after in range(len(fuse.calls)):
+        lab = compactable(new_lab)
+        waiting = [lab]
+
+        def come(waiting: list[Lab] = waiting) -> None:
+            if waiting:
+                (other,) = compact(waiting.pop().workspace, mode=Mode.MAJOR).tables
+                assert other.failure is None
+
+        (done,) = compact(mortal(lab.workspace, Fuse(after, die=come)), mode=mode).tables
+        assert done.failure is None or isinstance(done.failure, ConflictError), (after, done.failure)
+        outcomes.append(done.failure is None)
+        expected = [{"id": key, "a": 2026112002 if key == 7 else key} for key in range(40)]
+        assert lab.rows(TABLE, order_by="id") == expected, after
+        (again,) = lab.compact().tables
+        assert (again.failure, lab.rows(TABLE, order_by="id"), unnamed(lab)) == (None, expected, []), after
+    assert set(outcomes) == {True, False}
 
 
 def writing_calls(new_lab: Callable[[], Lab]) -> int:

@@ -1,0 +1,53 @@
+"""Planning and admission open the files that are new, however many others there are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from tests.lab import Lab
+
+pytestmark = pytest.mark.spark
+
+TOPIC = "shop.student"
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """Every Parquet file that this process opens from now on, by its path from the topic on."""
+    paths: set[str] = set()
+
+    def telling(inner: Callable[..., Any]) -> Callable[..., Any]:
+        def open_(path: Any, *args: Any, **kwargs: Any) -> Any:
+            paths.add(str(path).partition(f"/{TOPIC}/")[2])
+            return inner(path, *args, **kwargs)
+
+        return open_
+
+    monkeypatch.setattr(pq, "ParquetFile", telling(pq.ParquetFile))
+    monkeypatch.setattr(pq, "read_metadata", telling(pq.read_metadata))
+    return paths
+
+
+def test_only_files_that_are_new_are_opened(lab: Lab, opened: set[str]) -> None:
+    lab.settings = {"defaults": {"compaction": {"shard_size": "1KB", "on_fold": "keep"}}}
+    lab.register(TOPIC, lab.flat("Student", ("n", "int")))
+    lab.land(TOPIC, [{"id": key, "n": key, "op": "c", "ts_ms": 1} for key in range(40)])
+    lab.compact()
+    for number in range(4):
+        lab.now_ms += 1000
+        lab.land(TOPIC, [{"id": number, "n": 0, "op": "u", "ts_ms": 2 + number}], hour=f"202611200{number}")
+        lab.apply()
+    opened.clear()
+    lab.plan()
+    assert opened == set()
+    new = "incremental/increment_2026112009/new.parquet"
+    lab.land(TOPIC, [{"id": 7, "n": 0, "op": "u", "ts_ms": 9}], hour="2026112009", name="new.parquet")
+    lab.plan()
+    assert opened == {new}
+    lab.apply()
+    (delta,) = opened - {new}
+    assert delta.startswith("delta/g=000006/")
