@@ -5,6 +5,7 @@ Executes a `schemasync.core.projection.Projection`; adds our own columns; refuse
 
 from __future__ import annotations
 
+import gc
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -43,6 +44,16 @@ that do not say that they count by the Gregorian calendar, as its own do since t
 def table_schema(columns: Iterable[tuple[str, Type]]) -> pa.Schema:
     """Return the Arrow schema of rows that have these columns."""
     return pa.schema([pa.field(name, arrow_type(type_)) for name, type_ in columns])
+
+
+def give_back() -> None:
+    """Let go of what a finished piece of work left in memory: another follows it, perhaps on another thread.
+
+    Footers that pyarrow reads are cycles (a `pyarrow.parquet.FileMetaData` and its schema, pyarrow 26) whose megabytes
+    Python does not see, so by itself it collects them late; and what Arrow's allocator kept serves one thread only.
+    """
+    gc.collect()
+    pa.default_memory_pool().release_unused()
 
 
 def read_rows(
