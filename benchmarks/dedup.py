@@ -83,10 +83,11 @@ def by_max_by(events: DataFrame) -> DataFrame:
     """Choose by an aggregate: structs compare field by field, and a null is smallest, as in the window's order."""
     from pyspark.sql import functions as f  # noqa: PLC0415
 
-    kept = [name for name in events.columns if name != ARRIVAL]
+    # The key comes from the grouping: Spark would not know that rows are sorted by a field of the struct.
+    kept = [name for name in events.columns if name not in {"id", ARRIVAL}]
     newest = f.max_by(f.struct(*kept), f.struct(*_ORDERING, ARRIVAL))
     chosen = events.groupBy("id").agg(newest.alias("newest"))
-    return chosen.select("newest.*").sortWithinPartitions("id")
+    return chosen.select("id", "newest.*").sortWithinPartitions("id")
 
 
 FORMS: Final[dict[str, Callable[[DataFrame], DataFrame]]] = {"window": by_window, "max_by": by_max_by}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import random
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -82,6 +83,23 @@ def merge(root: Path, wanted: MergeRequest) -> MergedShard:
     return merge_shard(fs.LocalFileSystem(), str(root), wanted, shard, shard.directory)
 
 
+def merging(files: Sequence[DataFile]) -> MergeRequest:
+    """Return the merge of files into one shard, the base first."""
+    sources = tuple(SortedFile(path=file.path, version=1, rank=n) for n, file in enumerate(files))
+    return MergeRequest(
+        shards=(ShardMerge(shard="base_s00000000", directory="out", keys=KeyRange(), files=sources, bytes=0),),
+        columns=COLUMNS,
+        keys=(("part", Primitive.STRING), ("id", Primitive.BIGINT)),
+        ordering=ordering_columns(FLAT),
+        stored={
+            1: tuple(StoredColumn(name=n, type=t, source=Carried(name=n, shape=Keep(target=t))) for n, t in COLUMNS)
+        },
+        purge_before_ms=0,
+        unsent=None,
+        memory=MEMORY,
+    )
+
+
 def cuts(root: Path, files: Sequence[DataFile], keys: Sequence[str], pieces: int) -> tuple[Key, ...]:
     return ArrowShards(fs.LocalFileSystem(), str(root)).cuts(files, keys, KeyRange(), pieces)
 
@@ -125,26 +143,24 @@ def test_a_merge_holds_no_more_than_it_is_given(tmp_path: Path) -> None:
     changes = [range(n, ROWS, 5) for n in range(3)]
     base = sorted_file(tmp_path, "base", range(ROWS), ts_ms=1)
     deltas = [sorted_file(tmp_path, f"delta-{n}", ids, ts_ms=2 + n) for n, ids in enumerate(changes)]
-    files = tuple(SortedFile(path=file.path, version=1, rank=n) for n, file in enumerate((base, *deltas)))
     assert base.bytes > 4 * MEMORY
-    wanted = MergeRequest(
-        shards=(ShardMerge(shard="base_s00000000", directory="out", keys=KeyRange(), files=files, bytes=0),),
-        columns=COLUMNS,
-        keys=(("part", Primitive.STRING), ("id", Primitive.BIGINT)),
-        ordering=ordering_columns(FLAT),
-        stored={
-            1: tuple(StoredColumn(name=n, type=t, source=Carried(name=n, shape=Keep(target=t))) for n, t in COLUMNS)
-        },
-        purge_before_ms=0,
-        unsent=None,
-        memory=MEMORY,
-    )
 
-    peak, _ = peak_of(merge, tmp_path, wanted)
+    peak, _ = peak_of(merge, tmp_path, merging((base, *deltas)))
 
     (written,) = (tmp_path / "out").iterdir()
     assert ids_and_times(written) == [(n, 2 + n % 5 if n % 5 < 3 else 1) for n in range(ROWS)]
     assert peak <= MOST
+
+
+def test_footers_are_gone_when_a_shard_is_merged(tmp_path: Path) -> None:
+    """The next shard reads them again, and the one after that; each may have megabytes that Python does not see."""
+    file = sorted_file(tmp_path, "base", range(100), ts_ms=1)
+    wanted = merging((file,))
+    gc.collect()
+
+    merge(tmp_path, wanted)
+
+    assert not [one for one in gc.get_objects() if isinstance(one, pq.FileMetaData)]
 
 
 def test_looking_for_late_events_holds_no_more_than_it_is_given(tmp_path: Path) -> None:
