@@ -64,6 +64,9 @@ class ShardWriter:
         if self._writer is None:
             self._writer = open_writer(self._filesystem, f"{self._base}/{self._path}", group, self._group_bytes)
         self._writer.write_table(group, row_group_size=_GROUP_ROWS)
+        del group
+        # What the allocator keeps of it can be as much again, and serves this thread only.
+        pa.default_memory_pool().release_unused()
 
     def _close(self) -> None:
         if self._held:
