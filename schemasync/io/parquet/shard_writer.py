@@ -84,6 +84,9 @@ class ShardWriter:
         self._writers[place].write_table(group, row_group_size=self._group_rows)
         path = self._path(place)
         self.rows[path] = self.rows.get(path, 0) + group.num_rows
+        del group
+        # What the allocator keeps of it can be as much again, and serves this thread only.
+        pa.default_memory_pool().release_unused()
 
     def _path(self, place: str) -> str:
         return "/".join(part for part in (self._directory, place, self._name) if part)
