@@ -78,11 +78,7 @@ def _is_date_pattern(text: object) -> bool:
     return _is_pattern(text) and "yyyy" in str(text)
 
 
-def _from(least: int) -> Callable[[object], bool]:
-    return lambda value: isinstance(value, int) and value >= least
-
-
-def _is_divisor(value: object) -> bool:
+def _is_count(value: object) -> bool:
     return isinstance(value, int) and 1 <= value < 2**31
 
 
@@ -118,11 +114,14 @@ _FUNCTIONS: Final[dict[tuple[str, int], _Function]] = {
     ("date_format", 1): _Function(
         "date_format(date or timestamp, 'a pattern of yyyy, MM, dd and HH')", _DATES, Primitive.STRING, (_is_pattern,)
     ),
-    ("left", 1): _Function("left(string, length)", frozenset({Primitive.STRING}), Primitive.STRING, (_from(1),)),
+    ("left", 1): _Function("left(string, length)", frozenset({Primitive.STRING}), Primitive.STRING, (_is_count,)),
     ("substring", 2): _Function(
-        "substring(string, first, length)", frozenset({Primitive.STRING}), Primitive.STRING, (_from(1), _from(1))
+        "substring(string, first, length)",
+        frozenset({Primitive.STRING}),
+        Primitive.STRING,
+        (_is_count, _is_count),
     ),
-    ("pmod", 1): _Function("pmod(whole number, n)", frozenset({Primitive.BIGINT}), Primitive.INT, (_is_divisor,)),
+    ("pmod", 1): _Function("pmod(whole number, n)", frozenset({Primitive.BIGINT}), Primitive.INT, (_is_count,)),
 }
 USAGES: Final = tuple(function.usage for function in _FUNCTIONS.values())
 """All functions, as people read of them."""

@@ -49,6 +49,7 @@ def test_calls_are_read_from_the_inside_out() -> None:
         ("left(a)", "left with 1 arguments is none of left(string, length)"),
         ("md5(a)", f"md5 with 1 arguments is none of {', '.join(USAGES)}"),
         ("left(a, 0)", "left is called as left(string, length)"),
+        ("left(a, 2147483648)", "left is called as left(string, length)"),
         ("substring(a, 0, 2)", "substring is called as"),
         ("pmod(a, 0)", "pmod is called as"),
         ("trunc(a, 'week')", "trunc is called as"),
