@@ -31,7 +31,7 @@ from schemasync.core.ports import FileInfo
 from schemasync.core.types import Array, Decimal, Map, Primitive, Struct, StructField, Type
 from schemasync.errors import SchemasyncError, StorageError
 from schemasync.io.parquet.late import touched, without_late_rows
-from schemasync.io.parquet.rows import give_back, read_rows, table_schema
+from schemasync.io.parquet.rows import read_rows, table_schema
 from schemasync.io.parquet.runs import Runs
 from schemasync.io.parquet.shard_writer import ShardWriter
 from schemasync.io.parquet.sorted_rows import statistics
@@ -105,7 +105,8 @@ class ArrowFiles:
         done = _Delta(events=0, toasted=set(), ahead=True, touches=[])
         tables = self._newest(chain.from_iterable(read), request, done)
         files = self._write(tables, request)
-        give_back(sum(file.bytes for file in request.files))
+        # A compaction merges next, on other threads, which cannot use what the allocator kept for this one.
+        pa.default_memory_pool().release_unused()
         known = bool(request.keys) and not done.toasted
         return Admitted(
             files=files,

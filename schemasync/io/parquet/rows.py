@@ -5,7 +5,6 @@ Executes a `schemasync.core.projection.Projection`; adds our own columns; refuse
 
 from __future__ import annotations
 
-import gc
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -32,8 +31,6 @@ BATCH_ROWS: Final = 65_536
 _BATCH_SHARE: Final = 16
 """This part of the memory holds a batch: it is there as it was read, as it is shown, and as what is kept of it."""
 
-_WORTH_GIVING_BACK: Final = 16 * 1024 * 1024
-
 _LEAST_READ: Final = 16 * 1024
 _LARGEST_READ: Final = 1024 * 1024
 """Bytes of a column that are read at once."""
@@ -46,18 +43,6 @@ that do not say that they count by the Gregorian calendar, as its own do since t
 def table_schema(columns: Iterable[tuple[str, Type]]) -> pa.Schema:
     """Return the Arrow schema of rows that have these columns."""
     return pa.schema([pa.field(name, arrow_type(type_)) for name, type_ in columns])
-
-
-def give_back(read_bytes: int) -> None:
-    """Let go of what a finished piece of work left in memory: another follows it, perhaps on another thread.
-
-    Where little was read, little is left, and looking for it takes longer than the work did.
-    Footers that pyarrow reads are cycles (a `pyarrow.parquet.FileMetaData` and its schema, pyarrow 26) whose megabytes
-    Python does not see, so by itself it collects them late; and what Arrow's allocator kept serves one thread only.
-    """
-    if read_bytes >= _WORTH_GIVING_BACK:
-        gc.collect()
-        pa.default_memory_pool().release_unused()
 
 
 def read_rows(

@@ -209,10 +209,12 @@ def groups_where(metadata: pq.FileMetaData, column: str, meets: Callable[[Any, A
 
 def statistics(metadata: pq.FileMetaData, column: str) -> Iterator[pq.Statistics | None]:
     """Yield what a footer says of a column, row group by row group; None where it says nothing, or has no such one."""
-    names = [metadata.schema.column(n).path for n in range(metadata.num_columns)]
-    place = names.index(column) if column in names else None
-    for number in range(metadata.num_row_groups):
-        chunk = None if place is None else metadata.row_group(number).column(place)
+    groups = [metadata.row_group(n) for n in range(metadata.num_row_groups)]
+    # Not asked of the footer's schema: that and the footer hold each other then, until Python looks for cycles.
+    paths = [groups[0].column(n).path_in_schema for n in range(metadata.num_columns)] if groups else []
+    place = paths.index(column) if column in paths else None
+    for group in groups:
+        chunk = None if place is None else group.column(place)
         yield chunk.statistics if chunk is not None and chunk.is_stats_set else None
 
 
