@@ -150,9 +150,11 @@ class HiveMetastore:
             found = client.listPartitions(database, name, -1)
             starts = range(0, len(found), _BATCH)
             batches = (found.subList(n, min(n + _BATCH, len(found))) for n in starts)
-            names = [key.getName() for key in client.getTable(database, name).getPartitionKeys()]
-            told = (p for batch in batches for p in self._told_partitions(batch))
-            return {_partition_name(names, p["values"]): _partition(p["sd"]) for p in told}
+            told = [p for batch in batches for p in self._told_partitions(batch)]
+            # Without user partitions a name is told by the segment alone.
+            parted = any(len(p["values"]) > 1 for p in told)
+            keys = _partition_keys(client.getTable(database, name)) if parted else [SEGMENT]
+            return {_partition_name(keys, p["values"]): _partition(p["sd"]) for p in told}
 
     def _told(self, struct: Any) -> dict[str, Any]:
         """Return one of Hive's structs as plain values, in one call: to ask for each of its fields takes hundreds."""
@@ -189,7 +191,7 @@ class HiveMetastore:
             return
         with self._client(database, name) as client:
             table = client.getTable(database, name)
-            keys = [key.getName() for key in table.getPartitionKeys()]
+            keys = _partition_keys(table)
             moved = self._array_list()
             for batch in _batches(locations):
                 moved.addAll(client.getPartitionsByNames(database, name, self._partition_names(batch)))
@@ -374,6 +376,10 @@ def _table(told: Mapping[str, Any]) -> HiveTable:
         owner=told.get("owner", ""),
         formats=_formats(place),
     )
+
+
+def _partition_keys(table: Any) -> list[str]:
+    return [key.getName() for key in table.getPartitionKeys()]
 
 
 def _partition_name(keys: Sequence[str], values: Sequence[str]) -> str:
