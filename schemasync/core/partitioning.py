@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, ClassVar, Final
 
 from schemasync.core.names import RESERVED_COLUMNS, Dialect, quote_identifier, quote_string
@@ -62,7 +63,13 @@ _VALUES = frozenset({Primitive.INT, Primitive.BIGINT, Primitive.BOOLEAN, Primiti
 """Types that a partition column can have: all engines write their values alike."""
 
 _UNITS: Final = frozenset({"year", "quarter", "month"})
-_FIELDS: Final = {"yyyy": r"(\d{4})", "MM": r"(\d{2})", "dd": r"(\d{2})", "HH": r"(\d{2})"}
+_FIELDS: Final = {
+    "yyyy": (r"(\d{4})", "%Y"),
+    "MM": (r"(\d{2})", "%m"),
+    "dd": (r"(\d{2})", "%d"),
+    "HH": (r"(\d{2})", "%H"),
+}
+"""What the fields of a pattern match in a text, and how C writes them."""
 _RUN: Final = re.compile(r"([A-Za-z])\1*|[^A-Za-z]+")
 """A field of a pattern (a letter, repeated), or what stands between two."""
 
@@ -127,19 +134,14 @@ USAGES: Final = tuple(function.usage for function in _FUNCTIONS.values())
 """All functions, as people read of them."""
 
 
-def parse_partition(name: str, expression: str) -> PartitionBy:
-    """Read one entry of ``partition_by``.
-
-    Raises:
-        ValueError: it is no such expression; the text says why.
-    """
-    import sqlglot  # noqa: PLC0415 - importing it costs a tenth of a second, and few tables need it
-    from sqlglot import exp, parser, tokens  # noqa: PLC0415
+@cache
+def _calls() -> Any:
+    """Return a grammar that knows of no function more than its name: each stays what was written."""
+    from sqlglot import parser, tokens  # noqa: PLC0415
     from sqlglot.dialects.dialect import Dialect as Grammar  # noqa: PLC0415
-    from sqlglot.errors import SqlglotError  # noqa: PLC0415
 
     class Calls(Grammar):
-        """A grammar that knows of no function more than its name: each stays what was written."""
+        """Names, literals and calls, quoted as Spark does."""
 
         class Tokenizer(tokens.Tokenizer):
             IDENTIFIERS: ClassVar = ["`"]
@@ -149,11 +151,26 @@ def parse_partition(name: str, expression: str) -> PartitionBy:
             FUNCTIONS: ClassVar[dict[str, Any]] = {}
             FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {}
 
+    return Calls
+
+
+def parse_partition(name: str, expression: str) -> PartitionBy:
+    """Read one entry of ``partition_by``.
+
+    Raises:
+        ValueError: it is no such expression; the text says why.
+    """
+    import sqlglot  # noqa: PLC0415 - importing it costs a tenth of a second, and few tables need it
+    from sqlglot import exp  # noqa: PLC0415
+    from sqlglot.errors import SqlglotError  # noqa: PLC0415
+
+    grammar = _calls()
+
     def unwrap(node: Any) -> PartitionBy:
         if isinstance(node, exp.Column) and len(node.parts) == 1:
             return PartitionBy(name=name, column=node.name)
         if not isinstance(node, exp.Anonymous) or not node.expressions:
-            raise ValueError(f"{node.sql(dialect=Calls)} is neither a column nor a function of one")
+            raise ValueError(f"{node.sql(dialect=grammar)} is neither a column nor a function of one")
         inner, *rest = node.expressions
         if not all(isinstance(a, exp.Literal) and (a.is_string or a.is_int) for a in rest):
             raise ValueError(f"{node.name} takes texts and whole numbers behind its first argument")
@@ -163,7 +180,7 @@ def parse_partition(name: str, expression: str) -> PartitionBy:
         return replace(found, calls=(*found.calls, call))
 
     try:
-        parsed = sqlglot.parse_one(expression, read=Calls)
+        parsed = sqlglot.parse_one(expression, read=grammar)
     except SqlglotError as error:
         raise ValueError(f"{expression} is no expression: {str(error).splitlines()[0]}") from error
     return unwrap(parsed)
@@ -257,9 +274,14 @@ def date_regex(pattern: str) -> tuple[str, str]:
     for run in _RUN.finditer(pattern):
         if run[1]:
             groups[run.group()] = len(groups) + 1
-        regex += _FIELDS.get(run.group()) or re.escape(run.group())
+        regex += _FIELDS[run.group()][0] if run[1] else re.escape(run.group())
     place = {field: f"\\{groups[field]}" if field in groups else "01" for field in ("yyyy", "MM", "dd")}
     return rf"^{regex}\z", f"{place['yyyy']}-{place['MM']}-{place['dd']}"
+
+
+def strftime_format(pattern: str) -> str:
+    """Return a pattern as C's strftime takes it."""
+    return _RUN.sub(lambda run: _FIELDS[run.group()][1] if run[1] else run.group(), pattern)
 
 
 _UNSAFE: Final = re.compile(r"[\x00-\x1f\x7f\"#%'*/:=?\\{\[\]^]")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from datetime import date
 from functools import reduce
@@ -11,12 +10,19 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from schemasync.core.partitioning import FIRST_DAY, LAST_DAY, Call, PartitionColumn, date_regex, directory_of
+from schemasync.core.partitioning import (
+    FIRST_DAY,
+    LAST_DAY,
+    Call,
+    PartitionColumn,
+    date_regex,
+    directory_of,
+    strftime_format,
+)
 from schemasync.core.types import Primitive
 
 _FIRST: Final = pa.scalar(date.fromisoformat(FIRST_DAY))
 _LAST: Final = pa.scalar(date.fromisoformat(LAST_DAY))
-_FORMATS: Final = {"yyyy": "%Y", "MM": "%m", "dd": "%d", "HH": "%H"}
 
 
 def by_partition(rows: pa.Table, partitions: Sequence[PartitionColumn]) -> Iterator[tuple[str, pa.Table]]:
@@ -96,11 +102,7 @@ def _parsed(values: pa.ChunkedArray, pattern: str) -> pa.ChunkedArray:
 
 
 def _formatted(values: pa.ChunkedArray, pattern: str) -> pa.ChunkedArray:
-    form = re.sub(r"([A-Za-z])\1*", lambda field: _FORMATS[field.group()], pattern)
-    days = _day(values)
-    # Of fractions of seconds, %S would make more than seconds; there is no such field.
-    at = pc.cast(values, pa.timestamp("s"), safe=False) if days is values else pc.floor_temporal(values, unit="second")
-    return _in_calendar(days, pc.strftime(at, form))
+    return _in_calendar(_day(values), pc.strftime(values, strftime_format(pattern)))
 
 
 def _modulo(values: pa.ChunkedArray, n: int) -> pa.ChunkedArray:
