@@ -107,7 +107,7 @@ def _publish(
         schema_version=shape.version.version,
         now_ms=now,
     )
-    properties = publish(workspace, target, before.properties, manifest)
+    properties = publish(workspace, target, before.properties, manifest, after=before.manifest)
     refresh_view(workspace, target, shape, manifest)
     return AdmissionOutcome(
         properties=properties,

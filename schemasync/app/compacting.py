@@ -19,7 +19,7 @@ from schemasync.app.layering import Layered, run_merge
 from schemasync.app.per_run import drop_per_run_tables
 from schemasync.app.planning import TablePlan
 from schemasync.app.retiring import retire
-from schemasync.app.states import read_manifest, recover
+from schemasync.app.states import read_manifest
 from schemasync.app.viewing import refresh_view
 from schemasync.app.workspace import Workspace
 from schemasync.core.compaction import FoldCounts, FoldPlan, needs_fold, plan_fold
@@ -158,8 +158,6 @@ def _compact(
 ) -> Compacted:
     target = applied.target
     lake = workspace.storage(target.location).lake
-    if not dry_run:
-        properties = recover(workspace, target, properties)
     manifest = read_manifest(lake, target, properties)
     started = workspace.now_ms()
     due = needs_fold(manifest, schema_version=shape.version.version)

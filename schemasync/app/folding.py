@@ -103,10 +103,10 @@ def run_fold(
         written = tuple(
             read_back(workspace, target, shape, m, kind=SegmentKind.BASE, low=shards[m.shard].low) for m in merged
         )
-    manifest = after_fold(manifest, fold, written=written, now_ms=workspace.now_ms())
-    properties = publish(workspace, target, properties, manifest)
+    folded = after_fold(manifest, fold, written=written, now_ms=workspace.now_ms())
+    properties = publish(workspace, target, properties, folded, after=manifest)
     counts = sum((m.counts for m in merged), start=FoldCounts())
-    return Folded(written=written, counts=counts, manifest=manifest, properties=properties)
+    return Folded(written=written, counts=counts, manifest=folded, properties=properties)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -45,9 +45,9 @@ def run_merge(
         return Layered(written=(), manifest=manifest, properties=properties)
     require_files(workspace.storage(target.location).lake, plan.merge)
     written = (_merged(workspace, target, shape, manifest, plan),) if plan.merge else ()
-    manifest = after_merge(manifest, plan, written=written, now_ms=now)
-    properties = publish(workspace, target, properties, manifest)
-    return Layered(written=written, manifest=manifest, properties=properties)
+    merged = after_merge(manifest, plan, written=written, now_ms=now)
+    properties = publish(workspace, target, properties, merged, after=manifest)
+    return Layered(written=written, manifest=merged, properties=properties)
 
 
 def _merged(workspace: Workspace, target: TableTarget, shape: Shape, manifest: Manifest, plan: MergePlan) -> Segment:

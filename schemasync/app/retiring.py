@@ -49,19 +49,23 @@ def retire(
     workspace.progress(target.table, _summary(found))
     lake = workspace.storage(target.location).lake
     if found.partitions:
-        gone = {s.segment for s in found.partitions}
-        there = workspace.metastore.partitions(target.database, target.table)
-        names = [name for name in there if segment_of(name) in gone]
-        workspace.metastore.drop_partitions(target.database, target.table, names)
+        workspace.metastore.drop_partitions(target.database, target.table, _names(workspace, target, shape, found))
     for superseded in found.directories:
         lake.delete_directory(superseded.location)
     for file in found.sink_files:
         _retire_file(lake, target, file, keyed=manifest.keyed)
-    manifest = after_retirement(manifest, found, now_ms=now)
-    properties = publish(workspace, target, properties, manifest)
-    refresh_view(workspace, target, shape, manifest)
-    remove_dead_columns(workspace, target, shape, manifest)
-    return properties, manifest
+    left = after_retirement(manifest, found, now_ms=now)
+    properties = publish(workspace, target, properties, left, after=manifest)
+    refresh_view(workspace, target, shape, left)
+    remove_dead_columns(workspace, target, shape, left)
+    return properties, left
+
+
+def _names(workspace: Workspace, target: TableTarget, shape: Shape, found: Retirement) -> list[str]:
+    """Return the partitions of superseded segments: where users have partitions too, only the metastore knows them."""
+    gone = {s.segment for s in found.partitions}
+    there = workspace.metastore.partitions(target.database, target.table) if shape.partitions else gone
+    return sorted(name for name in there if segment_of(name) in gone)
 
 
 def dead_columns(shape: Shape, manifest: Manifest, present: frozenset[str]) -> frozenset[str]:

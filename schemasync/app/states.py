@@ -117,9 +117,11 @@ def require_in_place(files: LandedFiles, declared: Iterable[tuple[str, Type]], p
 
 
 def publish(
-    workspace: Workspace, target: TableTarget, properties: TableProperties, manifest: Manifest
+    workspace: Workspace, target: TableTarget, properties: TableProperties, manifest: Manifest, *, after: Manifest
 ) -> TableProperties:
     """Make a state visible; the caller has written its data. Return the table's new properties.
+
+    ``after`` is the state in force until then: what it names is registered already, or a repair for the next run.
 
     Raises:
         ConflictError: another writer published first; nothing of this state is visible.
@@ -129,7 +131,11 @@ def publish(
     if not lake.create(path, manifest.model_dump_json(indent=1).encode()):
         _delete_unnamed(lake, manifest, read_manifest(lake, target, properties))
         raise _conflict(target, f"{path} exists already")
-    return _put_in_force(workspace, target, properties, manifest)
+    properties = _put_in_force(workspace, target, properties, manifest)
+    there = placed_of(lake, after).locations
+    if new := {name: place for name, place in placed_of(lake, manifest).locations.items() if name not in there}:
+        workspace.metastore.add_partitions(target.database, target.table, new)
+    return properties
 
 
 def _put_in_force(
@@ -141,7 +147,6 @@ def _put_in_force(
     )
     if not swapped:
         raise _conflict(target, f"{STATE} is no longer {properties.token}")
-    sync_partitions(workspace, target, manifest)
     return published
 
 
@@ -180,18 +185,6 @@ def placed_of(lake: Lake, manifest: Manifest) -> Placed:
     )
 
 
-def recover(workspace: Workspace, target: TableTarget, properties: TableProperties) -> TableProperties:
-    """Finish what a killed writer left, and return the properties in force then.
-
-    Raises:
-        ConflictError: another writer is doing the same right now.
-    """
-    properties = roll_forward(workspace, target, properties)
-    manifest = read_manifest(workspace.storage(target.location).lake, target, properties)
-    repair_partitions(workspace, target, properties, manifest)
-    return properties
-
-
 def roll_forward(workspace: Workspace, target: TableTarget, properties: TableProperties) -> TableProperties:
     """Put in force what a killed writer had written whole, and return the properties in force then.
 
@@ -204,6 +197,7 @@ def roll_forward(workspace: Workspace, target: TableTarget, properties: TablePro
         if manifest.parent == properties.state:
             workspace.progress(target.table, f"finishing the publication of state {state}")
             properties = _put_in_force(workspace, target, properties, manifest)
+            sync_partitions(workspace, target, manifest)
         elif token_in_force(workspace, target) == properties.token:
             _delete_unnamed(lake, manifest, read_manifest(lake, target, properties))
             lake.delete(path)

@@ -25,8 +25,7 @@ def refresh_view(workspace: Workspace, target: TableTarget, shape: Shape, manife
     A view of an earlier state that replaces one of a later one takes back what was visible: so whoever replaced it
     looks again.
     """
-    _show(workspace, target, shape, manifest)
-    if _is_overtaken(workspace, target, shape, manifest):
+    if _show(workspace, target, shape, manifest) and _is_overtaken(workspace, target, shape, manifest):
         follow_state(workspace, target)
 
 
@@ -48,16 +47,18 @@ def catch_up(workspace: Workspace, target: TableTarget, shape: Shape, manifest: 
         refresh_view(workspace, target, shape, manifest)
 
 
-def _show(workspace: Workspace, target: TableTarget, shape: Shape, manifest: Manifest) -> None:
+def _show(workspace: Workspace, target: TableTarget, shape: Shape, manifest: Manifest) -> bool:
+    """Make the view that of a state; return False where it was already."""
     view = workspace.metastore.table(target.database, target.view)
     kept = kept_of(view, table=f"{target.database}.{target.table}", current=shape, desired=shape)
     text = view_sql(workspace, target, shape, manifest.contents, kept=kept)
     if view is not None and same_text(view.view_text, text.body):
-        return
+        return False
     if view is not None and not view_reasons(view, target, shape, view.view_text, kept):
         workspace.metastore.set_view_text(target.database, target.view, text.body)
     else:
         replace_view(workspace, target, text.statement)
+    return True
 
 
 def _is_overtaken(workspace: Workspace, target: TableTarget, shape: Shape, shown: Manifest) -> bool:
