@@ -22,6 +22,8 @@ DOCUMENTS = (
     "README.md",
     "CONTRIBUTING.md",
     "CHANGELOG.md",
+    "benchmarks/README.md",
+    "docs/benchmark.md",
     "docs/configuration.md",
     "docs/conversions.md",
     "docs/diagnostics.md",
