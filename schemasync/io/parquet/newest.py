@@ -52,19 +52,20 @@ def newest_per_key(table: pa.Table, request: AdmissionRequest) -> tuple[pa.Table
     The newest is the largest by the request's ordering (null is smallest); of rows that it does not tell apart the
     last one, for a sink writes in the order of the topic.
     """
-    ordered = _newest_first(table, request)
-    rule = request.unsent
-    if rule is None or not unsent_values(ordered, rule):
-        return ordered.filter(firsts(ordered, request.keys)), ()
+    order, rule = _newest_first(table, request), request.unsent
+    if rule is None or not unsent_values(table, rule):
+        # Rows that are not kept are never put in order: most of the time goes into that.
+        kept = firsts(table.select(request.keys).take(order), request.keys)
+        return table.take(order.filter(kept)), ()
+    ordered = table.take(order).combine_chunks()
     ordered = _settled(ordered, request, unsent_values(ordered, rule))
     kept = ordered.take(_saying(ordered, request.keys, unsent_values(ordered, rule)))
     return kept, tuple(unsent_values(kept, rule))
 
 
-def _newest_first(table: pa.Table, request: AdmissionRequest) -> pa.Table:
+def _newest_first(table: pa.Table, request: AdmissionRequest) -> pa.Array:
     arrived = table.append_column(_ARRIVAL, positions(table))
-    order = newest_order(arrived, request.keys, request.ordering, (_ARRIVAL, "descending"))
-    return table.take(order).combine_chunks()
+    return newest_order(arrived, request.keys, request.ordering, (_ARRIVAL, "descending"))
 
 
 def newest_order(rows: pa.Table, keys: Sequence[str], ordering: Sequence[str], tie: tuple[str, str]) -> pa.Array:
