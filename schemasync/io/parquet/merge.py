@@ -6,7 +6,7 @@ whose keys occur among the changes are compared; the others pass as they are.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -37,6 +37,15 @@ class _Outcome:
     """Rows to write, sorted by key, and what happened to the keys of one part; what is written is counted later."""
 
     rows: pa.Table
+    counts: FoldCounts
+
+
+@dataclass(frozen=True, slots=True)
+class _Resolved:
+    """Where the newest row of each contested key is, by key, and the columns in which that row says something else."""
+
+    places: pa.Array
+    settled: Mapping[str, pa.ChunkedArray]
     counts: FoldCounts
 
 
@@ -145,29 +154,43 @@ class _Merging:
         purged = old.num_rows - kept.num_rows
         if changed is None:
             return _Outcome(kept, FoldCounts(purged=purged))
+        rows = pa.concat_tables([self._ranked(kept.to_batches(), 0), changed])
         # By the first column of the key only: rows that share no more than that are compared for nothing.
-        asked = pc.is_in(kept.column(self._keys[0]), value_set=changed.column(self._keys[0]).combine_chunks())
-        contested = self._ranked(kept.filter(asked).to_batches(), 0)
-        found = self._resolved(pa.concat_tables([contested, changed]))
-        rows = pa.concat_tables([kept.filter(pc.invert(asked)), found.rows]).sort_by(self._sort)
-        return _Outcome(rows, found.counts + FoldCounts(purged=purged))
+        same = pc.is_in(rows.column(self._keys[0]), value_set=changed.column(self._keys[0]).combine_chunks())
+        asked = pc.or_(same, pc.greater(rows.column(_RANK), 0)).combine_chunks()
+        places = positions(rows)
+        found = self._resolved(rows, places.filter(asked))
+        others = places.filter(pc.invert(asked))
+        chosen = pa.concat_arrays([others, found.places])
+        order = pc.sort_indices(rows.select(self._keys).take(chosen), sort_keys=self._sort)
+        # Whole rows are put in order once, at the very end: that is what a merge's time goes into.
+        merged = rows.drop_columns([_RANK]).take(chosen.take(order))
+        for name, values in found.settled.items():
+            column = pa.chunked_array([*rows.column(name).take(others).chunks, *values.chunks], values.type)
+            merged = merged.set_column(merged.column_names.index(name), name, column.take(order))
+        return _Outcome(merged, found.counts + FoldCounts(purged=purged))
 
-    def _resolved(self, rows: pa.Table) -> _Outcome:
-        """Keep the newest row per key, and count what that does to the base."""
-        order = newest_order(rows, self._keys, self._request.ordering, (_RANK, "ascending"))
-        ordered = rows.take(order).combine_chunks()
+    def _resolved(self, rows: pa.Table, contested: pa.Array) -> _Resolved:
+        """Find the newest row per key among some, and count what that does to the base."""
+        sparse = [name for name, _ in self._request.unsent.columns] if self._request.unsent else []
+        wanted = dict.fromkeys([*self._keys, *self._request.ordering, OP, _RANK, *sparse])
+        some = rows.select(list(wanted)).take(contested)
+        order = newest_order(some, self._keys, self._request.ordering, (_RANK, "ascending"))
+        ordered = some.take(order).combine_chunks()
         first = firsts(ordered, self._keys)
         key_of = pc.cumulative_sum(first.cast(pa.int64()))
         of_base = pc.equal(ordered.column(_RANK), 0)
         alive = pc.not_equal(ordered.column(OP), DELETE)
-        newest = _settled(ordered, first, key_of, self._keys, self._unsent(ordered)).filter(first)
+        masks = self._unsent(ordered)
+        settled = _settled(ordered, first, key_of, self._keys, masks).filter(first)
         key = key_of.filter(first)
         was = pc.is_in(key, value_set=key_of.filter(pc.and_(of_base, alive).combine_chunks()))
         changed = pc.is_in(key, value_set=key_of.filter(pc.invert(of_base).combine_chunks()))
         lives = alive.filter(first).combine_chunks()
         from_change = pc.invert(of_base.filter(first).combine_chunks())
-        return _Outcome(
-            newest.drop_columns([_RANK]),
+        return _Resolved(
+            contested.take(order.filter(first)),
+            {name: settled.column(name) for name in masks},
             FoldCounts(
                 keys=_count(changed),
                 inserted=_count(pc.and_(lives, pc.invert(was))),
