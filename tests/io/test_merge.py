@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import fs
 
+from schemasync.core.admission import UnsentRule
 from schemasync.core.compaction import FoldCounts
 from schemasync.core.keys import Key
 from schemasync.core.manifest import DataFile
@@ -36,12 +37,14 @@ KEYS: tuple[tuple[str, Type], ...] = (("a", P.INT), ("b", P.STRING))
 COLUMNS: tuple[tuple[str, Type], ...] = (
     *KEYS,
     ("v", P.BIGINT),
+    ("t", P.STRING),
     ("__op", P.STRING),
     ("__seq1", P.BIGINT),
     ("__admitted_ms", P.BIGINT),
     ("__schema_version", P.INT),
 )
 PURGE_BEFORE = 100
+UNSENT = UnsentRule(placeholder="?", carry=True, columns=(("t", P.STRING),))
 EVERYWHERE = KeyRange()
 
 
@@ -77,6 +80,7 @@ class Files:
         self,
         files: Sequence[SortedFile],
         keys: KeyRange = EVERYWHERE,
+        unsent: UnsentRule | None = None,
     ) -> tuple[list[Row], FoldCounts]:
         shard = ShardMerge(shard="base_s00000000", directory="out", keys=keys, files=tuple(files), bytes=0)
         request = MergeRequest(
@@ -86,7 +90,7 @@ class Files:
             ordering=("__seq1", "__admitted_ms"),
             stored={1: stored(1), 2: stored(2)},
             purge_before_ms=PURGE_BEFORE,
-            unsent=None,
+            unsent=unsent,
             memory=4000,
         )
         directory = f"out-{next(self._numbers)}"
@@ -102,13 +106,15 @@ def files(tmp_path: Path) -> Files:
 
 def of(row: Row, **changes: Any) -> Row:
     return (
-        {"a": 1, "b": "x", "v": 0, "__op": "u", "__seq1": 1, "__admitted_ms": 500, "__schema_version": 2}
+        {"a": 1, "b": "x", "v": 0, "t": "t", "__op": "u", "__seq1": 1, "__admitted_ms": 500, "__schema_version": 2}
         | row
         | changes
     )
 
 
-def expected(base: Sequence[Row], deltas: Sequence[Sequence[Row]], keys: KeyRange) -> Any:
+def expected(
+    base: Sequence[Row], deltas: Sequence[Sequence[Row]], keys: KeyRange, unsent: UnsentRule | None = None
+) -> Any:
     """Return rows and counts by a plain fold."""
     rows: list[Row] = []
     counts: dict[str, Any] = dict.fromkeys(("keys", "inserted", "updated", "deleted", "purged"), 0)
@@ -117,7 +123,11 @@ def expected(base: Sequence[Row], deltas: Sequence[Sequence[Row]], keys: KeyRang
         if (keys.low is not None and found < keys.low) or (keys.high is not None and found >= keys.high):
             continue
         of_key = [(rank, row) for rank, row in everything if key(row) == found]
-        rank, row = max(of_key, key=lambda pair: (newness(pair[1]), -pair[0]))
+        of_key.sort(key=lambda pair: (newness(pair[1]), -pair[0]), reverse=True)
+        rank, row = of_key[0]
+        saying = next((older for _, older in of_key if not asks(older)), None)
+        if unsent and asks(row) and saying is not None:
+            row = row | {"t": None if saying["__op"] == "d" else saying["t"]}
         was = any(rank == 0 and row["__op"] != "d" for rank, row in of_key)
         changed = any(rank for rank, _ in of_key)
         is_old_tombstone = row["__op"] == "d" and row["__admitted_ms"] < PURGE_BEFORE
@@ -131,7 +141,12 @@ def expected(base: Sequence[Row], deltas: Sequence[Sequence[Row]], keys: KeyRang
         counts["deleted"] += not alive and was
         rows.append(row | {"__schema_version": 2})
     alive = sum(row["__op"] != "d" for row in rows)
-    return rows, FoldCounts(written=len(rows), rows=alive, **counts)
+    left = ("t",) if unsent and any(map(asks, rows)) else ()
+    return rows, FoldCounts(written=len(rows), rows=alive, unsent=left, **counts)
+
+
+def asks(row: Row) -> bool:
+    return (row["__op"], row["t"]) == ("u", "?")
 
 
 def newness(row: Row) -> tuple[bool, int, int]:
@@ -149,6 +164,7 @@ def some_rows(draw: st.DrawFn, *, most: int = 12, ops: str = "cud") -> list[Row]
         of(
             {"a": a, "b": b},
             v=draw(st.integers(0, 99)),
+            t=draw(st.sampled_from(["s", "t", "?"])),
             __op=draw(st.sampled_from(ops)),
             __seq1=draw(st.sampled_from([None, 1, 2, 3])),
             __admitted_ms=draw(st.sampled_from([1, 99, 100, 500])),
@@ -164,9 +180,10 @@ def some_rows(draw: st.DrawFn, *, most: int = 12, ops: str = "cud") -> list[Row]
     deltas=st.lists(some_rows(), max_size=3),
     ends=st.lists(PLACES, max_size=2, unique=True).map(sorted),
     version=st.sampled_from([1, 2]),
+    unsent=st.sampled_from([None, UNSENT]),
 )
 def test_a_merged_shard_is_the_fold_of_its_files(
-    base: list[Row], cut: int, deltas: list[list[Row]], ends: list[Key], version: int
+    base: list[Row], cut: int, deltas: list[list[Row]], ends: list[Key], version: int, unsent: UnsentRule | None
 ) -> None:
     with (
         tempfile.TemporaryDirectory() as directory,
@@ -181,8 +198,8 @@ def test_a_merged_shard_is_the_fold_of_its_files(
             SortedFile(path=files.write(sorted(part, key=key), version), version=version, rank=0) for part in parts
         ]
         sources += [SortedFile(path=files.write(rows), version=2, rank=n) for n, rows in enumerate(deltas, 1)]
-        merged = files.merge(sources, keys)
-        assert merged == expected(base, deltas, keys)
+        merged = files.merge(sources, keys, unsent)
+        assert merged == expected(base, deltas, keys, unsent)
 
 
 def test_files_that_are_not_sorted_are_refused(files: Files) -> None:
