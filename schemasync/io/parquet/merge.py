@@ -156,8 +156,8 @@ class _Merging:
             return _Outcome(kept, FoldCounts(purged=purged))
         rows = pa.concat_tables([self._ranked(kept.to_batches(), 0), changed])
         # By the first column of the key only: rows that share no more than that are compared for nothing.
-        same = pc.is_in(rows.column(self._keys[0]), value_set=changed.column(self._keys[0]).combine_chunks())
-        asked = pc.or_(same, pc.greater(rows.column(_RANK), 0)).combine_chunks()
+        asking = changed.column(self._keys[0]).combine_chunks()
+        asked = pc.is_in(rows.column(self._keys[0]), value_set=asking).combine_chunks()
         places = positions(rows)
         found = self._resolved(rows, places.filter(asked))
         others = places.filter(pc.invert(asked))
