@@ -10,7 +10,7 @@ removed with what was written for it.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
 
 from pydantic import ValidationError
@@ -132,9 +132,7 @@ def publish(
         _delete_unnamed(lake, manifest, read_manifest(lake, target, properties))
         raise _conflict(target, f"{path} exists already")
     properties = _put_in_force(workspace, target, properties, manifest)
-    there = placed_of(lake, after).locations
-    if new := {name: place for name, place in placed_of(lake, manifest).locations.items() if name not in there}:
-        workspace.metastore.add_partitions(target.database, target.table, new)
+    _register(workspace, target, placed_of(lake, manifest).locations, placed_of(lake, after).locations)
     return properties
 
 
@@ -168,11 +166,16 @@ def sync_partitions(workspace: Workspace, target: TableTarget, manifest: Manifes
     """Make sure that the metastore has a partition for every segment of a manifest that is in force, at its place."""
     actual = workspace.metastore.partitions(target.database, target.table)
     wanted = placed_of(workspace.storage(target.location).lake, manifest).locations
-    if missing := {segment: place for segment, place in wanted.items() if segment not in actual}:
-        workspace.metastore.add_partitions(target.database, target.table, missing)
+    _register(workspace, target, wanted, actual)
     # Ours never move: these were moved by hand.
     if moved := {s: p for s, p in wanted.items() if s in actual and not same_place(actual[s], p)}:
         workspace.metastore.move_partitions(target.database, target.table, moved)
+
+
+def _register(workspace: Workspace, target: TableTarget, wanted: Mapping[str, str], there: Container[str]) -> None:
+    """Add the partitions that are not there yet; ``wanted`` says by name where each lies."""
+    if missing := {name: place for name, place in wanted.items() if name not in there}:
+        workspace.metastore.add_partitions(target.database, target.table, missing)
 
 
 def placed_of(lake: Lake, manifest: Manifest) -> Placed:

@@ -182,7 +182,7 @@ class _Merging:
         of_base = pc.equal(ordered.column(_RANK), 0)
         alive = pc.not_equal(ordered.column(OP), DELETE)
         masks = self._unsent(ordered)
-        settled = _settled(ordered, first, key_of, self._keys, masks).filter(first)
+        settled = _settled(ordered, first, key_of, self._keys, masks)
         key = key_of.filter(first)
         was = pc.is_in(key, value_set=key_of.filter(pc.and_(of_base, alive).combine_chunks()))
         changed = pc.is_in(key, value_set=key_of.filter(pc.invert(of_base).combine_chunks()))
@@ -190,7 +190,7 @@ class _Merging:
         from_change = pc.invert(of_base.filter(first).combine_chunks())
         return _Resolved(
             contested.take(order.filter(first)),
-            {name: settled.column(name) for name in masks},
+            {name: settled.column(name).filter(first) for name in masks},
             FoldCounts(
                 keys=_count(changed),
                 inserted=_count(pc.and_(lives, pc.invert(was))),
