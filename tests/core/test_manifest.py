@@ -201,8 +201,9 @@ def test_changes_are_ahead_where_all_of_them_are_and_none_has_a_placeholder() ->
     ]
 
 
-def test_shards_without_a_changed_key_are_told_from_the_others() -> None:
-    shards = tuple(segment(f"base_s0000000{n}") for n in (1, 2, 3))
+def test_shards_without_a_changed_key_are_told_from_the_others_where_they_are_most_of_the_base() -> None:
+    sizes = {1: 10, 2: 1, 3: 23}
+    shards = tuple(segment(f"base_s0000000{n}", rows=rows) for n, rows in sizes.items())
     first, second = (segment(f"delta_0000000{n}", ahead=True, touches=(f"base_s0000000{n}",)) for n in (1, 2))
     everywhere = segment("delta_00000003", ahead=True)
     found = [
@@ -214,3 +215,7 @@ def test_shards_without_a_changed_key_are_told_from_the_others() -> None:
     )
     assert [(c.base, c.untouched) for c in found] == [((one,), (rest,)), ((both,), (three,)), ((all_,), ())]
     assert two not in found[1].segments
+    # A union would cost more than looking for the few others' keys as well.
+    fewer = (*shards[:2], segment("base_s00000003", rows=22))
+    seen = fresh().model_copy(update={"segments": (*fewer, first, second)}).contents
+    assert (seen.base, seen.untouched) == ((all_,), ())

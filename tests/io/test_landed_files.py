@@ -22,7 +22,7 @@ from schemasync.core.encoding import Encoding, Leaf, Meaning
 from schemasync.core.ports import LandedFiles
 from schemasync.core.types import Decimal, Primitive
 from schemasync.core.written import avro_type
-from schemasync.errors import DataError, EngineError
+from schemasync.errors import DataError, EngineError, StorageError
 from schemasync.io.lake import ArrowLake
 from schemasync.io.parquet.arrow import ArrowFiles
 from schemasync.io.parquet.values import arrow_type
@@ -326,6 +326,25 @@ def test_a_corrupt_file_is_refused_by_name(tmp_path: Path, opened: LandedFiles) 
     (tmp_path / "x.parquet").write_bytes(b"PAR1 no PAR1")
     with pytest.raises(DataError, match=rf"^{tmp_path}/x\.parquet: a landed file cannot be read"):
         opened.admit(wanted)
+
+
+def test_runs_that_cannot_be_put_aside_are_told_and_nothing_stays(tmp_path: Path) -> None:
+    land(tmp_path, "x.parquet", own(9))
+    (tmp_path / "_schemasync").mkdir()
+    (tmp_path / "_schemasync" / "staging").write_text("no directory")
+    with pytest.raises(StorageError, match=rf"^{tmp_path}/_schemasync/staging/.*: cannot put aside what is admitted"):
+        open_runs(tmp_path).admit(request(tmp_path, ["x.parquet"], ID, directory="delta/1"))
+    assert not (tmp_path / "delta" / "1").exists()
+
+
+def test_runs_are_deleted_when_a_later_file_cannot_be_read(tmp_path: Path) -> None:
+    names = [land(tmp_path, name, own(3)) for name in ("x.parquet", "y.parquet")]
+    wanted = request(tmp_path, names, ID, directory="delta/1")
+    (tmp_path / "y.parquet").write_bytes(b"PAR1 no PAR1")
+    with pytest.raises(DataError, match=r"y\.parquet: a landed file cannot be read"):
+        open_runs(tmp_path).admit(wanted)
+    assert not list((tmp_path / "_schemasync" / "staging").glob("*"))
+    assert not (tmp_path / "delta" / "1").exists()
 
 
 _NUMBERS = itertools.count(1)

@@ -30,6 +30,7 @@ from schemasync.core.manifest import NEVER, DataFile
 from schemasync.core.ports import FileInfo
 from schemasync.core.types import Array, Decimal, Map, Primitive, Struct, StructField, Type
 from schemasync.errors import SchemasyncError, StorageError
+from schemasync.io.parquet.ahead import ahead
 from schemasync.io.parquet.late import touched, without_late_rows
 from schemasync.io.parquet.rows import read_rows, table_schema
 from schemasync.io.parquet.runs import Runs
@@ -127,7 +128,7 @@ class ArrowFiles:
                     runs.add(rows)
                 else:
                     yield rows
-            for rows, toasted in runs.parts() if request.keys else ():
+            for rows, toasted in ahead(runs.parts()) if request.keys else ():
                 done.toasted |= set(toasted)
                 yield rows if toasted else self._looked_at(rows, request, done)
 
@@ -166,7 +167,7 @@ class ArrowFiles:
             # Those who merge one shard read no more of it than they need.
             group_rows=_GROUP_ROWS,
         ) as writer:
-            for table in tables:
+            for table in ahead(tables):
                 writer.write(table)
         return writer.rows
 

@@ -1,14 +1,16 @@
 """Events of an admission that may be more than memory holds: the newest per key, sorted, part by part.
 
 Events are gathered up to a share of the memory. Where there are more, each such run is reduced to what
-`schemasync.io.parquet.newest` keeps of it and put aside on disk, sorted; at the end the runs are merged. Reducing twice
-gives what reducing once would: what a run leaves out is older than what it keeps, and says nothing that this does not.
+`schemasync.io.parquet.newest` keeps of it and put aside on disk, sorted, while the next one is gathered; at the end the
+runs are merged. Reducing twice gives what reducing once would: what a run leaves out is older than what it keeps, and
+says nothing that this does not.
 """
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from types import TracebackType
 from typing import Final, Self
@@ -26,7 +28,7 @@ from schemasync.io.parquet.sorted_rows import SortedRows
 
 _SHARE: Final = 10
 """Sorting rows and keeping some takes room for them, their copies in order, those that are kept, and a column more.
-That is about half of the memory; an allocator keeps as much of what was freed."""
+With a run that is gathered meanwhile that is about half of the memory; an allocator keeps as much of what was freed."""
 _FAN_IN: Final = 16
 """Runs that are merged at once; where there are more, neighbours become one run first."""
 
@@ -48,6 +50,8 @@ class Runs:
         self._spills = all(is_ordered(types[key]) for key in request.keys)
         self._held: list[pa.Table] = []
         self._held_bytes = 0
+        self._thread = ThreadPoolExecutor(1, "runs")
+        self._coming: Future[str] | None = None
         self._runs: list[str] = []
 
     def __enter__(self) -> Self:
@@ -58,7 +62,8 @@ class Runs:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Delete what was put aside."""
-        if self._runs:
+        self._thread.shutdown()
+        if self._runs or self._coming:
             with suppress(OSError):
                 self._filesystem.delete_dir(self._directory)
 
@@ -71,7 +76,7 @@ class Runs:
         self._held.append(rows)
         self._held_bytes += rows.nbytes
         if self._spills and self._held_bytes >= self._share:
-            self._runs.append(self._put_aside(iter([self._reduced()[0]])))
+            self._end_run()
 
     def parts(self) -> Iterator[tuple[pa.Table, tuple[str, ...]]]:
         """Yield what `newest_per_key` returns, for ascending ranges of keys.
@@ -79,20 +84,34 @@ class Runs:
         Raises:
             StorageError: a run cannot be put aside, or read again.
         """
-        if not self._runs:
-            yield self._reduced()
+        if not self._coming:
+            yield newest_per_key(self._taken(), self._request)
             return
         if self._held:
-            self._runs.append(self._put_aside(iter([self._reduced()[0]])))
+            self._end_run()
+        self._wait()
         while len(self._runs) > _FAN_IN:
             groups = [self._runs[n : n + _FAN_IN] for n in range(0, len(self._runs), _FAN_IN)]
             self._runs = [self._put_aside(rows for rows, _ in self._merged(group)) for group in groups]
         yield from self._merged(self._runs)
 
-    def _reduced(self) -> tuple[pa.Table, tuple[str, ...]]:
+    def _end_run(self) -> None:
+        """Put aside what is held. One run is sorted at a time, so that no more than two are in memory."""
+        self._wait()
+        self._coming = self._thread.submit(self._sorted, self._taken())
+
+    def _wait(self) -> None:
+        coming, self._coming = self._coming, None
+        if coming:
+            self._runs.append(coming.result())
+
+    def _sorted(self, held: pa.Table) -> str:
+        return self._put_aside(iter([newest_per_key(held, self._request)[0]]))
+
+    def _taken(self) -> pa.Table:
         held = pa.concat_tables([self._schema.empty_table(), *self._held])
         self._held, self._held_bytes = [], 0
-        return newest_per_key(held, self._request)
+        return held
 
     def _merged(self, runs: Sequence[str]) -> Iterator[tuple[pa.Table, tuple[str, ...]]]:
         """Merge neighbouring runs: of equal events those of a later run arrived later, so their order is kept."""

@@ -32,22 +32,8 @@ SELECT
   t.`first-seen` AS `first-seen`,
   t.`segment__2` AS `segment`
 FROM `lake`.`student` t
-WHERE t.`segment` = 'base_s00000012' AND t.`__op` <> 'd'
-AND NOT EXISTS (
-  SELECT 1
-  FROM (
-    SELECT d.`id` AS schemasync_key1 FROM `lake`.`student` d WHERE d.`segment` = 'delta_00000007'
-  ) k
-  WHERE k.schemasync_key1 = t.`id`
-)
-UNION ALL
-SELECT
-  t.`id` AS `id`,
-  t.`name` AS `Name`,
-  t.`born` AS `born`,
-  t.`address` AS `address`,
-  t.`select` AS `select`,
-  t.`first-seen` AS `first-seen`,
-  t.`segment__2` AS `segment`
-FROM `lake`.`student` t
-WHERE t.`segment` = 'delta_00000007' AND t.`__op` <> 'd'
+LEFT JOIN (
+  SELECT d.`id` AS schemasync_key1 FROM `lake`.`student` d WHERE d.`segment` = 'delta_00000007'
+) k ON k.schemasync_key1 = t.`id` AND t.`segment` = 'base_s00000012'
+WHERE (t.`segment` = 'base_s00000012' OR t.`segment` = 'delta_00000007') AND t.`__op` <> 'd'
+AND k.schemasync_key1 IS NULL

@@ -20,18 +20,8 @@ SELECT
   CASE WHEN t.`__schema_version` <= 1 THEN CAST(t.`a` AS bigint) ELSE t.`a__2` END AS `a`,
   t.`b` AS `b`
 FROM `lake`.`student` t
-WHERE t.`segment` = 'base_s00000012' AND t.`__op` <> 'd'
-AND NOT EXISTS (
-  SELECT 1
-  FROM (
-    SELECT d.`id` AS schemasync_key1 FROM `lake`.`student` d WHERE d.`segment` = 'delta_00000007'
-  ) k
-  WHERE k.schemasync_key1 = t.`id`
-)
-UNION ALL
-SELECT
-  t.`id` AS `id`,
-  CASE WHEN t.`__schema_version` <= 1 THEN CAST(t.`a` AS bigint) ELSE t.`a__2` END AS `a`,
-  t.`b` AS `b`
-FROM `lake`.`student` t
-WHERE t.`segment` = 'delta_00000007' AND t.`__op` <> 'd'
+LEFT JOIN (
+  SELECT d.`id` AS schemasync_key1 FROM `lake`.`student` d WHERE d.`segment` = 'delta_00000007'
+) k ON k.schemasync_key1 = t.`id` AND t.`segment` = 'base_s00000012'
+WHERE (t.`segment` = 'base_s00000012' OR t.`segment` = 'delta_00000007') AND t.`__op` <> 'd'
+AND k.schemasync_key1 IS NULL

@@ -12,7 +12,7 @@ TBLPROPERTIES (
   'schemasync.subject' = 'shop.student-value'
 )
 AS
-SELECT
+SELECT /*+ MAPJOIN(k) */
   t.`id` AS `id`,
   t.`name` AS `Name`,
   t.`born` AS `born`,
@@ -21,14 +21,11 @@ SELECT
   t.`first-seen` AS `first-seen`,
   t.`segment__2` AS `segment`
 FROM `lake`.`student` t
+LEFT JOIN (
+  SELECT d.`id` AS schemasync_key1 FROM `lake`.`student` d WHERE d.`segment` BETWEEN 'delta_00000007' AND 'delta_00000008'
+) k ON k.schemasync_key1 = t.`id`
 WHERE t.`segment` BETWEEN 'base_s00000004' AND 'base_s00000009' AND t.`__op` <> 'd'
-AND NOT EXISTS (
-  SELECT /*+ MAPJOIN(k) */ 1
-  FROM (
-    SELECT d.`id` AS schemasync_key1 FROM `lake`.`student` d WHERE d.`segment` BETWEEN 'delta_00000007' AND 'delta_00000008'
-  ) k
-  WHERE k.schemasync_key1 = t.`id`
-)
+AND k.schemasync_key1 IS NULL
 UNION ALL
 SELECT
   r.`id`,

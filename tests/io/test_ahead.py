@@ -1,0 +1,72 @@
+"""Steps side by side give what they give one after the other, and let go of each other at the end."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from schemasync.io.parquet.ahead import ahead
+
+_SOON = 20
+"""Seconds that a wait takes at most before the test fails."""
+
+
+def test_parts_come_in_their_order_whatever_they_are() -> None:
+    assert list(ahead(iter([3, None, 0, [], 1]))) == [3, None, 0, [], 1]
+    assert list(ahead(iter([]))) == []
+
+
+def test_the_next_part_is_made_while_this_one_is_worked_on() -> None:
+    made = threading.Event()
+
+    def parts() -> Iterator[int]:
+        yield 1
+        made.set()
+        yield 2
+
+    coming = ahead(parts())
+    assert next(coming) == 1
+    assert made.wait(_SOON)
+    assert list(coming) == [2]
+
+
+def test_no_part_is_made_before_the_one_before_it_is_taken() -> None:
+    made: list[int] = []
+
+    def parts() -> Iterator[int]:
+        for n in range(9):
+            made.append(n)
+            yield n
+
+    coming = ahead(parts())
+    assert (next(coming), next(coming)) == (0, 1)
+    coming.close()  # type: ignore[attr-defined]
+    assert made in ([0, 1], [0, 1, 2])
+
+
+def test_an_error_arises_after_the_parts_before_it() -> None:
+    def parts() -> Iterator[int]:
+        yield 1
+        raise ValueError("no more")
+
+    seen: list[int] = []
+    with pytest.raises(ValueError, match="no more"):
+        seen.extend(ahead(parts()))
+    coming = ahead(parts())
+    assert next(coming) == 1
+    with pytest.raises(ValueError, match="no more"):
+        next(coming)
+
+
+def test_nothing_is_left_running_when_the_consumer_fails() -> None:
+    before = threading.active_count()
+
+    def fail_at_once() -> None:
+        for part in ahead(iter(range(9))):
+            raise KeyError(part)
+
+    with pytest.raises(KeyError):
+        fail_at_once()
+    assert threading.active_count() == before
