@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -24,12 +23,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from benchmarks.meter import measure
+from benchmarks.sessions import started
 from benchmarks.trial import say
 from benchmarks.values import COLUMNS, below, count_up, noise
 from schemasync.core.admission import AdmissionRequest
-from schemasync.io.java import find_java
 from schemasync.io.parquet.spark import ARRIVAL, newest_per_key
-from schemasync.io.spark_session import SessionSettings, start_session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -159,9 +157,7 @@ def _digest(session: SparkSession, written: Path) -> tuple[Any, ...]:
 
 def measured(root: Path, shapes: Sequence[Shape], rows: int, reps: int) -> Iterator[Found]:
     """Compare both forms on each shape, in one session."""
-    settings = SessionSettings(home=root / "home", master="local[2]", conf={"spark.driver.memory": "1500m"})
-    java = find_java(os.environ, cache_dir=root / "java")
-    session = start_session(settings, java_home=java.home, python=sys.executable)
+    session = started(root / "home", memory="1500m")
     for shape in shapes:
         yield compared(session, root, shape, rows, reps)
     session.stop()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import shutil
 import sys
 from collections.abc import Iterable
@@ -17,12 +16,11 @@ from pathlib import Path
 from typing import Final, get_args
 
 from benchmarks.history import History
+from benchmarks.sessions import started
 from benchmarks.systems.base import Setting
 from benchmarks.systems.ours import Schemasync
 from benchmarks.trial import say
 from benchmarks.values import Key
-from schemasync.io.java import find_java
-from schemasync.io.spark_session import SessionSettings, start_session
 
 HERE: Final = Path(__file__).parent
 
@@ -46,9 +44,7 @@ def measured(root: Path, key: Key, rows: int) -> Sizes:
         RuntimeError: Spark did not write the rows that it read.
     """
     base = History(root / "data", rows=rows, key=key, changes_of=rows).base
-    settings = SessionSettings(home=root / "home", master="local[2]", conf={"spark.driver.memory": "2g"})
-    java = find_java(os.environ, cache_dir=root / "java")
-    session = start_session(settings, java_home=java.home, python=sys.executable)
+    session = started(root / "home", memory="2g")
     system = Schemasync(Setting(session=session, home=root, name="sizes", rows=rows, key=key))
     system.prepare(base)
     ours = sorted(system.root.glob("*/base/**/*.parquet"))

@@ -6,8 +6,6 @@ no other's, and so that a process tree is all that has to be looked at for its C
 
 from __future__ import annotations
 
-import os
-import sys
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
@@ -19,11 +17,10 @@ from typing import Any
 
 from benchmarks.meter import Cost, measure
 from benchmarks.queries import Query
+from benchmarks.sessions import started
 from benchmarks.systems import FAMILIES, SYSTEMS
 from benchmarks.systems.base import Setting, System
 from benchmarks.values import Key
-from schemasync.io.java import find_java
-from schemasync.io.spark_session import SessionSettings, start_session
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,12 +40,10 @@ class _Host:
     def __init__(self, family: str, site: Site, names: tuple[str, ...]) -> None:
         self._systems: dict[str, System] = {}
         found = FAMILIES[family]
-        conf = found.conf(site.home) | {"spark.driver.memory": site.memory}
+        conf = found.conf(site.home)
         if found.packages:
             conf["spark.jars.packages"] = ",".join(found.packages)
-        settings = SessionSettings(home=site.home, master=site.master, conf=conf)
-        java = find_java(os.environ, cache_dir=site.home / "java")
-        self._session = start_session(settings, java_home=java.home, python=sys.executable)
+        self._session = started(site.home, memory=site.memory, master=site.master, conf=conf)
         for name in names:
             setting = Setting(session=self._session, home=site.home, name=name, rows=site.rows, key=site.key)
             self._systems[name] = found.systems[name](setting)

@@ -245,7 +245,7 @@ def view_body(target: TableTarget, shape: Shape, contents: Contents, dialect: Di
         "untouched": _among_ranges("t", contents.untouched, dialect),
         "base": _among_ranges("t", contents.base, dialect),
         "deltas": _among_ranges("t", contents.deltas, dialect),
-        "touched": _among_ranges("t", (*contents.base, *contents.deltas), dialect),
+        "one_scan": _among_ranges("t", (*contents.base, *contents.deltas), dialect),
         "several": len({name for names in contents.deltas for name in names}) > 1,
         # Both Spark and Hive know the hint by this name; the small side is the one that is sent around.
         "hint": " /*+ MAPJOIN(k) */" if contents.few and dialect is not Dialect.TRINO else "",

@@ -240,14 +240,14 @@ class Manifest(_Value):
         ahead = self.keyed and bool(self.base and self.deltas) and all(d.ahead for d in self.deltas)
         everywhere = not ahead or bool(self.toasted) or any(d.touches is None for d in self.deltas)
         names = {name for d in self.deltas for name in d.touches or ()}
-        apart = [s for s in self.base if not everywhere and s.name not in names]
-        if sum(s.rows for s in apart) <= APART * (sum(s.rows for s in self.base) - sum(s.rows for s in apart)):
-            apart = []
-        untouched = {s.name for s in apart}
+        touched = [s for s in self.base if everywhere or s.name in names]
+        if sum(s.rows for s in self.base) <= (1 + APART) * sum(s.rows for s in touched):
+            touched = list(self.base)
+        untouched = {s.name for s in self.base} - {s.name for s in touched}
         return Contents(
             versions=self.segment_versions,
             toasted=self.toasted if self.deltas or not self.keyed else frozenset(),
-            base=self._named({s.name for s in self.base} - untouched),
+            base=self._named({s.name for s in touched}),
             untouched=self._named(untouched),
             deltas=self._named({s.name for s in self.deltas}),
             few=bool(self.deltas) and sum(d.rows for d in self.deltas) <= FEW_ROWS,

@@ -7,7 +7,7 @@ writes one sorted file. Memory is what the request says, however much landed; `s
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
@@ -121,14 +121,12 @@ class ArrowFiles:
 
     def _newest(self, events: Iterator[pa.Table], request: AdmissionRequest, done: _Delta) -> Iterator[pa.Table]:
         """Yield the delta's rows, and note what is told about them."""
+        counted = done.counted(events)
+        if not request.keys:
+            yield from counted
+            return
         with Runs(self.filesystem, self.base, request) as runs:
-            for rows in events:
-                done.events += rows.num_rows
-                if request.keys:
-                    runs.add(rows)
-                else:
-                    yield rows
-            for rows, toasted in ahead(runs.parts()) if request.keys else ():
+            for rows, toasted in ahead(runs.parts(counted)):
                 done.toasted |= set(toasted)
                 yield rows if toasted else self._looked_at(rows, request, done)
 
@@ -190,6 +188,12 @@ class _Delta:
     toasted: set[str]
     ahead: bool
     touches: list[str] | None
+
+    def counted(self, events: Iterable[pa.Table]) -> Iterator[pa.Table]:
+        """Pass events on."""
+        for rows in events:
+            self.events += rows.num_rows
+            yield rows
 
 
 def _extent(told: pq.Statistics | None) -> tuple[int, int] | None:

@@ -9,8 +9,7 @@ says nothing that this does not.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from types import TracebackType
 from typing import Final, Self
@@ -22,6 +21,7 @@ from schemasync.core.admission import AdmissionRequest
 from schemasync.core.keys import is_ordered
 from schemasync.core.sharding import KeyRange
 from schemasync.errors import StorageError
+from schemasync.io.parquet.ahead import ahead
 from schemasync.io.parquet.newest import newest_per_key
 from schemasync.io.parquet.rows import table_schema
 from schemasync.io.parquet.sorted_rows import SortedRows
@@ -34,7 +34,7 @@ _FAN_IN: Final = 16
 
 
 class Runs:
-    """The events of one admission, added in the order of their arrival.
+    """The events of one admission, in the order of their arrival.
 
     A key whose columns have no order cannot be merged: all its events are held then.
     """
@@ -48,10 +48,7 @@ class Runs:
         self._share = request.memory // _SHARE
         types = dict(request.columns)
         self._spills = all(is_ordered(types[key]) for key in request.keys)
-        self._held: list[pa.Table] = []
-        self._held_bytes = 0
-        self._thread = ThreadPoolExecutor(1, "runs")
-        self._coming: Future[str] | None = None
+        self._puts_aside = False
         self._runs: list[str] = []
 
     def __enter__(self) -> Self:
@@ -62,56 +59,49 @@ class Runs:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Delete what was put aside."""
-        self._thread.shutdown()
-        if self._runs or self._coming:
+        if self._puts_aside:
             with suppress(OSError):
                 self._filesystem.delete_dir(self._directory)
 
-    def add(self, rows: pa.Table) -> None:
-        """Take events.
-
-        Raises:
-            StorageError: a run cannot be put aside.
-        """
-        self._held.append(rows)
-        self._held_bytes += rows.nbytes
-        if self._spills and self._held_bytes >= self._share:
-            self._end_run()
-
-    def parts(self) -> Iterator[tuple[pa.Table, tuple[str, ...]]]:
-        """Yield what `newest_per_key` returns, for ascending ranges of keys.
+    def parts(self, events: Iterable[pa.Table]) -> Iterator[tuple[pa.Table, tuple[str, ...]]]:
+        """Yield what `newest_per_key` returns of all events, for ascending ranges of keys.
 
         Raises:
             StorageError: a run cannot be put aside, or read again.
         """
-        if not self._coming:
-            yield newest_per_key(self._taken(), self._request)
+        few = self._runs_of(events)
+        if few is not None:
+            yield newest_per_key(few, self._request)
             return
-        if self._held:
-            self._end_run()
-        self._wait()
         while len(self._runs) > _FAN_IN:
             groups = [self._runs[n : n + _FAN_IN] for n in range(0, len(self._runs), _FAN_IN)]
             self._runs = [self._put_aside(rows for rows, _ in self._merged(group)) for group in groups]
         yield from self._merged(self._runs)
 
-    def _end_run(self) -> None:
-        """Put aside what is held. One run is sorted at a time, so that no more than two are in memory."""
-        self._wait()
-        self._coming = self._thread.submit(self._sorted, self._taken())
+    def _runs_of(self, events: Iterable[pa.Table]) -> pa.Table | None:
+        """Sort each run and put it aside while the next is gathered; return the events if they are less than one."""
+        for rows, is_whole in ahead(self._gathered(events)):
+            if not is_whole and not self._runs:
+                return rows
+            self._runs.append(self._put_aside(iter([newest_per_key(rows, self._request)[0]])))
+        return None
 
-    def _wait(self) -> None:
-        coming, self._coming = self._coming, None
-        if coming:
-            self._runs.append(coming.result())
+    def _gathered(self, events: Iterable[pa.Table]) -> Iterator[tuple[pa.Table, bool]]:
+        """Yield runs, and at last what is left, which is less than one; tell which it is."""
+        held: list[pa.Table] = []
+        size = 0
+        for rows in events:
+            held.append(rows)
+            size += rows.nbytes
+            if self._spills and size >= self._share:
+                # Whoever works on a run must be the only one to hold it.
+                run, held, size = self._together(held), [], 0
+                yield run, True
+                del run
+        yield self._together(held), False
 
-    def _sorted(self, held: pa.Table) -> str:
-        return self._put_aside(iter([newest_per_key(held, self._request)[0]]))
-
-    def _taken(self) -> pa.Table:
-        held = pa.concat_tables([self._schema.empty_table(), *self._held])
-        self._held, self._held_bytes = [], 0
-        return held
+    def _together(self, held: Sequence[pa.Table]) -> pa.Table:
+        return pa.concat_tables([self._schema.empty_table(), *held])
 
     def _merged(self, runs: Sequence[str]) -> Iterator[tuple[pa.Table, tuple[str, ...]]]:
         """Merge neighbouring runs: of equal events those of a later run arrived later, so their order is kept."""
@@ -127,6 +117,7 @@ class Runs:
     def _put_aside(self, tables: Iterator[pa.Table]) -> str:
         """Write a run in small batches, so that many can be read at once; Parquet's pages would be larger."""
         path = f"{self._directory}/{uuid.uuid4().hex}.run"
+        self._puts_aside = True
         try:
             self._filesystem.create_dir(self._directory, recursive=True)
             options = pa.ipc.IpcWriteOptions(compression="lz4")
