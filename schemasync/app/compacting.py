@@ -27,6 +27,7 @@ from schemasync.core.diagnostics import Severity
 from schemasync.core.layering import MergePlan, Mode, plan_merge
 from schemasync.core.manifest import Manifest, Segment
 from schemasync.core.mapping import TableTarget
+from schemasync.core.migration import outdated
 from schemasync.core.plan import Shape
 from schemasync.core.properties import TableProperties
 from schemasync.errors import SchemasyncError, UsageError, as_ours
@@ -160,7 +161,7 @@ def _compact(
     lake = workspace.storage(target.location).lake
     manifest = read_manifest(lake, target, properties)
     started = workspace.now_ms()
-    due = needs_fold(manifest, schema_version=shape.version.version)
+    due = needs_fold(manifest, outdated=outdated(shape, manifest))
     work = _planned(workspace, shape, manifest, applied, mode) if due else None
     found = Compacted(
         target=target,
@@ -202,7 +203,7 @@ def _planned(
 ) -> FoldPlan | MergePlan:
     target = applied.target
     if target.compaction.kernel == "arrow" and can_be_cut(shape, manifest):
-        merge = plan_merge(manifest, schema_version=shape.version.version, mode=mode)
+        merge = plan_merge(manifest, outdated=outdated(shape, manifest), mode=mode)
         if merge is not None:
             return merge
     fold = plan_fold(

@@ -22,6 +22,7 @@ from schemasync.core.manifest import NEVER, DataFile, Manifest, Segment, Segment
 from schemasync.core.mapping import TableTarget
 from schemasync.core.merge_plan import merge_request
 from schemasync.core.merging import MergedShard, MergeRequest
+from schemasync.core.migration import outdated
 from schemasync.core.names import Dialect, is_hidden, quote_identifier
 from schemasync.core.plan import Shape
 from schemasync.core.ports import Lake, ShardJob
@@ -60,7 +61,7 @@ def shards_to_write(
         manifest,
         job.spread(changes, names, bounds(manifest.base, types)),
         types=types,
-        schema_version=shape.version.version,
+        outdated=outdated(shape, manifest),
         shard_bytes=target.compaction.shard_size,
         sample=sample,
     )

@@ -22,6 +22,7 @@ from schemasync.app.watched import WatchedTable, outcome_of, seen_of
 from schemasync.app.workspace import Workspace
 from schemasync.core.manifest import Manifest
 from schemasync.core.mapping import TableTarget
+from schemasync.core.migration import outdated
 from schemasync.core.news import Seen, Told, news
 from schemasync.core.plan import Shape
 from schemasync.core.policy import Verdict
@@ -52,8 +53,8 @@ class Upkeep:
     @property
     def fold_due_ms(self) -> int | None:
         """When a compaction is due, None where there is nothing to fold."""
-        rules, version = self.applied.target.compaction, self.shape.version.version
-        return fold_due_ms(self.manifest, rules=rules, schema_version=version)
+        rules = self.applied.target.compaction
+        return fold_due_ms(self.manifest, rules=rules, outdated=outdated(self.shape, self.manifest))
 
     @property
     def due_ms(self) -> int | None:

@@ -6,6 +6,7 @@ Which shards are written is decided in `schemasync.core.sharding`.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from schemasync.core.manifest import AdmittedFile, Manifest, Segment, StateId, Superseded
@@ -66,12 +67,12 @@ class FoldCounts:
         )
 
 
-def needs_fold(current: Manifest, *, schema_version: int) -> bool:
+def needs_fold(current: Manifest, *, outdated: AbstractSet[str]) -> bool:
     """Tell whether the base does not hold everything in its newest form.
 
-    A base of an older schema version is rewritten too: that is how dropped columns leave the files.
+    Segments that are ``outdated`` are rewritten without any change: that is how dropped columns leave the files.
     """
-    return bool(current.deltas) or any(s.schema_version != schema_version for s in current.base)
+    return bool(current.deltas or outdated)
 
 
 def plan_fold(

@@ -8,6 +8,7 @@ each row is merged a number of times that grows with the logarithm of what gathe
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final
@@ -53,12 +54,12 @@ class MergePlan:
         return sum(s.bytes for s in self.merge)
 
 
-def plan_merge(current: Manifest, *, schema_version: int, mode: Mode) -> MergePlan | None:
+def plan_merge(current: Manifest, *, outdated: AbstractSet[str], mode: Mode) -> MergePlan | None:
     """Decide a minor compaction, None where everything is to be folded.
 
-    Changes that the view would have to sort together with the base are folded, and so is a base of another version.
+    Changes that the view would have to sort together with the base are folded, and so is what is ``outdated``.
     """
-    if mode is Mode.MAJOR or not current.contents.ahead or current.segment_versions != {schema_version}:
+    if mode is Mode.MAJOR or not current.contents.ahead or outdated:
         return None
     rewrite, change = _touched_bytes(current), sum(s.bytes for s in current.deltas)
     if mode is Mode.AUTO and rewrite <= max(CHEAP_BYTES, WORTH * change):

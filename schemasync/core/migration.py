@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from schemasync.core.diagnostics import Diagnostic, diagnose
+from schemasync.core.layout import meta_columns
 from schemasync.core.manifest import Manifest, Segment
 from schemasync.core.names import Dialect, quote_identifier
 from schemasync.core.plan import Shape
@@ -116,12 +117,33 @@ def _stuck(shape: Shape, column: Column, versions: Iterable[int]) -> Diagnostic 
 
 
 def to_rewrite(shape: Shape, manifest: Manifest) -> tuple[Segment, ...]:
-    """Return the segments whose rows the view converts until a compaction rewrites them."""
-    return tuple(s for s in manifest.segments if _converts(shape, s.schema_version))
+    """Return the segments that the next compaction rewrites for their version's sake, changes or none.
+
+    The view converts or fills their rows, their files carry a dropped column, or they are sorted by another key. A
+    segment whose rows read as if the newest version had stored them stays: what a file lacks reads NULL by itself.
+    """
+    columns = {shape.layout.current(c).name for c in shape.columns} | {m.name for m in meta_columns(shape.envelope)}
+    older = {version for version in manifest.segment_versions if version < shape.version.version}
+    converted = {version for version in older if _converts(shape, version)}
+    key = tuple(name for name, _ in shape.key_columns)
+    return tuple(
+        s
+        for s in manifest.segments
+        if s.schema_version in older
+        and (s.schema_version in converted or s.sorted_by != key or not columns.issuperset(s.columns))
+    )
+
+
+def outdated(shape: Shape, manifest: Manifest) -> frozenset[str]:
+    """Return the names of what `to_rewrite` returns."""
+    return frozenset(segment.name for segment in to_rewrite(shape, manifest))
 
 
 def _converts(shape: Shape, version: int) -> bool:
-    if version >= shape.version.version:
-        return False
-    found = (_carried(shape, column, version) for column in shape.columns)
-    return any(isinstance(one, Carried) and not isinstance(one.shape, Keep) for one in found)
+    """Tell whether rows of a version have a value that stands, or reads, otherwise than the table has it now."""
+    return any(_carried(shape, column, version) not in _in_place(shape, column) for column in shape.columns)
+
+
+def _in_place(shape: Shape, column: Column) -> tuple[Carried | Fill, ...]:
+    current = shape.layout.current(column)
+    return Carried(name=current.name, shape=Keep(target=current.type)), Fill(value=None)

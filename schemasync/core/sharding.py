@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -82,16 +83,16 @@ def cut(
     spread: Spread,
     *,
     types: Sequence[Type],
-    schema_version: int,
+    outdated: AbstractSet[str],
     shard_bytes: int,
     sample: Sample,
 ) -> tuple[ShardFold, ...]:
     """Decide which shards are written, in the order of their keys.
 
-    ``spread`` says where the rows of the deltas lie. Written is what has changes or is of another version;
+    ``spread`` says where the rows of the deltas lie. Written is what has changes or is ``outdated``;
     what is more than half as large again as ``shard_bytes`` is split, what is together well below it is joined.
     """
-    written = [r for r in _ranges(current, spread, types) if _is_touched(r, schema_version)]
+    written = [r for r in _ranges(current, spread, types) if _is_touched(r, outdated)]
     groups = map(_whole, _joined(written, shard_bytes))
     cuts = ((whole, keys) for whole in groups for keys in _pieces(whole, shard_bytes, sample))
     return tuple(
@@ -132,8 +133,8 @@ def _within(deltas: Iterable[Segment], spread: Spread) -> Mapping[int, Sequence[
     return found
 
 
-def _is_touched(found: ShardFold, schema_version: int) -> bool:
-    return bool(found.deltas) or any(s.schema_version != schema_version for s in found.rewrite)
+def _is_touched(found: ShardFold, outdated: AbstractSet[str]) -> bool:
+    return bool(found.deltas) or any(s.name in outdated for s in found.rewrite)
 
 
 def _bytes(found: ShardFold) -> int:

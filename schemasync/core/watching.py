@@ -8,6 +8,7 @@ Times and durations are ms; ``draw`` is a random number from 0 to 1, so that man
 from __future__ import annotations
 
 from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final
@@ -210,12 +211,12 @@ class TableMemory:
         )
 
 
-def fold_due_ms(manifest: Manifest, *, rules: Compaction, schema_version: int) -> int | None:
+def fold_due_ms(manifest: Manifest, *, rules: Compaction, outdated: AbstractSet[str]) -> int | None:
     """Return when a compaction is due, None where there is nothing to fold.
 
     ``compaction.every`` counts from the last compaction; a table that has no base is due at once.
     """
-    if not needs_fold(manifest, schema_version=schema_version):
+    if not needs_fold(manifest, outdated=outdated):
         return None
     return manifest.compacted_ms + rules.every if manifest.base else 0
 

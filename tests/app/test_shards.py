@@ -72,6 +72,31 @@ def test_only_the_shard_that_changes_fall_into_is_rewritten(lab: Lab) -> None:
     assert [row["name"] for row in lab.rows(TABLE)] == ["n1"] * 7 + ["n2"] + ["n1"] * 4
 
 
+def test_a_column_that_was_added_rewrites_no_shard_and_one_that_was_dropped_all(lab: Lab) -> None:
+    first_base(lab, list(range(12)))
+    before = places(lab)
+    name, grade = ("name", ["null", "string"]), ("grade", ["null", "int"])
+    lab.register(TOPIC, lab.flat("Student", name, grade), key=None)
+    (applied,) = lab.apply().tables
+    assert (applied.plan.bytes, compacted(lab)["generation"], places(lab)) == (0, 1, before)
+    lab.land(TOPIC, events(7, ts_ms=2, grade=5), hour="2026112001")
+    done = compacted(lab)
+    assert (done["shards"] - done["shards_rewritten"], done["updated"]) == (1, 1)
+    seen = [{"id": key, "name": "n2" if key == 7 else "n1", "grade": 5 if key == 7 else None} for key in range(12)]
+    assert lab.rows(TABLE) == seen
+    view = lab.workspace.metastore.table(lab.database, f"{TABLE}_view")
+    assert view is not None
+    assert "CASE" not in view.view_text
+    files = done["shards"]
+    lab.register(TOPIC, lab.flat("Student", grade), key=None)
+    (planned,) = lab.plan().tables
+    cost = (planned.files, planned.bytes)
+    done = compacted(lab)
+    assert (done["shards"] - done["shards_rewritten"], done["updated"]) == (0, 0)
+    assert cost == (files, done["bytes_read"])
+    assert lab.rows(TABLE) == [{"id": row["id"], "grade": row["grade"]} for row in seen]
+
+
 def test_shards_that_became_small_are_joined_and_their_partitions_go_after_the_grace(lab: Lab) -> None:
     first_base(lab, list(range(12)))
     lab.settings = lab.settings | {"defaults": {}}

@@ -22,15 +22,15 @@ from tests.core.builders import admitted, fresh, landed, segment
 HOUR = 3_600_000
 
 
-def plan(manifest: Manifest, *, now_ms: int = 1000, version: int = 1) -> FoldPlan | None:
-    if not needs_fold(manifest, schema_version=version):
+def plan(manifest: Manifest, *, now_ms: int = 1000, outdated: frozenset[str] = frozenset()) -> FoldPlan | None:
+    if not needs_fold(manifest, outdated=outdated):
         return None
     return plan_fold(manifest, in_one_shard(manifest), now_ms=now_ms, tombstone_retention_ms=300)
 
 
 def folded(manifest: Manifest, *, now_ms: int = 1000, version: int = 1) -> Manifest:
     """Return the manifest after a whole compaction."""
-    found = plan(manifest, now_ms=now_ms, version=version)
+    found = plan(manifest, now_ms=now_ms, outdated=frozenset(s.name for s in manifest.segments))
     assert found is not None
     (shard,) = found.shards
     base = segment(shard.shard, schema_version=version, location=f"base/{found.generation}")
@@ -56,9 +56,9 @@ def test_all_deltas_are_folded_into_the_only_shard() -> None:
     )
 
 
-def test_a_base_of_an_older_version_is_rewritten_without_any_delta() -> None:
+def test_a_base_that_is_outdated_is_rewritten_without_any_delta() -> None:
     manifest = folded(admitted(fresh()))
-    found = plan(manifest, version=2)
+    found = plan(manifest, outdated=frozenset({manifest.base[0].name}))
     assert found is not None
     assert (found.rewrite, found.fold) == (manifest.base, ())
 
@@ -210,7 +210,8 @@ class Lifecycle(RuleBasedStateMachine):
     def fold(self) -> None:
         self.now += HOUR
         deltas = {s.name for s in self.manifest.deltas}
-        if plan(self.manifest, version=self.version) is not None:
+        older = frozenset(s.name for s in self.manifest.segments if s.schema_version != self.version)
+        if plan(self.manifest, outdated=older) is not None:
             self.manifest = folded(self.manifest, now_ms=self.now, version=self.version)
             self.in_base |= deltas
 

@@ -21,8 +21,10 @@ def table(*deltas: Segment, shard: int = LARGE) -> Manifest:
     return fresh().model_copy(update={"segments": (*shards, *deltas), "admitted": files, "next_delta": len(deltas) + 1})
 
 
-def planned(manifest: Manifest, mode: Mode = Mode.AUTO, version: int = 1) -> tuple[list[str], int, int] | None:
-    found = plan_merge(manifest, schema_version=version, mode=mode)
+def planned(
+    manifest: Manifest, mode: Mode = Mode.AUTO, outdated: frozenset[str] = frozenset()
+) -> tuple[list[str], int, int] | None:
+    found = plan_merge(manifest, outdated=outdated, mode=mode)
     return None if found is None else ([s.name for s in found.merge], found.rewrite_bytes, found.change_bytes)
 
 
@@ -41,18 +43,19 @@ def test_it_is_folded_once_it_is_worth_the_rewrite_or_that_is_cheap() -> None:
     "manifest",
     [
         table(delta(1, 10, ahead=False)),
-        table(segment(delta_name(1), ahead=True, touches=(shard_name(1),), schema_version=2)),
         table(segment(delta_name(1), ahead=True, toasted=("v",))),
         table(),
     ],
-    ids=["late", "other version", "placeholders", "no changes"],
+    ids=["late", "placeholders", "no changes"],
 )
 def test_what_the_view_cannot_add_plainly_is_folded_even_where_a_merge_is_asked_for(manifest: Manifest) -> None:
     assert [planned(manifest, mode) for mode in Mode] == [None, None, None]
 
 
-def test_a_base_of_another_version_is_rewritten() -> None:
-    assert planned(table(delta(1, 10)), version=2) is None
+def test_what_is_outdated_is_rewritten_and_another_version_alone_is_not() -> None:
+    assert planned(table(delta(1, 10)), outdated=frozenset({shard_name(1)})) is None
+    newer = segment(delta_name(1), ahead=True, touches=(shard_name(1),), schema_version=2)
+    assert planned(table(newer)) == ([], LARGE, 10)
 
 
 def test_people_may_decide() -> None:
@@ -63,7 +66,7 @@ def test_people_may_decide() -> None:
 def test_the_newest_deltas_are_merged_until_each_older_one_is_twice_as_large() -> None:
     merged = {
         sizes: plan_merge(
-            table(*(delta(n, size) for n, size in enumerate(sizes, 1))), schema_version=1, mode=Mode.MINOR
+            table(*(delta(n, size) for n, size in enumerate(sizes, 1))), outdated=frozenset(), mode=Mode.MINOR
         )
         for sizes in [(10,), (10, 10), (21, 10), (30, 20, 10), (120, 30, 14, 10), (1, 100, 1)]
     }
@@ -84,7 +87,7 @@ def test_few_deltas_stay_and_a_row_is_merged_few_times(sizes: list[int]) -> None
         number = manifest.next_delta
         more = (*manifest.segments, delta(number, size))
         manifest = manifest.model_copy(update={"segments": more, "next_delta": number + 1})
-        found = plan_merge(manifest, schema_version=1, mode=Mode.MINOR)
+        found = plan_merge(manifest, outdated=frozenset(), mode=Mode.MINOR)
         assert found is not None
         if found.merge:
             merged = delta(manifest.next_delta, found.bytes_read)
@@ -98,7 +101,7 @@ def test_few_deltas_stay_and_a_row_is_merged_few_times(sizes: list[int]) -> None
 
 def test_one_delta_stands_for_those_that_were_merged() -> None:
     before = table(delta(1, 100), delta(2, 10), delta(3, 10))
-    plan = plan_merge(before, schema_version=1, mode=Mode.MINOR)
+    plan = plan_merge(before, outdated=frozenset(), mode=Mode.MINOR)
     assert plan == MergePlan(merge=before.deltas[1:], rewrite_bytes=2 * LARGE, change_bytes=120)
     assert (plan.events, plan.bytes_read) == (6, 20)
     after = after_merge(before, plan, written=(delta(4, 15),), now_ms=9)

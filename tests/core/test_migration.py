@@ -2,13 +2,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from schemasync.core.ddl import count_misfits, show_misfits
+import pytest
+
+from schemasync.core.ddl import count_misfits, physical_columns, row_source, show_misfits
 from schemasync.core.history import History
-from schemasync.core.manifest import Contents
-from schemasync.core.migration import Misfits, Question, questions, stuck, to_rewrite, unfit_defaults
+from schemasync.core.manifest import Contents, Segment, shard_name
+from schemasync.core.migration import Misfits, Question, outdated, questions, stuck, to_rewrite, unfit_defaults
+from schemasync.core.names import Dialect
 from schemasync.core.plan import Shape, shape_of
 from schemasync.core.schema import Column
-from tests.core.builders import BIGINT, BOOLEAN, DOUBLE, INT, STRING, admitted, col, fresh, history, target
+from schemasync.core.view import view_columns
+from tests.core.builders import BIGINT, BOOLEAN, DOUBLE, INT, STRING, col, fresh, history, segment, target
 
 ID = col("id", BIGINT, nullable=False)
 MISFIT = "(t.`a` IS NOT NULL AND NOT (try_cast(try_cast(t.`a` AS int) AS bigint) <=> t.`a`))"
@@ -16,6 +20,11 @@ MISFIT = "(t.`a` IS NOT NULL AND NOT (try_cast(try_cast(t.`a` AS int) AS bigint)
 
 def shaped(found: History) -> Shape:
     return shape_of(target(), found, found.newest, key=("id",), baseline=1)[0]
+
+
+def stored(name: str, **more: Any) -> Segment:
+    """Return a segment in the order of the usual key."""
+    return segment(name, **({"sorted_by": ("id",)} | more))
 
 
 def table(*rows: tuple[Column, ...]) -> Shape:
@@ -79,7 +88,47 @@ def test_rows_that_cannot_follow_over_two_changes_of_type_are_named() -> None:
     assert stuck(found, [2]) == ()
 
 
-def test_segments_whose_rows_are_converted_are_to_be_rewritten() -> None:
-    manifest = admitted(admitted(fresh(), schema_version=2), schema_version=3)
-    assert [s.name for s in to_rewrite(NARROWED, manifest)] == ["delta_00000001"]
-    assert to_rewrite(table((ID,), (ID, col("a"))), admitted(fresh())) == ()
+BEFORE = (ID, col("a", INT), col("b", STRING))
+NOT_NULL = col("c", INT, nullable=False, default="7")
+
+
+@pytest.mark.parametrize(
+    ("after", "policies", "rewritten"),
+    [
+        ((*BEFORE, col("c")), {}, False),
+        ((ID, col("b", STRING), col("a", INT, doc="says more")), {}, False),
+        ((*BEFORE, NOT_NULL), {}, True),
+        ((*BEFORE, NOT_NULL), {"add": "null"}, False),
+        (BEFORE[:2], {}, True),
+        (BEFORE[:2], {"drop": "keep"}, False),
+        ((ID, col("a", BIGINT), col("b", STRING)), {}, True),
+        ((ID, col("a", STRING), col("b", STRING)), {}, True),
+    ],
+    ids=["added", "other order", "filled", "unfilled", "dropped", "kept", "widened", "retyped"],
+)
+def test_only_rows_that_would_be_stored_otherwise_are_rewritten(
+    after: tuple[Column, ...], policies: dict[str, str], rewritten: bool
+) -> None:
+    before, found = table(BEFORE), history(BEFORE, after)
+    shape = shape_of(target(policies=policies), found, found.newest, key=("id",), baseline=1)[0]
+    held = tuple(name for name, _, _ in physical_columns(before))
+    shards = [stored(shard_name(n), columns=held, schema_version=v) for n, v in enumerate((1, 2))]
+    manifest = fresh().model_copy(update={"segments": tuple(shards)})
+    assert outdated(shape, manifest) == ({shards[0].name} if rewritten else set())
+    # What the view has to convert or fill is rewritten, and so is what carries more than the table has.
+    cases = [
+        c.name for c in view_columns(row_source(shape, frozenset({1, 2})), Dialect.SPARK) if "CASE" in c.expression
+    ]
+    assert bool(cases) <= rewritten
+
+
+def test_rows_in_the_order_of_another_key_are_rewritten() -> None:
+    found = history(BEFORE, (*BEFORE, col("c")))
+    shape = shape_of(target(), found, found.newest, key=("id", "a"), baseline=1)[0]
+    manifest = fresh().model_copy(update={"segments": (stored(shard_name(1), columns=("id", "a", "b")),)})
+    assert outdated(shape, manifest) == {shard_name(1)}
+
+
+def test_rows_that_another_version_stored_in_the_same_form_stay_converted_ones_go() -> None:
+    segments = (stored("delta_00000001", schema_version=2), stored("delta_00000002", schema_version=3))
+    assert to_rewrite(NARROWED, fresh().model_copy(update={"segments": segments})) == segments[:1]

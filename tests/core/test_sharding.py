@@ -44,9 +44,11 @@ def sparse(spread: dict[str, list[int]]) -> dict[str, dict[int, int]]:
     return {path: {place: rows for place, rows in enumerate(counts) if rows} for path, counts in spread.items()}
 
 
-def written(manifest: Manifest, spread: dict[str, list[int]], *, size: int = 100) -> list[tuple[object, ...]]:
+def written(
+    manifest: Manifest, spread: dict[str, list[int]], *, size: int = 100, outdated: frozenset[str] = frozenset()
+) -> list[tuple[object, ...]]:
     """Return what is written: name, bounds, shards that are read, and rows and bytes of each delta."""
-    found = cut(manifest, sparse(spread), types=TYPES, schema_version=1, shard_bytes=size, sample=even)
+    found = cut(manifest, sparse(spread), types=TYPES, outdated=outdated, shard_bytes=size, sample=even)
     return [
         (f.shard, f.keys.low, f.keys.high, [s.name for s in f.rewrite], [(d.name, d.rows, d.bytes) for d in f.deltas])
         for f in found
@@ -69,9 +71,10 @@ def test_a_file_of_changes_counts_where_its_rows_are() -> None:
     ]
 
 
-def test_a_shard_of_an_older_version_is_written_without_any_change() -> None:
-    old = shard(1, 300, schema_version=0)
-    assert written(table(THREE[0], old, THREE[2]), {}) == [("base_s00000003", (300,), (600,), ["base_s00000001"], [])]
+def test_a_shard_that_is_outdated_is_written_without_any_change() -> None:
+    assert written(table(*THREE), {}, outdated=frozenset({"base_s00000001"})) == [
+        ("base_s00000003", (300,), (600,), ["base_s00000001"], [])
+    ]
 
 
 def test_the_first_base_is_cut_where_the_changes_say() -> None:
@@ -144,7 +147,9 @@ def test_what_is_written_covers_all_changes_once_and_leaves_the_ranges_whole(
     base = tuple(shard(n, low, sizes[n]) for n, low in enumerate(starts))
     rows = rows[: len(base)]
     change = delta(1, max(sum(rows), 1), size)
-    found = cut(table(*base, change), sparse({"d1": rows}), types=TYPES, schema_version=1, shard_bytes=100, sample=even)
+    found = cut(
+        table(*base, change), sparse({"d1": rows}), types=TYPES, outdated=frozenset(), shard_bytes=100, sample=even
+    )
     replaced = {s.name for f in found for s in f.rewrite}
     kept = [s.low for s in base if s.name not in replaced]
     after = sorted([*kept, *(f.low for f in found)], key=lambda low: -1 if low is None else int(low[0]))

@@ -248,12 +248,16 @@ BASE, DELTA = segment(SegmentKind.BASE, NOW), segment(SegmentKind.DELTA, NOW + 5
         (manifest(), None),
         (manifest(BASE), None),
         (manifest(BASE, DELTA, compacted_ms=NOW + 7), NOW + 107),
-        (manifest(segment(SegmentKind.BASE, NOW, version=0), compacted_ms=NOW), NOW + 100),
         (manifest(DELTA), 0),
     ],
 )
 def test_a_compaction_is_due_so_long_after_the_last_one(found: Manifest, expected: int | None) -> None:
-    assert fold_due_ms(found, rules=RULES, schema_version=1) == expected
+    assert fold_due_ms(found, rules=RULES, outdated=frozenset()) == expected
+
+
+def test_a_base_that_is_outdated_is_compacted_as_one_with_changes() -> None:
+    found = manifest(BASE, compacted_ms=NOW)
+    assert fold_due_ms(found, rules=RULES, outdated=frozenset({BASE.name})) == NOW + 100
 
 
 def superseded(*, registered: bool) -> Superseded:
