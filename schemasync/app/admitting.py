@@ -11,15 +11,15 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from schemasync.app.inspecting import Landed, look_at, pending_files
-from schemasync.app.states import publish, read_manifest, require_in_place
+from schemasync.app.states import extents_of, newest_of, publish, read_manifest, require_in_place
 from schemasync.app.viewing import catch_up, refresh_view
 from schemasync.app.workspace import Storage, Workspace
 from schemasync.core import ddl
-from schemasync.core.admission import AdmissionRequest, Admitted, FoldedRows, FoldedShard, LandedFile
+from schemasync.core.admission import AdmissionRequest, Admitted, EarlierRows, FoldedShard, LandedFile
 from schemasync.core.beyond import findings, lost
 from schemasync.core.diagnostics import Diagnostic, diagnose
 from schemasync.core.layout import ordering_columns
-from schemasync.core.manifest import AdmittedFile, DataFile, Manifest, Segment, SegmentKind, after_admission, delta_name
+from schemasync.core.manifest import AdmittedFile, Manifest, Segment, SegmentKind, after_admission, delta_name
 from schemasync.core.mapping import TableTarget
 from schemasync.core.plan import Shape
 from schemasync.core.ports import LandedFiles
@@ -95,9 +95,10 @@ def _publish(
     written = reader_for(storage, target, landed.ready).admit(request)
     for file in written.files:
         require_in_place(storage.small, request.columns, file.path)
-    segment = _segment(request, written, name=delta_name(number))
+    extents = extents_of(storage.small, request.ordering[0], written.files)
+    segment = _segment(request, written, name=delta_name(number), newest=newest_of(extents))
     if request.beside is not None and not written.toasted:
-        ahead = written.ahead or _is_later(storage, request, written.files)
+        ahead = written.ahead or _is_later(extents, request.beside)
         touches = written.touches if written.touches is None or len(written.touches) <= MOST_TOUCHED else None
         segment = segment.model_copy(update={"ahead": ahead, "touches": touches})
     manifest = after_admission(
@@ -125,22 +126,21 @@ def reader_for(storage: Storage, target: TableTarget, files: tuple[LandedFile, .
     return storage.small if small else storage.large
 
 
-def _is_later(storage: Storage, request: AdmissionRequest, files: Iterable[DataFile]) -> bool:
-    """Tell whether footers show that all rows are newer than any of the base."""
-    column, beside = request.ordering[0], request.beside
-    extents = [storage.small.extent(f.path, column) for f in files if f.rows]
-    return beside is not None and all(extent is not None and extent[0] > beside.newest for extent in extents)
+def _is_later(extents: Iterable[tuple[int, int]] | None, beside: EarlierRows) -> bool:
+    """Tell whether footers show that all rows are newer than any that is there."""
+    return extents is not None and all(low > beside.newest for low, _ in extents)
 
 
-def _beside(shape: Shape, manifest: Manifest) -> FoldedRows | None:
-    """Return the base that new changes come beside, None where they are not comparable with it."""
-    keys, base = shape.key_columns, manifest.base
-    newest = [s.newest for s in base if s.newest is not None]
-    if len(newest) < max(len(base), 1) or not has_ranges(keys, base) or any(s.toasted for s in base):
+def _beside(shape: Shape, manifest: Manifest) -> EarlierRows | None:
+    """Return what new changes come beside, None where there is no base or they are not comparable with it all."""
+    keys, there = shape.key_columns, manifest.segments
+    newest = [s.newest for s in there if s.newest is not None]
+    if not manifest.base or len(newest) < len(there) or not has_ranges(keys, there) or manifest.toasted:
         return None
-    ascending = by_key(base, [type_ for _, type_ in keys])
+    ascending = by_key(manifest.base, [type_ for _, type_ in keys])
     shards = tuple(FoldedShard(name=s.name, low=low, files=s.files) for low, s in ascending)
-    return FoldedRows(shards=shards, newest=max(newest))
+    deltas = tuple(f for s in manifest.deltas for f in s.files)
+    return EarlierRows(shards=shards, newest=max(newest), deltas=deltas)
 
 
 def _request(
@@ -163,7 +163,7 @@ def _request(
     )
 
 
-def _segment(request: AdmissionRequest, written: Admitted, *, name: str) -> Segment:
+def _segment(request: AdmissionRequest, written: Admitted, *, name: str, newest: int | None) -> Segment:
     return Segment(
         name=name,
         kind=SegmentKind.DELTA,
@@ -176,6 +176,7 @@ def _segment(request: AdmissionRequest, written: Admitted, *, name: str) -> Segm
         toasted=written.toasted,
         events=written.events,
         sorted_by=request.keys,
+        newest=newest,
         created_ms=request.admitted_ms,
         partition_by=tuple(p.name for p in request.partition_by),
     )

@@ -11,14 +11,14 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from schemasync.app.per_run import per_run_tables
-from schemasync.app.states import publish, require_files, require_in_place
+from schemasync.app.states import extents_of, newest_of, publish, require_files, require_in_place
 from schemasync.app.workspace import Storage, Workspace
 from schemasync.core import ddl
 from schemasync.core.admission import Unreadable
 from schemasync.core.compaction import FoldCounts, FoldPlan, after_fold
 from schemasync.core.keys import Bound, Key
 from schemasync.core.layout import ordering_columns
-from schemasync.core.manifest import NEVER, DataFile, Manifest, Segment, SegmentKind
+from schemasync.core.manifest import DataFile, Manifest, Segment, SegmentKind
 from schemasync.core.mapping import TableTarget
 from schemasync.core.merge_plan import merge_request
 from schemasync.core.merging import MergedShard, MergeRequest
@@ -243,16 +243,8 @@ def read_back(
         tombstones=merged.counts.written - merged.counts.rows,
         sorted_by=tuple(name for name, _ in shape.key_columns),
         low=low,
-        newest=_newest(storage, shape, files),
+        newest=newest_of(extents_of(storage.small, ordering_columns(shape.envelope)[0], files)),
     )
-
-
-def _newest(storage: Storage, shape: Shape, files: Sequence[DataFile]) -> int | None:
-    """Return the largest value of the first ordering column, None where footers do not tell."""
-    column = ordering_columns(shape.envelope)[0]
-    extents = [storage.small.extent(f.path, column) for f in files if f.rows]
-    known = [extent[1] for extent in extents if extent is not None]
-    return max(known, default=NEVER) if len(known) == len(extents) else None
 
 
 def _repeats_keys(run: _Run, directory: str) -> bool:

@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from schemasync.app.workspace import Workspace
 from schemasync.core.drift import Placed, same_place
 from schemasync.core.in_place import misreads
-from schemasync.core.manifest import FORMAT, Manifest, Segment, StateId, empty
+from schemasync.core.manifest import FORMAT, NEVER, DataFile, Manifest, Segment, StateId, empty
 from schemasync.core.mapping import TableTarget
 from schemasync.core.names import is_hidden
 from schemasync.core.partitioning import segment_of
@@ -66,7 +66,7 @@ def _parse(content: bytes, where: str) -> Manifest:
         raw = json.loads(content)
         if isinstance(raw, dict) and raw.get("format", 0) > FORMAT:
             raise DataError("a newer schemasync wrote this manifest", where=where, fix="Upgrade schemasync.")
-        return Manifest.model_validate(raw)
+        return Manifest.model_validate(raw).upgraded
     except (ValueError, ValidationError) as error:
         raise DataError(
             "the table's manifest cannot be read",
@@ -74,6 +74,21 @@ def _parse(content: bytes, where: str) -> Manifest:
             why=str(error).splitlines()[0],
             fix="Restore it from a backup of the table's location; the data files are untouched.",
         ) from error
+
+
+def extents_of(files: LandedFiles, column: str, written: Iterable[DataFile]) -> tuple[tuple[int, int], ...] | None:
+    """Return the least and the largest value of a whole-number column by file of ours; None where footers do not tell.
+
+    Files without a row are left out.
+    """
+    found = [files.extent(file.path, column) for file in written if file.rows]
+    known = tuple(extent for extent in found if extent is not None)
+    return known if len(known) == len(found) else None
+
+
+def newest_of(extents: Iterable[tuple[int, int]] | None) -> int | None:
+    """Return the largest value in all files, as a segment holds it."""
+    return None if extents is None else max((high for _, high in extents), default=NEVER)
 
 
 def require_files(lake: Lake, segments: Iterable[Segment]) -> None:

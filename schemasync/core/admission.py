@@ -101,11 +101,16 @@ class FoldedShard:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FoldedRows:
-    """The base that a delta comes beside, one row per key; its first ordering column has no larger value than that."""
+class EarlierRows:
+    """What a delta comes beside: the base and the deltas before it, none with more than one row per key.
+
+    ``newest`` is the largest value of the first ordering column in all of them.
+    """
 
     shards: tuple[FoldedShard, ...]
     newest: int
+    deltas: tuple[DataFile, ...] = ()
+    """Files of the deltas, sorted by key."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +134,7 @@ class AdmissionRequest:
     admitted_ms: int
     memory: int
     unsent: UnsentRule | None = None
-    beside: FoldedRows | None = None
+    beside: EarlierRows | None = None
     partition_by: tuple[PartitionColumn, ...] = ()
 
 

@@ -211,9 +211,9 @@ def row_source(shape: Shape, segment_versions: frozenset[int]) -> RowSource:
 def view_body(target: TableTarget, shape: Shape, contents: Contents, dialect: Dialect) -> Statement:
     """Return the SELECT of the dedup view: the newest row per key of a state's segments, deletes left out.
 
-    Where the base alone has it all, nothing is sorted. Where all changes are known to be newer than the base, it is
-    read but for their keys, and only they are sorted, if they are several. One segment of changes is read in one scan
-    with the base, without a union: that would hand on row by row what a scan alone hands to an aggregate as it is.
+    Where the base alone has it all, nothing is sorted. Nor is anything where each segment of changes is known to be
+    newer than all before it: a row counts where no later segment has its key, and names of segments ascend. Changes are
+    read in one scan with the base: a union would hand on row by row what a scan alone hands to an aggregate as it is.
     A join rather than NOT EXISTS, which Spark rewrites too late to push a query's range of keys down to the changes.
     """
     source = row_source(shape, contents.versions)
@@ -230,6 +230,9 @@ def view_body(target: TableTarget, shape: Shape, contents: Contents, dialect: Di
     taken = {c.name for c in columns} | {name for name, _ in metadata}
     keys = list(key_expressions(source, dialect))
     physical = [quote_identifier(name, dialect) for name, _ in shape.key_columns]
+    changed = [f"d.{name} AS schemasync_key{n}" for n, name in enumerate(physical, start=1)]
+    segment = quote_identifier(SEGMENT, dialect)
+    base, several = _among_ranges("t", contents.base, dialect), len({n for names in contents.deltas for n in names}) > 1
     values = {
         "table": qualified(target.database, target.table, dialect),
         "columns": shown,
@@ -243,15 +246,14 @@ def view_body(target: TableTarget, shape: Shape, contents: Contents, dialect: Di
         # A key that stood in another column in older rows is not the one that changes were compared by.
         "ahead": contents.ahead and keys == [f"t.{name}" for name in physical],
         "untouched": _among_ranges("t", contents.untouched, dialect),
-        "base": _among_ranges("t", contents.base, dialect),
-        "deltas": _among_ranges("t", contents.deltas, dialect),
         "one_scan": _among_ranges("t", (*contents.base, *contents.deltas), dialect),
-        "several": len({name for names in contents.deltas for name in names}) > 1,
+        # Of one segment all rows count: whatever keys it has, the base is what they are looked for in.
+        "earlier": f"t.{segment} < k.schemasync_segment" if several else base,
         # Both Spark and Hive know the hint by this name; the small side is the one that is sent around.
         "hint": " /*+ MAPJOIN(k) */" if contents.few and dialect is not Dialect.TRINO else "",
         "changed": _among_ranges("d", contents.deltas, dialect),
         # Under names of their own, as nothing but them may be seen there: a column of the table may be called t.
-        "changed_keys": ", ".join(f"d.{name} AS schemasync_key{n}" for n, name in enumerate(physical, start=1)),
+        "changed_keys": ", ".join([*changed, f"d.{segment} AS schemasync_segment"] if several else changed),
         "same_key": " AND ".join(f"k.schemasync_key{n} = t.{name}" for n, name in enumerate(physical, start=1)),
     }
     return Statement(template="view_body", values=values)

@@ -18,8 +18,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from schemasync.core.partitioning import partition_name
 
-FORMAT: Final = 4
+FORMAT: Final = 5
 """Version of this file format; a newer one is refused rather than misread."""
+_BESIDE_DELTAS: Final = 5
+"""The first format whose deltas were compared with those before them."""
 
 _STATE: Final = re.compile(r"(?P<generation>[0-9]{6,})(-(?P<admission>[0-9]{4,}))?")
 
@@ -97,7 +99,7 @@ class Segment(_Value):
     newest: int | None = None
     """Largest value of the first ordering column, `NEVER` where no row has one; None where that is not known."""
     ahead: bool = False
-    """Whether every row of a delta is newer than what the base has of its key."""
+    """Whether every row of a delta is newer than what the base and the deltas before it have of its key."""
     touches: tuple[str, ...] | None = None
     """Shards of the base in whose ranges a delta has keys; None where that is not known, or where there are many."""
     created_ms: int = 0
@@ -165,8 +167,8 @@ class Contents(_Value):
     Schema versions of rows, physical columns with placeholders to carry a value for, and the segments that it reads:
     all that are registered where it is no ``known`` state. ``few``: the keys of the changes fit the memory of every
     task that joins them. ``unique``: the base has one row per key. ``ahead``: so does
-    each delta, all of these are newer than the base's, and none has a key in a shard that is ``untouched``. Few such
-    shards are read like the others.
+    each delta, all of these are newer than what segments before it have, and none has a key in a shard that is
+    ``untouched``. Few such shards are read like the others.
     """
 
     versions: frozenset[int] = frozenset()
@@ -254,6 +256,14 @@ class Manifest(_Value):
             unique=self.keyed,
             ahead=ahead and not self.toasted,
         )
+
+    @property
+    def upgraded(self) -> Manifest:
+        """What an earlier schemasync wrote, in the present format."""
+        if self.format >= _BESIDE_DELTAS:
+            return self
+        segments = tuple(s.model_copy(update={"ahead": False}) for s in self.segments)
+        return self.model_copy(update={"format": FORMAT, "segments": segments})
 
     def _named(self, wanted: AbstractSet[str]) -> tuple[Names, ...]:
         """Write segments as few ranges of names between which no other partition is registered.

@@ -201,6 +201,15 @@ def test_changes_are_ahead_where_all_of_them_are_and_none_has_a_placeholder() ->
     ]
 
 
+def test_what_an_earlier_format_says_of_deltas_counts_no_more() -> None:
+    segments = (segment("base_s00000001"), segment("delta_00000001", ahead=True, newest=7))
+    written = fresh().model_copy(update={"format": 4, "segments": segments})
+    read = written.upgraded
+    assert (read.format, read.contents.ahead, read.deltas[0].newest) == (FORMAT, False, 7)
+    present = written.model_copy(update={"format": FORMAT})
+    assert present.upgraded == present
+
+
 def test_shards_without_a_changed_key_are_told_from_the_others_where_they_are_most_of_the_base() -> None:
     sizes = {1: 10, 2: 1, 3: 23}
     shards = tuple(segment(f"base_s0000000{n}", rows=rows) for n, rows in sizes.items())

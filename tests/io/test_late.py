@@ -1,4 +1,4 @@
-"""Rows of a delta that the base has a newer row for are left out, whatever shard and row group that lies in."""
+"""Rows of a delta that were there in a newer form are left out, whatever shard, delta and row group that lies in."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import fs
 
-from schemasync.core.admission import AdmissionRequest, FoldedRows, FoldedShard
+from schemasync.core.admission import AdmissionRequest, EarlierRows, FoldedShard
 from schemasync.core.keys import Key
 from schemasync.core.manifest import NEVER, DataFile
 from schemasync.core.types import Primitive
@@ -53,7 +53,7 @@ def written(root: Path, name: str, rows: list[Row]) -> DataFile:
     return DataFile(path=name, rows=len(rows), bytes=0)
 
 
-def request(beside: FoldedRows | None) -> AdmissionRequest:
+def request(beside: EarlierRows | None) -> AdmissionRequest:
     return AdmissionRequest(
         files=(),
         directory="out",
@@ -68,15 +68,22 @@ def request(beside: FoldedRows | None) -> AdmissionRequest:
     )
 
 
-def left(root: Path, rows: list[Row], beside: FoldedRows | None) -> tuple[list[Row], bool]:
+def left(root: Path, rows: list[Row], beside: EarlierRows | None) -> tuple[list[Row], bool]:
     table = pa.Table.from_pylist(rows, schema=SCHEMA)
     found, ahead = late.without_late_rows(fs.LocalFileSystem(), str(root), table, request(beside))
     return found.to_pylist(), ahead
 
 
 @settings(deadline=None)
-@given(base=some_rows(admitted_ms=1), delta=some_rows(admitted_ms=2), bounds=st.lists(PLACES, max_size=2, unique=True))
-def test_what_is_left_is_newer_than_the_base(base: list[Row], delta: list[Row], bounds: list[Key]) -> None:
+@given(
+    base=some_rows(admitted_ms=1),
+    earlier=st.lists(some_rows(admitted_ms=2), max_size=2),
+    delta=some_rows(admitted_ms=3),
+    bounds=st.lists(PLACES, max_size=2, unique=True),
+)
+def test_what_is_left_is_newer_than_all_that_is_there(
+    base: list[Row], earlier: list[list[Row]], delta: list[Row], bounds: list[Key]
+) -> None:
     lows: list[Key | None] = [None, *sorted(bounds)]
     with tempfile.TemporaryDirectory() as directory:
         root = Path(directory)
@@ -85,19 +92,24 @@ def test_what_is_left_is_newer_than_the_base(base: list[Row], delta: list[Row], 
             for n, (low, high) in enumerate(zip(lows, [*lows[1:], None], strict=True))
             for inside in [[r for r in base if (low is None or key(r) >= low) and (high is None or key(r) < high)]]
         ]
-        newest = max((newness(r)[0] for r in base), default=NEVER)
-        beside = FoldedRows(shards=tuple(shards), newest=newest)
+        there = [*base, *(row for rows in earlier for row in rows)]
+        deltas = tuple(written(root, f"delta_{n}.parquet", rows) for n, rows in enumerate(earlier))
+        newest = max((newness(r)[0] for r in there), default=NEVER)
+        beside = EarlierRows(shards=tuple(shards), newest=newest, deltas=deltas)
         found = left(root, delta, beside)
         touches = late.touched(pa.Table.from_pylist(delta, schema=SCHEMA), request(beside))
-    folded = {key(row): newness(row) for row in base}
+    found_there: dict[Key, tuple[int, int]] = {}
+    for row in there:
+        found_there[key(row)] = max(newness(row), found_there.get(key(row), (NEVER, 0)))
     assert touches == tuple(f"base_s{n}" for n in sorted({bisect_right(sorted(bounds), key(row)) for row in delta}))
-    assert found == ([row for row in delta if newness(row) >= folded.get(key(row), (NEVER, 0))], True)
+    assert found == ([row for row in delta if newness(row) >= found_there.get(key(row), (NEVER, 0))], True)
 
 
-def test_a_base_is_not_read_for_rows_that_are_newer_than_all_of_it(tmp_path: Path) -> None:
-    beside = FoldedRows(
-        shards=(FoldedShard(name="base_s1", low=None, files=(DataFile(path="gone", rows=1, bytes=0),)),), newest=4
-    )
+@pytest.mark.parametrize("of_base", [True, False])
+def test_nothing_is_read_for_rows_that_are_newer_than_all_of_it(tmp_path: Path, of_base: bool) -> None:
+    gone = (DataFile(path="gone", rows=1, bytes=0),)
+    shard = FoldedShard(name="base_s1", low=None, files=gone if of_base else ())
+    beside = EarlierRows(shards=(shard,), newest=4, deltas=() if of_base else gone)
     rows: list[Row] = [{"a": "x", "b": 1, "__seq1": 5, "__admitted_ms": 2, "v": 1}]
     assert left(tmp_path, rows, beside) == (rows, True)
     with pytest.raises(FileNotFoundError):
@@ -106,7 +118,7 @@ def test_a_base_is_not_read_for_rows_that_are_newer_than_all_of_it(tmp_path: Pat
 
 def test_nothing_is_known_without_a_base_to_compare_with_or_of_one_that_is_too_large(tmp_path: Path) -> None:
     rows: list[Row] = [{"a": "x", "b": 1, "__seq1": 1, "__admitted_ms": 2, "v": 1}]
-    beside = FoldedRows(
+    beside = EarlierRows(
         shards=(FoldedShard(name="base_s1", low=None, files=(DataFile(path="x", rows=3, bytes=0),)),), newest=4
     )
     assert left(tmp_path, rows, None) == (rows, False)

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import fs
 
-from schemasync.core.admission import AdmissionRequest, Admitted, FoldedRows, FoldedShard
+from schemasync.core.admission import AdmissionRequest, Admitted, EarlierRows, FoldedShard
 from schemasync.core.encoding import Encoding, Leaf
 from schemasync.core.keys import Key
 from schemasync.core.layout import meta_columns, ordering_columns
@@ -169,7 +169,7 @@ def test_looking_for_late_events_holds_no_more_than_it_is_given(tmp_path: Path) 
     """All rows of the base share the first column of the key with every event."""
     base = sorted_file(tmp_path, "base", range(8 * ROWS), ts_ms=5, bytes_each=2)
     landed = land_events(tmp_path, "late.parquet", range(0, 8 * ROWS, 400), ts_ms=4)
-    beside = FoldedRows(shards=(FoldedShard(name="base_s00000000", low=None, files=(base,)),), newest=5)
+    beside = EarlierRows(shards=(FoldedShard(name="base_s00000000", low=None, files=(base,)),), newest=5)
     wanted = replace(admission(tmp_path, [landed], "delta/1", MEMORY, ("part", "id")), beside=beside)
 
     peak, done = peak_of(admit, tmp_path, wanted)

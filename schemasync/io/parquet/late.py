@@ -1,7 +1,7 @@
-"""Events that come late: rows of a delta that the base has a newer row for, found before the delta is written.
+"""Events that come late: rows of a delta that were there in a newer form, found before the delta is written.
 
-Rows whose first ordering value is larger than any in the base need no look. For the others the keys and ordering
-columns of the base are read, where statistics say that such keys may be.
+Rows whose first ordering value is larger than any in the base and in earlier deltas need no look. For the others keys
+and ordering columns of these are read, where statistics say that such keys may be.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from schemasync.core.admission import AdmissionRequest, FoldedRows, FoldedShard
+from schemasync.core.admission import AdmissionRequest, EarlierRows, FoldedShard
 from schemasync.io.parquet.newest import firsts, newest_order, positions
 from schemasync.io.parquet.rows import BATCH_ROWS, batch_rows, buffer_size
 from schemasync.io.parquet.sorted_rows import groups_where, spread
 
 MOST_ROWS: Final = 50_000_000
-"""Rows of the base whose keys may be looked at: beyond that a view that compares them costs less than the look."""
+"""Rows whose keys may be looked at: beyond that a view that compares them costs less than the look."""
 
 _PLACE: Final = "schemasync_place"
 _SHARE: Final = 40
@@ -31,12 +31,12 @@ _SHARE: Final = 40
 def without_late_rows(
     filesystem: fs.FileSystem, base: str, rows: pa.Table, request: AdmissionRequest
 ) -> tuple[pa.Table, bool]:
-    """Leave out rows that are older than the base's of their key; tell whether all that are left are known to be newer.
+    """Leave out rows that are older than what is there of their key; tell whether all others are known to be newer.
 
     ``rows`` are one per key, sorted by key.
 
     Raises:
-        OSError: a file of the base cannot be read.
+        OSError: a file of the base or of a delta cannot be read.
         pa.ArrowException: the same.
     """
     beside = request.beside
@@ -46,7 +46,9 @@ def without_late_rows(
     suspected = pc.fill_null(pc.less_equal(first, beside.newest), fill_value=True)
     columns = [*request.keys, *request.ordering]
     suspects = rows.select(columns).append_column(_PLACE, positions(rows)).filter(suspected)
-    files = [file for shard in _near(suspects, request.keys, beside) for file in shard.files]
+    if not suspects.num_rows:
+        return rows, True
+    files = [*beside.deltas, *(f for shard in _near(suspects, request.keys, beside) for f in shard.files)]
     if sum(file.rows for file in files) > MOST_ROWS:
         return rows, False
     share = request.memory // _SHARE
@@ -63,7 +65,7 @@ def touched(rows: pa.Table, request: AdmissionRequest) -> tuple[str, ...] | None
     return None if beside is None else tuple(shard.name for shard in _near(rows, request.keys, beside))
 
 
-def _near(rows: pa.Table, keys: Sequence[str], beside: FoldedRows) -> list[FoldedShard]:
+def _near(rows: pa.Table, keys: Sequence[str], beside: EarlierRows) -> list[FoldedShard]:
     """Return the shards that have such keys in their range."""
     bounds = [shard.low for shard in beside.shards if shard.low is not None]
     return [beside.shards[place] for place in sorted(spread(iter(rows.to_batches()), keys, bounds))]
@@ -91,7 +93,7 @@ def _read(
 
 
 def _some(found: Iterable[pa.RecordBatch], most_bytes: int) -> Iterator[list[pa.RecordBatch]]:
-    """Gather rows up to a size: many rows of the base may share the first column of their key with few suspects."""
+    """Gather rows up to a size: many may share the first column of their key with few suspects."""
     held: list[pa.RecordBatch] = []
     for batch in found:
         if batch.num_rows:
@@ -105,8 +107,8 @@ def _some(found: Iterable[pa.RecordBatch], most_bytes: int) -> Iterator[list[pa.
 
 def _older(suspects: pa.Table, found: Sequence[pa.RecordBatch], request: AdmissionRequest) -> pa.Array:
     """Return the places of suspects that are not the newest of their key."""
-    folded = pa.Table.from_batches(found).append_column(_PLACE, pa.nulls(sum(b.num_rows for b in found), pa.int64()))
-    rows = pa.concat_tables([suspects, folded.cast(suspects.schema)])
+    there = pa.Table.from_batches(found).append_column(_PLACE, pa.nulls(sum(b.num_rows for b in found), pa.int64()))
+    rows = pa.concat_tables([suspects, there.cast(suspects.schema)])
     # Nulls come last: of equal rows the suspect is first, as the one that came later.
     order = newest_order(rows, request.keys, request.ordering, (_PLACE, "ascending"))
     ordered = rows.take(order).combine_chunks()
