@@ -73,15 +73,15 @@ def test_one_at_a_time_is_done_by_the_caller_itself(tmp_path: Path) -> None:
 
 
 def test_threads_stay_from_run_to_run_and_end_with_the_crew(three: Workspace) -> None:
-    before, meeting = threading.active_count(), threading.Barrier(3)
+    meeting = threading.Barrier(3)
 
-    def who(_: int) -> int:
+    def who(_: int) -> threading.Thread:
         meeting.wait(PATIENCE_SECONDS)
-        return threading.get_ident()
+        return threading.current_thread()
 
     with crew(three) as workers:
         runs = [set(workers.each(range(3), who)) for _ in range(2)]
-    assert (runs[0], len(runs[0]), threading.active_count()) == (runs[1], 3, before)
+    assert (runs[0], len(runs[0]), [t for t in runs[0] if t.is_alive()]) == (runs[1], 3, [])
 
 
 def test_an_error_begins_no_other_table_and_is_raised_once_those_at_hand_are_finished(three: Workspace) -> None:
@@ -148,19 +148,19 @@ def test_an_interrupt_gives_up_what_is_at_hand_at_its_next_step_and_begins_no_ot
 
 
 def test_every_thread_enters_its_lane_before_it_works_and_lanes_outlive_the_threads(three: Workspace) -> None:
-    entered: set[int] = set()
-    alive: list[int] = []
-    before, meeting = threading.active_count(), threading.Barrier(3)
+    entered: set[threading.Thread] = set()
+    left: list[threading.Thread] = []
+    meeting = threading.Barrier(3)
 
     @contextmanager
     def lanes() -> Iterator[Callable[[], None]]:
-        yield lambda: entered.add(threading.get_ident())
-        alive.append(threading.active_count() - before)
+        yield lambda: entered.add(threading.current_thread())
+        left.extend(thread for thread in entered if thread.is_alive())
 
     def work(_: int) -> bool:
         meeting.wait(PATIENCE_SECONDS)
-        return threading.get_ident() in entered
+        return threading.current_thread() in entered
 
     with crew(replace(three, lanes=lanes)) as workers:
         assert workers.each(range(3), work) == (True, True, True)
-    assert (len(entered), alive) == (3, [0])
+    assert (len(entered), left) == (3, [])

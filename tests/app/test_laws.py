@@ -162,10 +162,12 @@ class Telling:
         return set(self.lab.workspace.metastore.partitions(self.lab.database, TABLE))
 
     def stored(self) -> list[dict[str, Any]]:
-        """Return all rows of the table but for where they lie."""
+        """Return all rows of the table but for where they lie, and under which version: a shard that need not stays."""
         found = self.lab.workspace.sql.query(f"SELECT * FROM `{self.lab.database}`.`{TABLE}`")
         rows = [dict(zip(found.columns, row, strict=True)) for row in found.rows]
-        return sorted(({k: v for k, v in row.items() if k != "segment"} for row in rows), key=repr)
+        return sorted(
+            ({k: v for k, v in row.items() if k not in {"segment", "__schema_version"}} for row in rows), key=repr
+        )
 
 
 class Partitioned(Telling):
