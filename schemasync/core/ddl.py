@@ -230,9 +230,13 @@ def view_body(target: TableTarget, shape: Shape, contents: Contents, dialect: Di
     taken = {c.name for c in columns} | {name for name, _ in metadata}
     keys = list(key_expressions(source, dialect))
     physical = [quote_identifier(name, dialect) for name, _ in shape.key_columns]
-    changed = [f"d.{name} AS schemasync_key{n}" for n, name in enumerate(physical, start=1)]
-    segment = quote_identifier(SEGMENT, dialect)
-    base, several = _among_ranges("t", contents.base, dialect), len({n for names in contents.deltas for n in names}) > 1
+    changed_keys = [f"d.{name} AS schemasync_key{n}" for n, name in enumerate(physical, start=1)]
+    same_key = [f"k.schemasync_key{n} = t.{name}" for n, name in enumerate(physical, start=1)]
+    deltas = sorted({name for names in contents.deltas for name in names})
+    if len(deltas) > 1:
+        segment = quote_identifier(SEGMENT, dialect)
+        changed_keys.append(f"d.{segment} AS schemasync_segment")
+        same_key.append(f"t.{segment} < k.schemasync_segment")
     values = {
         "table": qualified(target.database, target.table, dialect),
         "columns": shown,
@@ -247,14 +251,15 @@ def view_body(target: TableTarget, shape: Shape, contents: Contents, dialect: Di
         "ahead": contents.ahead and keys == [f"t.{name}" for name in physical],
         "untouched": _among_ranges("t", contents.untouched, dialect),
         "one_scan": _among_ranges("t", (*contents.base, *contents.deltas), dialect),
-        # Of one segment all rows count: whatever keys it has, the base is what they are looked for in.
-        "earlier": f"t.{segment} < k.schemasync_segment" if several else base,
-        # Both Spark and Hive know the hint by this name; the small side is the one that is sent around.
-        "hint": " /*+ MAPJOIN(k) */" if contents.few and dialect is not Dialect.TRINO else "",
+        "joined": bool(contents.base) or len(deltas) > 1,
+        # Hive passes over the hint where Spark stored it, but itself stores a view without the signs of a comment.
+        "hint": " /*+ MAPJOIN(k) */" if contents.few and dialect is Dialect.SPARK else "",
         "changed": _among_ranges("d", contents.deltas, dialect),
         # Under names of their own, as nothing but them may be seen there: a column of the table may be called t.
-        "changed_keys": ", ".join([*changed, f"d.{segment} AS schemasync_segment"] if several else changed),
-        "same_key": " AND ".join(f"k.schemasync_key{n} = t.{name}" for n, name in enumerate(physical, start=1)),
+        "changed_keys": ", ".join(changed_keys),
+        "same_key": " AND ".join(same_key),
+        # All its rows count. With IS NULL alone Hive 4 makes an anti join, and forgets what is asked of t alone.
+        "newest": _among_ranges("t", [(name, name) for name in deltas[-1:]], dialect),
     }
     return Statement(template="view_body", values=values)
 

@@ -34,6 +34,6 @@ SELECT
 FROM `lake`.`student` t
 LEFT JOIN (
   SELECT d.`id` AS schemasync_key1 FROM `lake`.`student` d WHERE d.`segment` = 'delta_00000007'
-) k ON k.schemasync_key1 = t.`id` AND t.`segment` = 'base_s00000012'
+) k ON k.schemasync_key1 = t.`id`
 WHERE (t.`segment` = 'base_s00000012' OR t.`segment` = 'delta_00000007') AND t.`__op` <> 'd'
-AND k.schemasync_key1 IS NULL
+AND (k.schemasync_key1 IS NULL OR t.`segment` = 'delta_00000007')
