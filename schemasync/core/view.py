@@ -93,9 +93,11 @@ def _physical(name: str, dialect: Dialect) -> str:
 def order_by(envelope: Envelope, dialect: Dialect) -> tuple[str, ...]:
     """Return the window's ordering: newest first, NULL is oldest.
 
-    Spark and Trino put NULL last by themselves, Hive 4 first (``hive.default.nulls.last``).
+    Spark and Trino put NULL last by themselves, Hive 4 first (``hive.default.nulls.last``). None is told NULLS LAST:
+    what Trino reads views of a metastore with (Coral) does not know that inside of a window.
     """
-    newest = (f"{_physical(name, dialect)} DESC NULLS LAST" for name in ordering_columns(envelope))
+    columns = (_physical(name, dialect) for name in ordering_columns(envelope))
+    newest = (f"{column} IS NULL, {column} DESC" for column in columns)
     return (*newest, _physical(SEGMENT, dialect))
 
 

@@ -97,8 +97,8 @@ def test_the_newest_row_that_says_something_answers() -> None:
     (_, column, *_) = carried_columns(source(DOCUMENTS, 1), {"v"}, "?", SPARK)
     assert column.expression == (
         "first_value(CASE WHEN t.`__op` <> 'd' THEN t.`v` END) OVER (PARTITION BY t.`id` "
-        "ORDER BY CASE WHEN t.`__op` = 'u' AND t.`v` = '?' THEN 1 ELSE 0 END, t.`__seq1` DESC NULLS LAST, "
-        "t.`__offset` DESC NULLS LAST, t.`__admitted_ms` DESC NULLS LAST, t.`segment` "
+        "ORDER BY CASE WHEN t.`__op` = 'u' AND t.`v` = '?' THEN 1 ELSE 0 END, t.`__seq1` IS NULL, t.`__seq1` DESC, "
+        "t.`__offset` IS NULL, t.`__offset` DESC, t.`__admitted_ms` IS NULL, t.`__admitted_ms` DESC, t.`segment` "
         "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)"
     )
 

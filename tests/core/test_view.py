@@ -96,10 +96,10 @@ def test_keys_are_expressions_too() -> None:
 
 def test_the_newest_row_comes_first_and_the_base_before_a_delta_that_it_holds() -> None:
     assert order_by(DEBEZIUM, SPARK) == (
-        "t.`__seq1` DESC NULLS LAST",
-        "t.`__seq2` DESC NULLS LAST",
-        "t.`__offset` DESC NULLS LAST",
-        "t.`__admitted_ms` DESC NULLS LAST",
+        "t.`__seq1` IS NULL, t.`__seq1` DESC",
+        "t.`__seq2` IS NULL, t.`__seq2` DESC",
+        "t.`__offset` IS NULL, t.`__offset` DESC",
+        "t.`__admitted_ms` IS NULL, t.`__admitted_ms` DESC",
         "t.`segment`",
     )
 

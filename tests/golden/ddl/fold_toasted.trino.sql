@@ -18,10 +18,10 @@ SELECT
 FROM (
   SELECT
     t."id" AS "id",
-    first_value(CASE WHEN t."__op" <> 'd' THEN t."body" END) OVER (PARTITION BY t."id" ORDER BY CASE WHEN t."__op" = 'u' AND t."body" = '__debezium_unavailable_value' THEN 1 ELSE 0 END, t."__seq1" DESC NULLS LAST, t."__seq2" DESC NULLS LAST, t."__offset" DESC NULLS LAST, t."__admitted_ms" DESC NULLS LAST, t."segment" ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS "body",
+    first_value(CASE WHEN t."__op" <> 'd' THEN t."body" END) OVER (PARTITION BY t."id" ORDER BY CASE WHEN t."__op" = 'u' AND t."body" = '__debezium_unavailable_value' THEN 1 ELSE 0 END, t."__seq1" IS NULL, t."__seq1" DESC, t."__seq2" IS NULL, t."__seq2" DESC, t."__offset" IS NULL, t."__offset" DESC, t."__admitted_ms" IS NULL, t."__admitted_ms" DESC, t."segment" ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS "body",
     t."note" AS "note",
-    first_value(CASE WHEN t."__op" <> 'd' THEN t."scan" END) OVER (PARTITION BY t."id" ORDER BY CASE WHEN t."__op" = 'u' AND t."scan" = X'5F5F646562657A69756D5F756E617661696C61626C655F76616C7565' THEN 1 ELSE 0 END, t."__seq1" DESC NULLS LAST, t."__seq2" DESC NULLS LAST, t."__offset" DESC NULLS LAST, t."__admitted_ms" DESC NULLS LAST, t."segment" ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS "scan",
-    first_value(CASE WHEN t."__op" <> 'd' THEN t."tags" END) OVER (PARTITION BY t."id" ORDER BY CASE WHEN t."__op" = 'u' AND t."tags" = ARRAY['__debezium_unavailable_value'] THEN 1 ELSE 0 END, t."__seq1" DESC NULLS LAST, t."__seq2" DESC NULLS LAST, t."__offset" DESC NULLS LAST, t."__admitted_ms" DESC NULLS LAST, t."segment" ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS "tags",
+    first_value(CASE WHEN t."__op" <> 'd' THEN t."scan" END) OVER (PARTITION BY t."id" ORDER BY CASE WHEN t."__op" = 'u' AND t."scan" = X'5F5F646562657A69756D5F756E617661696C61626C655F76616C7565' THEN 1 ELSE 0 END, t."__seq1" IS NULL, t."__seq1" DESC, t."__seq2" IS NULL, t."__seq2" DESC, t."__offset" IS NULL, t."__offset" DESC, t."__admitted_ms" IS NULL, t."__admitted_ms" DESC, t."segment" ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS "scan",
+    first_value(CASE WHEN t."__op" <> 'd' THEN t."tags" END) OVER (PARTITION BY t."id" ORDER BY CASE WHEN t."__op" = 'u' AND t."tags" = ARRAY['__debezium_unavailable_value'] THEN 1 ELSE 0 END, t."__seq1" IS NULL, t."__seq1" DESC, t."__seq2" IS NULL, t."__seq2" DESC, t."__offset" IS NULL, t."__offset" DESC, t."__admitted_ms" IS NULL, t."__admitted_ms" DESC, t."segment" ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS "tags",
     t."__op" AS "__op",
     t."__ts_ms" AS "__ts_ms",
     t."__seq1" AS "__seq1",
@@ -33,7 +33,7 @@ FROM (
     max(NOT (t."segment" = 'base')) OVER (PARTITION BY t."id") AS schemasync_changed,
     NOT (t."segment" = 'base') AS schemasync_last,
     (t."segment" = 'base') AND t."__op" = 'd' AND t."__admitted_ms" < 1789000000000 AND count(*) OVER (PARTITION BY t."id") = 1 AS schemasync_purge,
-    row_number() OVER (PARTITION BY t."id" ORDER BY t."__seq1" DESC NULLS LAST, t."__seq2" DESC NULLS LAST, t."__offset" DESC NULLS LAST, t."__admitted_ms" DESC NULLS LAST, t."segment") AS schemasync_rank
+    row_number() OVER (PARTITION BY t."id" ORDER BY t."__seq1" IS NULL, t."__seq1" DESC, t."__seq2" IS NULL, t."__seq2" DESC, t."__offset" IS NULL, t."__offset" DESC, t."__admitted_ms" IS NULL, t."__admitted_ms" DESC, t."segment") AS schemasync_rank
   FROM (
     SELECT "id", "body", "note", "scan", "tags", "__op", "__ts_ms", "__seq1", "__seq2", "__offset", "__schema_version", "__admitted_ms", 'base' AS "segment" FROM "lake"."student_base" t WHERE "segment" IN ('base_s00000000')
     UNION ALL

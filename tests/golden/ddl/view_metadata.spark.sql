@@ -39,7 +39,7 @@ FROM (
     t.`__ts_ms` AS `__ts_ms`,
     t.`segment` AS `__segment`,
     t.`__op` AS schemasync_op,
-    row_number() OVER (PARTITION BY t.`id` ORDER BY t.`__seq1` DESC NULLS LAST, t.`__seq2` DESC NULLS LAST, t.`__offset` DESC NULLS LAST, t.`__admitted_ms` DESC NULLS LAST, t.`segment`) AS schemasync_rank
+    row_number() OVER (PARTITION BY t.`id` ORDER BY t.`__seq1` IS NULL, t.`__seq1` DESC, t.`__seq2` IS NULL, t.`__seq2` DESC, t.`__offset` IS NULL, t.`__offset` DESC, t.`__admitted_ms` IS NULL, t.`__admitted_ms` DESC, t.`segment`) AS schemasync_rank
   FROM `lake`.`student` t
 ) r
 WHERE r.schemasync_rank = 1 AND r.schemasync_op <> 'd'

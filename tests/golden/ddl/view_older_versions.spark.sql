@@ -30,7 +30,7 @@ FROM (
     CASE WHEN t.`__schema_version` <= 1 THEN CAST('1969-12-31 23:59:59.999000+00:00' AS timestamp) ELSE t.`first-seen` END AS `first-seen`,
     t.`segment__2` AS `segment`,
     t.`__op` AS schemasync_op,
-    row_number() OVER (PARTITION BY CASE WHEN t.`__schema_version` <= 1 THEN CAST(t.`id` AS bigint) ELSE t.`id__2` END ORDER BY t.`__seq1` DESC NULLS LAST, t.`__seq2` DESC NULLS LAST, t.`__offset` DESC NULLS LAST, t.`__admitted_ms` DESC NULLS LAST, t.`segment`) AS schemasync_rank
+    row_number() OVER (PARTITION BY CASE WHEN t.`__schema_version` <= 1 THEN CAST(t.`id` AS bigint) ELSE t.`id__2` END ORDER BY t.`__seq1` IS NULL, t.`__seq1` DESC, t.`__seq2` IS NULL, t.`__seq2` DESC, t.`__offset` IS NULL, t.`__offset` DESC, t.`__admitted_ms` IS NULL, t.`__admitted_ms` DESC, t.`segment`) AS schemasync_rank
   FROM `lake`.`student` t
 ) r
 WHERE r.schemasync_rank = 1 AND r.schemasync_op <> 'd'
