@@ -6,16 +6,16 @@ Files of a schema that the table does not have wait where the sink put them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 from schemasync.app.inspecting import Landed, look_at, pending_files
 from schemasync.app.states import extents_of, newest_of, publish, read_manifest, require_in_place
 from schemasync.app.viewing import catch_up, refresh_view
 from schemasync.app.workspace import Storage, Workspace
 from schemasync.core import ddl
-from schemasync.core.admission import AdmissionRequest, Admitted, EarlierRows, FoldedShard, LandedFile
+from schemasync.core.admission import AdmissionRequest, Admitted, EarlierDelta, EarlierRows, FoldedShard, LandedFile
 from schemasync.core.beyond import findings, lost
 from schemasync.core.diagnostics import Diagnostic, diagnose
 from schemasync.core.layout import ordering_columns
@@ -95,12 +95,12 @@ def _publish(
     written = reader_for(storage, target, landed.ready).admit(request)
     for file in written.files:
         require_in_place(storage.small, request.columns, file.path)
-    extents = extents_of(storage.small, request.ordering[0], written.files)
-    segment = _segment(request, written, name=delta_name(number), newest=newest_of(extents))
-    if request.beside is not None and not written.toasted:
-        ahead = written.ahead or _is_later(extents, request.beside)
-        touches = written.touches if written.touches is None or len(written.touches) <= MOST_TOUCHED else None
-        segment = segment.model_copy(update={"ahead": ahead, "touches": touches})
+    segment = _segment(request, written, name=delta_name(number))
+    if request.keys:
+        extents = extents_of(storage.small, request.ordering[0], written.files)
+        segment = segment.model_copy(update={"newest": newest_of(extents)})
+        if request.beside is not None and not written.toasted:
+            segment = segment.model_copy(update=_beside_what_is_there(request.beside, written, extents))
     manifest = after_admission(
         before.manifest,
         segment=segment,
@@ -126,21 +126,39 @@ def reader_for(storage: Storage, target: TableTarget, files: tuple[LandedFile, .
     return storage.small if small else storage.large
 
 
-def _is_later(extents: Iterable[tuple[int, int]] | None, beside: EarlierRows) -> bool:
-    """Tell whether footers show that all rows are newer than any that is there."""
-    return extents is not None and all(low > beside.newest for low, _ in extents)
+def _beside_what_is_there(
+    beside: EarlierRows, written: Admitted, extents: Sequence[tuple[int, int]] | None
+) -> dict[str, Any]:
+    """Return what a segment says of itself and what was there; footers may show what was not compared."""
+
+    def above(newest: int) -> bool:
+        return extents is not None and all(low > newest for low, _ in extents)
+
+    deltas = beside.deltas
+    return {
+        "ahead": written.ahead or above(beside.newest),
+        "ahead_of_deltas": written.ahead_of_deltas or (deltas is not None and all(above(d.newest) for d in deltas)),
+        "touches": written.touches if written.touches is None or len(written.touches) <= MOST_TOUCHED else None,
+    }
 
 
 def _beside(shape: Shape, manifest: Manifest) -> EarlierRows | None:
-    """Return what new changes come beside, None where there is no base or they are not comparable with it all."""
-    keys, there = shape.key_columns, manifest.segments
-    newest = [s.newest for s in there if s.newest is not None]
-    if not manifest.base or len(newest) < len(there) or not has_ranges(keys, there) or manifest.toasted:
+    """Return what new changes come beside, None where there is no base or they are not comparable with it."""
+    keys, base = shape.key_columns, manifest.base
+    newest = [s.newest for s in base if s.newest is not None]
+    if len(newest) < max(len(base), 1) or not has_ranges(keys, base) or any(s.toasted for s in base):
         return None
-    ascending = by_key(manifest.base, [type_ for _, type_ in keys])
+    ascending = by_key(base, [type_ for _, type_ in keys])
     shards = tuple(FoldedShard(name=s.name, low=low, files=s.files) for low, s in ascending)
-    deltas = tuple(f for s in manifest.deltas for f in s.files)
-    return EarlierRows(shards=shards, newest=max(newest), deltas=deltas)
+    return EarlierRows(shards=shards, newest=max(newest), deltas=_earlier_deltas(shape, manifest))
+
+
+def _earlier_deltas(shape: Shape, manifest: Manifest) -> tuple[EarlierDelta, ...] | None:
+    deltas = manifest.deltas
+    found = tuple(EarlierDelta(files=s.files, newest=s.newest) for s in deltas if s.newest is not None)
+    if len(found) < len(deltas) or not has_ranges(shape.key_columns, deltas) or any(s.toasted for s in deltas):
+        return None
+    return found
 
 
 def _request(
@@ -163,7 +181,7 @@ def _request(
     )
 
 
-def _segment(request: AdmissionRequest, written: Admitted, *, name: str, newest: int | None) -> Segment:
+def _segment(request: AdmissionRequest, written: Admitted, *, name: str) -> Segment:
     return Segment(
         name=name,
         kind=SegmentKind.DELTA,
@@ -176,7 +194,6 @@ def _segment(request: AdmissionRequest, written: Admitted, *, name: str, newest:
         toasted=written.toasted,
         events=written.events,
         sorted_by=request.keys,
-        newest=newest,
         created_ms=request.admitted_ms,
         partition_by=tuple(p.name for p in request.partition_by),
     )

@@ -72,6 +72,7 @@ def _merged(workspace: Workspace, target: TableTarget, shape: Shape, manifest: M
         update={
             "events": plan.events,
             "ahead": all(s.ahead for s in plan.merge),
+            "ahead_of_deltas": plan.merge == manifest.deltas or all(s.ahead_of_deltas for s in plan.merge),
             "touches": tuple(sorted(touches)) if known else None,
         }
     )

@@ -16,7 +16,6 @@ from schemasync.core.compaction import Retirement, after_retirement, due
 from schemasync.core.ddl import expected_columns
 from schemasync.core.manifest import AdmittedFile, Manifest
 from schemasync.core.mapping import TableTarget
-from schemasync.core.migration import to_rewrite
 from schemasync.core.partitioning import segment_of
 from schemasync.core.plan import Shape
 from schemasync.core.ports import Lake
@@ -72,9 +71,12 @@ def _names(workspace: Workspace, target: TableTarget, shape: Shape, found: Retir
 def dead_columns(shape: Shape, manifest: Manifest, present: frozenset[str]) -> frozenset[str]:
     """Return the columns of the long-lived table that were ours and that no file a reader may meet carries any more.
 
-    Nothing is dead while segments of earlier states are still registered, or a segment has yet to be rewritten.
+    Nothing is dead while segments of earlier states are still registered, or a segment is of an earlier version:
+    whoever has an earlier view may name any column that there was.
     """
-    if any(s.registered for s in manifest.superseded) or to_rewrite(shape, manifest):
+    if any(s.registered for s in manifest.superseded):
+        return frozenset()
+    if any(s.schema_version != shape.version.version for s in manifest.segments):
         return frozenset()
     needed = {c.name for c in expected_columns(shape)}
     carried = {name for segment in manifest.segments for name in segment.columns}

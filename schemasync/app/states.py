@@ -66,7 +66,7 @@ def _parse(content: bytes, where: str) -> Manifest:
         raw = json.loads(content)
         if isinstance(raw, dict) and raw.get("format", 0) > FORMAT:
             raise DataError("a newer schemasync wrote this manifest", where=where, fix="Upgrade schemasync.")
-        return Manifest.model_validate(raw).upgraded
+        return Manifest.model_validate(raw)
     except (ValueError, ValidationError) as error:
         raise DataError(
             "the table's manifest cannot be read",

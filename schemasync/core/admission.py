@@ -101,16 +101,24 @@ class FoldedShard:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EarlierDelta:
+    """A delta without placeholders: its files, sorted by key, and the largest value of its first ordering column."""
+
+    files: tuple[DataFile, ...]
+    newest: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EarlierRows:
     """What a delta comes beside: the base and the deltas before it, none with more than one row per key.
 
-    ``newest`` is the largest value of the first ordering column in all of them.
+    ``newest`` is the largest value of the first ordering column in the base. ``deltas`` is None where one of them
+    cannot be compared with.
     """
 
     shards: tuple[FoldedShard, ...]
     newest: int
-    deltas: tuple[DataFile, ...] = ()
-    """Files of the deltas, sorted by key."""
+    deltas: tuple[EarlierDelta, ...] | None = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,8 +151,9 @@ class Admitted:
     """What an admission wrote.
 
     ``toasted`` are the physical columns in which rows have a placeholder to carry, ``beyond`` the values that it could
-    not show as they were written. ``ahead``: every row is newer than what the request's ``beside`` has of its key;
-    ``touches`` are the shards of that in whose ranges there are keys, None where nobody looked.
+    not show as they were written. ``ahead``, ``ahead_of_deltas``: every row is newer than what the base, or a delta,
+    of the request's ``beside`` has of its key; ``touches`` are the shards of that in whose ranges there are keys, None
+    where nobody looked.
     """
 
     files: tuple[DataFile, ...]
@@ -153,6 +162,7 @@ class Admitted:
     toasted: tuple[str, ...] = ()
     beyond: tuple[Beyond, ...] = ()
     ahead: bool = False
+    ahead_of_deltas: bool = False
     touches: tuple[str, ...] | None = None
 
 

@@ -68,7 +68,7 @@ class FoldCounts:
 
 
 def needs_fold(current: Manifest, *, outdated: AbstractSet[str]) -> bool:
-    """Tell whether the base does not hold everything in its newest form.
+    """Tell whether there is something to fold, or to rewrite.
 
     Segments that are ``outdated`` are rewritten without any change: that is how dropped columns leave the files.
     """
@@ -111,7 +111,8 @@ def after_fold(current: Manifest, plan: FoldPlan, *, written: Iterable[Segment],
     replaced = {s.name for s in (*plan.rewrite, *plan.fold)}
     superseded = (s.superseded(now_ms) for s in (*plan.fold, *plan.rewrite))
     # What was known to be ahead of the old base need not be so of the new one.
-    others = tuple(s.model_copy(update={"ahead": False}) for s in current.segments if s.name not in replaced)
+    unknown = {"ahead": False, "ahead_of_deltas": False}
+    others = tuple(s.model_copy(update=unknown) for s in current.segments if s.name not in replaced)
     folded = {s.name for s in plan.fold}
     return current.model_copy(
         update={

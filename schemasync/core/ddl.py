@@ -211,9 +211,10 @@ def row_source(shape: Shape, segment_versions: frozenset[int]) -> RowSource:
 def view_body(target: TableTarget, shape: Shape, contents: Contents, dialect: Dialect) -> Statement:
     """Return the SELECT of the dedup view: the newest row per key of a state's segments, deletes left out.
 
-    Where the base alone has it all, nothing is sorted. Nor is anything where each segment of changes is known to be
-    newer than all before it: a row counts where no later segment has its key, and names of segments ascend. Changes are
-    read in one scan with the base: a union would hand on row by row what a scan alone hands to an aggregate as it is.
+    Where the base alone has it all, nothing is sorted. Where all changes are known to be newer than the base, it is
+    read but for their keys, and only they are sorted; not even they where each segment of changes is newer than those
+    before it: a row counts where no later segment has its key, and names of segments ascend. Then changes are read in
+    one scan with the base: a union would hand on row by row what a scan alone hands to an aggregate as it is.
     A join rather than NOT EXISTS, which Spark rewrites too late to push a query's range of keys down to the changes.
     """
     source = row_source(shape, contents.versions)
@@ -233,7 +234,8 @@ def view_body(target: TableTarget, shape: Shape, contents: Contents, dialect: Di
     changed_keys = [f"d.{name} AS schemasync_key{n}" for n, name in enumerate(physical, start=1)]
     same_key = [f"k.schemasync_key{n} = t.{name}" for n, name in enumerate(physical, start=1)]
     deltas = sorted({name for names in contents.deltas for name in names})
-    if len(deltas) > 1:
+    several = len(deltas) > 1
+    if several and contents.ascending:
         segment = quote_identifier(SEGMENT, dialect)
         changed_keys.append(f"d.{segment} AS schemasync_segment")
         same_key.append(f"t.{segment} < k.schemasync_segment")
@@ -251,7 +253,10 @@ def view_body(target: TableTarget, shape: Shape, contents: Contents, dialect: Di
         "ahead": contents.ahead and keys == [f"t.{name}" for name in physical],
         "untouched": _among_ranges("t", contents.untouched, dialect),
         "one_scan": _among_ranges("t", (*contents.base, *contents.deltas), dialect),
-        "joined": bool(contents.base) or len(deltas) > 1,
+        "base": _among_ranges("t", contents.base, dialect),
+        "deltas": _among_ranges("t", contents.deltas, dialect),
+        "several": several,
+        "ascending": contents.ascending,
         # Hive passes over the hint where Spark stored it, but itself stores a view without the signs of a comment.
         "hint": " /*+ MAPJOIN(k) */" if contents.few and dialect is Dialect.SPARK else "",
         "changed": _among_ranges("d", contents.deltas, dialect),
@@ -259,7 +264,7 @@ def view_body(target: TableTarget, shape: Shape, contents: Contents, dialect: Di
         "changed_keys": ", ".join(changed_keys),
         "same_key": " AND ".join(same_key),
         # All its rows count. With IS NULL alone Hive 4 makes an anti join, and forgets what is asked of t alone.
-        "newest": _among_ranges("t", [(name, name) for name in deltas[-1:]], dialect),
+        "last_delta": _among_ranges("t", [(name, name) for name in deltas[-1:]], dialect),
     }
     return Statement(template="view_body", values=values)
 

@@ -8,7 +8,7 @@ the table was created with (its baseline), so every process computes the same na
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -61,6 +61,11 @@ class Layout:
         """Return where that life's values stand in rows written under ``version``; None before it began."""
         phases = [c for c in self.columns if c.life == life and c.since <= max(version, self.baseline)]
         return phases[-1] if phases and version >= life.since else None
+
+    @property
+    def last_phases(self) -> Mapping[Life, PhysicalColumn]:
+        """By life: where its values stand in rows of the layout's own version, or of the last one that had it."""
+        return {column.life: column for column in self.columns}
 
     def current(self, column: Column) -> PhysicalColumn:
         """Return where a column of the layout's own version stands."""

@@ -20,8 +20,6 @@ from schemasync.core.partitioning import partition_name
 
 FORMAT: Final = 5
 """Version of this file format; a newer one is refused rather than misread."""
-_BESIDE_DELTAS: Final = 5
-"""The first format whose deltas were compared with those before them."""
 
 _STATE: Final = re.compile(r"(?P<generation>[0-9]{6,})(-(?P<admission>[0-9]{4,}))?")
 
@@ -99,7 +97,9 @@ class Segment(_Value):
     newest: int | None = None
     """Largest value of the first ordering column, `NEVER` where no row has one; None where that is not known."""
     ahead: bool = False
-    """Whether every row of a delta is newer than what the base and the deltas before it have of its key."""
+    """Whether every row of a delta is newer than what the base has of its key."""
+    ahead_of_deltas: bool = False
+    """Whether every row of a delta is newer than what the deltas before it have of its key."""
     touches: tuple[str, ...] | None = None
     """Shards of the base in whose ranges a delta has keys; None where that is not known, or where there are many."""
     created_ms: int = 0
@@ -125,6 +125,8 @@ FEW_ROWS: Final = 1_000_000
 APART: Final = 2
 """Shards that no change falls into are read apart where they have more than this many times the rows of the others.
 Measured per row of the base: adding up two scans costs Spark 100 ns, a look into the changes' keys 70 to 200 ns."""
+FEW_DELTAS: Final = 8
+"""So many are joined with each other: of a key that is in all of n deltas the join makes n (n + 1) / 2 rows."""
 
 
 class AdmittedFile(_Value):
@@ -167,8 +169,8 @@ class Contents(_Value):
     Schema versions of rows, physical columns with placeholders to carry a value for, and the segments that it reads:
     all that are registered where it is no ``known`` state. ``few``: the keys of the changes fit the memory of every
     task that joins them. ``unique``: the base has one row per key. ``ahead``: so does
-    each delta, all of these are newer than what segments before it have, and none has a key in a shard that is
-    ``untouched``. Few such shards are read like the others.
+    each delta, all of these are newer than the base's, and none has a key in a shard that is ``untouched``. Few such
+    shards are read like the others. ``ascending``: the deltas are few, and rows of each are newer than those before it.
     """
 
     versions: frozenset[int] = frozenset()
@@ -180,6 +182,7 @@ class Contents(_Value):
     few: bool = False
     unique: bool = False
     ahead: bool = False
+    ascending: bool = False
 
     @property
     def settled(self) -> bool:
@@ -246,6 +249,7 @@ class Manifest(_Value):
         if sum(s.rows for s in self.base) <= (1 + APART) * sum(s.rows for s in touched):
             touched = list(self.base)
         untouched = {s.name for s in self.base} - {s.name for s in touched}
+        ahead = ahead and not self.toasted
         return Contents(
             versions=self.segment_versions,
             toasted=self.toasted if self.deltas or not self.keyed else frozenset(),
@@ -254,16 +258,9 @@ class Manifest(_Value):
             deltas=self._named({s.name for s in self.deltas}),
             few=bool(self.deltas) and sum(d.rows for d in self.deltas) <= FEW_ROWS,
             unique=self.keyed,
-            ahead=ahead and not self.toasted,
+            ahead=ahead,
+            ascending=ahead and len(self.deltas) <= FEW_DELTAS and all(d.ahead_of_deltas for d in self.deltas[1:]),
         )
-
-    @property
-    def upgraded(self) -> Manifest:
-        """What an earlier schemasync wrote, in the present format."""
-        if self.format >= _BESIDE_DELTAS:
-            return self
-        segments = tuple(s.model_copy(update={"ahead": False}) for s in self.segments)
-        return self.model_copy(update={"format": FORMAT, "segments": segments})
 
     def _named(self, wanted: AbstractSet[str]) -> tuple[Names, ...]:
         """Write segments as few ranges of names between which no other partition is registered.

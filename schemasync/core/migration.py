@@ -8,6 +8,7 @@ has are looked at; one that does not fit holds the table.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 from schemasync.core.diagnostics import Diagnostic, diagnose
@@ -16,7 +17,7 @@ from schemasync.core.manifest import Manifest, Segment
 from schemasync.core.names import Dialect, quote_identifier
 from schemasync.core.plan import Shape
 from schemasync.core.projection import Carried, Fill, carried, frozen_default
-from schemasync.core.reshape import Keep, lost_sql
+from schemasync.core.reshape import lost_sql
 from schemasync.core.schema import Column
 from schemasync.core.type_strings import print_type
 
@@ -117,20 +118,20 @@ def _stuck(shape: Shape, column: Column, versions: Iterable[int]) -> Diagnostic 
 
 
 def to_rewrite(shape: Shape, manifest: Manifest) -> tuple[Segment, ...]:
-    """Return the segments that the next compaction rewrites for their version's sake, changes or none.
+    """Return the segments that the next compaction rewrites, changes or none.
 
     The view converts or fills their rows, their files carry a dropped column, or they are sorted by another key. A
     segment whose rows read as if the newest version had stored them stays: what a file lacks reads NULL by itself.
     """
-    columns = {shape.layout.current(c).name for c in shape.columns} | {m.name for m in meta_columns(shape.envelope)}
-    older = {version for version in manifest.segment_versions if version < shape.version.version}
-    converted = {version for version in older if _converts(shape, version)}
+    current = shape.layout.last_phases
+    names = {current[c.life].name for c in shape.columns} | {m.name for m in meta_columns(shape.envelope)}
     key = tuple(name for name, _ in shape.key_columns)
+    older = {version for version in manifest.segment_versions if version < shape.version.version}
+    converted = _converted(shape, older)
     return tuple(
         s
         for s in manifest.segments
-        if s.schema_version in older
-        and (s.schema_version in converted or s.sorted_by != key or not columns.issuperset(s.columns))
+        if s.schema_version in converted or s.sorted_by != key or not names.issuperset(s.columns)
     )
 
 
@@ -139,11 +140,17 @@ def outdated(shape: Shape, manifest: Manifest) -> frozenset[str]:
     return frozenset(segment.name for segment in to_rewrite(shape, manifest))
 
 
-def _converts(shape: Shape, version: int) -> bool:
-    """Tell whether rows of a version have a value that stands, or reads, otherwise than the table has it now."""
-    return any(_carried(shape, column, version) not in _in_place(shape, column) for column in shape.columns)
+def _converted(shape: Shape, versions: AbstractSet[int]) -> frozenset[int]:
+    """Return the versions whose rows have a value that stands, or reads, otherwise than the table has it now.
 
-
-def _in_place(shape: Shape, column: Column) -> tuple[Carried | Fill, ...]:
-    current = shape.layout.current(column)
-    return Carried(name=current.name, shape=Keep(target=current.type)), Fill(value=None)
+    A default counts whatever the policy is: under `add: null` a rewrite settles that older rows have NULL.
+    """
+    current, baseline = shape.layout.last_phases, shape.layout.baseline
+    found: set[int] = set()
+    for column in shape.columns:
+        before = {version for version in versions if version < column.life.since}
+        if before and frozen_default(shape.history, column) is not None:
+            found |= before
+        since = current[column.life].since
+        found |= {version for version in versions - before if max(version, baseline) < since}
+    return frozenset(found)

@@ -11,6 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from schemasync.app.applying import apply_table
+from schemasync.app.compacting import compact
+from schemasync.core.layering import Mode
 from schemasync.io.parquet import late
 from tests.lab import HOUR, Lab
 
@@ -134,6 +136,21 @@ def test_an_event_that_is_late_beside_an_earlier_delta_does_not_show(lab: Lab) -
     assert text_and_rows(lab) == ("join", expected)
     compacted(lab)
     assert text_and_rows(lab) == ("scan", expected)
+
+
+def test_changes_that_nobody_compared_with_each_other_are_sorted_without_the_base(lab: Lab) -> None:
+    """Spark's way compares nothing: what it admits at one time may have begun before what it admitted earlier ended."""
+    first_base(lab, list(range(12)))
+    lab.settings = {"defaults": {"compaction": {"arrow_limit": "0"}}, "tables": lab.settings["tables"]}
+    for number, (key, ts_ms) in enumerate([(3, 4), (3, 3)]):
+        lab.land(TOPIC, events(key, ts_ms=ts_ms), hour=f"202611200{number + 1}")
+        lab.apply()
+    expected = [*["n1"] * 3, "n4", *["n1"] * 8]
+    assert text_and_rows(lab) == ("join of the newest", expected)
+    lab.now_ms += 1000
+    (merged,) = compact(lab.workspace, mode=Mode.MINOR).tables
+    assert merged.failure is None
+    assert text_and_rows(lab) == ("join", expected)
 
 
 def test_changes_that_nobody_compared_with_the_base_are_sorted_with_it(lab: Lab) -> None:
@@ -264,9 +281,12 @@ def text_and_rows(lab: Lab) -> tuple[str, list[str]]:
     """Return how the view finds the newest rows, and the names that it shows."""
     view = lab.workspace.metastore.table(lab.database, f"{TABLE}_view")
     assert view is not None
-    found = {(False, False): "scan", (True, False): "join", (False, True): "newest"}[
-        "LEFT JOIN" in view.view_text, "row_number()" in view.view_text
-    ]
+    found = {
+        (False, False): "scan",
+        (True, False): "join",
+        (True, True): "join of the newest",
+        (False, True): "newest",
+    }["LEFT JOIN" in view.view_text, "row_number()" in view.view_text]
     return found, [row["name"] for row in lab.rows(TABLE)]
 
 

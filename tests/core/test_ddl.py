@@ -199,7 +199,8 @@ SOME = Contents(base=SHARDS, deltas=CHANGES, unique=True)
 SETTLED = Contents(base=SHARDS[:1], unique=True)
 AHEAD = Contents(untouched=SHARDS[:1], base=SHARDS[1:], deltas=CHANGES, unique=True, ahead=True)
 ELSEWHERE = Contents(untouched=SHARDS, deltas=CHANGES, unique=True, ahead=True)
-SEVERAL = Contents(base=SHARDS[:1], deltas=(("delta_00000007", "delta_00000008"),), few=True, unique=True, ahead=True)
+UNORDERED = Contents(base=SHARDS[:1], deltas=(("delta_00000007", "delta_00000008"),), few=True, unique=True, ahead=True)
+SEVERAL = UNORDERED.model_copy(update={"ascending": True})
 
 ADDED = (HiveColumn(name="first-seen", type="timestamp"), HiveColumn(name="n", type="int", comment="it's new"))
 
@@ -236,6 +237,7 @@ STATEMENTS: dict[str, dict[Dialect, str]] = {
     "view_ahead": {d: view(shape(STUDENT, baseline=2), d, 2, contents=AHEAD) for d in Dialect},
     "view_ahead_elsewhere": {d: view(shape(STUDENT, baseline=2), d, 2, contents=ELSEWHERE) for d in Dialect},
     "view_ahead_of_several": {d: view(shape(STUDENT, baseline=2), d, 2, contents=SEVERAL) for d in Dialect},
+    "view_ahead_unordered": {d: view(shape(STUDENT, baseline=2), d, 2, contents=UNORDERED) for d in Dialect},
     "view_ahead_of_other_versions": {d: view(shape(RETYPED), d, 1, 2, contents=AHEAD) for d in Dialect},
     "view_ahead_under_a_widened_key": {d: view(shape(STUDENT), d, 1, 2, contents=AHEAD) for d in Dialect},
     "view_toasted": {d: view(shape(DOCUMENT), d, 1, toasted=TOASTED) for d in Dialect},

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from schemasync.core.manifest import (
+    FEW_DELTAS,
     FEW_ROWS,
     FORMAT,
     AdmittedFile,
@@ -201,13 +202,16 @@ def test_changes_are_ahead_where_all_of_them_are_and_none_has_a_placeholder() ->
     ]
 
 
-def test_what_an_earlier_format_says_of_deltas_counts_no_more() -> None:
-    segments = (segment("base_s00000001"), segment("delta_00000001", ahead=True, newest=7))
-    written = fresh().model_copy(update={"format": 4, "segments": segments})
-    read = written.upgraded
-    assert (read.format, read.contents.ahead, read.deltas[0].newest) == (FORMAT, False, 7)
-    present = written.model_copy(update={"format": FORMAT})
-    assert present.upgraded == present
+def test_few_changes_ascend_where_each_was_compared_with_those_before_it() -> None:
+    def ascending(*deltas: Segment) -> tuple[bool, bool]:
+        found = fresh().model_copy(update={"segments": (segment("base_s00000001"), *deltas)}).contents
+        return found.ahead, found.ascending
+
+    one, *others = (segment(f"delta_{n:08}", ahead=True, ahead_of_deltas=n > 1) for n in range(1, FEW_DELTAS + 2))
+    unknown = segment("delta_00000002", ahead=True)
+    assert (ascending(one), ascending(one, *others[:-1])) == ((True, True), (True, True))
+    assert (ascending(one, *others), ascending(one, unknown)) == ((True, False), (True, False))
+    assert ascending(segment("delta_00000001"), *others[:1]) == (False, False)
 
 
 def test_shards_without_a_changed_key_are_told_from_the_others_where_they_are_most_of_the_base() -> None:

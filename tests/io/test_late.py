@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import tempfile
 from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -15,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import fs
 
-from schemasync.core.admission import AdmissionRequest, EarlierRows, FoldedShard
+from schemasync.core.admission import AdmissionRequest, EarlierDelta, EarlierRows, FoldedShard
 from schemasync.core.keys import Key
 from schemasync.core.manifest import NEVER, DataFile
 from schemasync.core.types import Primitive
@@ -48,6 +50,10 @@ def newness(row: Row) -> tuple[int, int]:
     return NEVER if row["__seq1"] is None else row["__seq1"], row["__admitted_ms"]
 
 
+def largest(rows: Iterable[Row]) -> int:
+    return max((newness(row)[0] for row in rows), default=NEVER)
+
+
 def written(root: Path, name: str, rows: list[Row]) -> DataFile:
     pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), root / name, row_group_size=2)
     return DataFile(path=name, rows=len(rows), bytes=0)
@@ -68,10 +74,10 @@ def request(beside: EarlierRows | None) -> AdmissionRequest:
     )
 
 
-def left(root: Path, rows: list[Row], beside: EarlierRows | None) -> tuple[list[Row], bool]:
+def left(root: Path, rows: list[Row], beside: EarlierRows | None) -> tuple[list[Row], bool, bool]:
     table = pa.Table.from_pylist(rows, schema=SCHEMA)
-    found, ahead = late.without_late_rows(fs.LocalFileSystem(), str(root), table, request(beside))
-    return found.to_pylist(), ahead
+    found = late.without_late_rows(fs.LocalFileSystem(), str(root), table, request(beside))
+    return found.rows.to_pylist(), found.ahead, found.ahead_of_deltas
 
 
 @settings(deadline=None)
@@ -93,37 +99,54 @@ def test_what_is_left_is_newer_than_all_that_is_there(
             for inside in [[r for r in base if (low is None or key(r) >= low) and (high is None or key(r) < high)]]
         ]
         there = [*base, *(row for rows in earlier for row in rows)]
-        deltas = tuple(written(root, f"delta_{n}.parquet", rows) for n, rows in enumerate(earlier))
-        newest = max((newness(r)[0] for r in there), default=NEVER)
-        beside = EarlierRows(shards=tuple(shards), newest=newest, deltas=deltas)
+        deltas = tuple(
+            EarlierDelta(files=(written(root, f"delta_{n}.parquet", rows),), newest=largest(rows))
+            for n, rows in enumerate(earlier)
+        )
+        beside = EarlierRows(shards=tuple(shards), newest=largest(base), deltas=deltas)
         found = left(root, delta, beside)
         touches = late.touched(pa.Table.from_pylist(delta, schema=SCHEMA), request(beside))
     found_there: dict[Key, tuple[int, int]] = {}
     for row in there:
         found_there[key(row)] = max(newness(row), found_there.get(key(row), (NEVER, 0)))
     assert touches == tuple(f"base_s{n}" for n in sorted({bisect_right(sorted(bounds), key(row)) for row in delta}))
-    assert found == ([row for row in delta if newness(row) >= found_there.get(key(row), (NEVER, 0))], True)
+    assert found == ([row for row in delta if newness(row) >= found_there.get(key(row), (NEVER, 0))], True, True)
 
 
-@pytest.mark.parametrize("of_base", [True, False])
-def test_nothing_is_read_for_rows_that_are_newer_than_all_of_it(tmp_path: Path, of_base: bool) -> None:
-    gone = (DataFile(path="gone", rows=1, bytes=0),)
-    shard = FoldedShard(name="base_s1", low=None, files=gone if of_base else ())
-    beside = EarlierRows(shards=(shard,), newest=4, deltas=() if of_base else gone)
+GONE = (DataFile(path="gone", rows=3, bytes=0),)
+
+
+def gone(*, base: int, delta: int | None = None) -> EarlierRows:
+    """Return rows whose files are not there, with these newest values."""
+    shard = FoldedShard(name="base_s1", low=None, files=GONE)
+    deltas = () if delta is None else (EarlierDelta(files=GONE, newest=delta),)
+    return EarlierRows(shards=(shard,), newest=base, deltas=deltas)
+
+
+@pytest.mark.parametrize("beside", [gone(base=4), gone(base=1, delta=4)], ids=["base", "delta"])
+def test_nothing_is_read_for_rows_that_are_newer_than_all_of_it(tmp_path: Path, beside: EarlierRows) -> None:
     rows: list[Row] = [{"a": "x", "b": 1, "__seq1": 5, "__admitted_ms": 2, "v": 1}]
-    assert left(tmp_path, rows, beside) == (rows, True)
+    assert left(tmp_path, rows, beside) == (rows, True, True)
     with pytest.raises(FileNotFoundError):
         left(tmp_path, [rows[0] | {"__seq1": 4}], beside)
 
 
+def test_the_base_is_not_read_for_rows_that_are_older_than_a_delta_alone(tmp_path: Path) -> None:
+    old = written(tmp_path, "delta.parquet", [{"a": "x", "b": 1, "__seq1": 9, "__admitted_ms": 1, "v": 1}])
+    shard = FoldedShard(name="base_s1", low=None, files=GONE)
+    deltas = (EarlierDelta(files=GONE, newest=7), EarlierDelta(files=(old,), newest=9))
+    beside = EarlierRows(shards=(shard,), newest=4, deltas=deltas)
+    rows: list[Row] = [{"a": "x", "b": n, "__seq1": 8, "__admitted_ms": 2, "v": 1} for n in (1, 2)]
+    assert left(tmp_path, rows, beside) == (rows[1:], True, True)
+
+
 def test_nothing_is_known_without_a_base_to_compare_with_or_of_one_that_is_too_large(tmp_path: Path) -> None:
     rows: list[Row] = [{"a": "x", "b": 1, "__seq1": 1, "__admitted_ms": 2, "v": 1}]
-    beside = EarlierRows(
-        shards=(FoldedShard(name="base_s1", low=None, files=(DataFile(path="x", rows=3, bytes=0),)),), newest=4
-    )
-    assert left(tmp_path, rows, None) == (rows, False)
+    assert left(tmp_path, rows, None) == (rows, False, False)
+    assert left(tmp_path, rows, replace(gone(base=0), deltas=None)) == (rows, True, False)
     with patch.object(late, "MOST_ROWS", 2):
-        assert left(tmp_path, rows, beside) == (rows, False)
+        assert left(tmp_path, rows, gone(base=4)) == (rows, False, True)
+        assert left(tmp_path, rows, gone(base=0, delta=4)) == (rows, True, False)
 
 
 def test_the_extent_of_a_column_is_what_its_footer_says(tmp_path: Path) -> None:

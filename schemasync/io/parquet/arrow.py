@@ -31,7 +31,7 @@ from schemasync.core.ports import FileInfo
 from schemasync.core.types import Array, Decimal, Map, Primitive, Struct, StructField, Type
 from schemasync.errors import SchemasyncError, StorageError
 from schemasync.io.parquet.ahead import ahead
-from schemasync.io.parquet.late import touched, without_late_rows
+from schemasync.io.parquet.late import Compared, touched, without_late_rows
 from schemasync.io.parquet.rows import read_rows, table_schema
 from schemasync.io.parquet.runs import Runs
 from schemasync.io.parquet.shard_writer import ShardWriter
@@ -103,7 +103,7 @@ class ArrowFiles:
         """Write one delta."""
         beyond: list[Beyond] = []
         read = (read_rows(self.filesystem, self.base, file, request, beyond) for file in request.files)
-        done = _Delta(events=0, toasted=set(), ahead=True, touches=[])
+        done = _Delta(events=0, toasted=set(), ahead=True, ahead_of_deltas=True, touches=[])
         tables = self._newest(chain.from_iterable(read), request, done)
         files = self._write(tables, request)
         # A compaction merges next, on other threads, which cannot use what the allocator kept for this one.
@@ -116,6 +116,7 @@ class ArrowFiles:
             toasted=tuple(name for name, _ in request.columns if name in done.toasted),
             beyond=tuple(beyond),
             ahead=known and done.ahead,
+            ahead_of_deltas=known and done.ahead_of_deltas,
             touches=tuple(dict.fromkeys(done.touches)) if known and done.touches is not None else None,
         )
 
@@ -131,18 +132,19 @@ class ArrowFiles:
                 yield rows if toasted else self._looked_at(rows, request, done)
 
     def _looked_at(self, rows: pa.Table, request: AdmissionRequest, done: _Delta) -> pa.Table:
-        rows, ahead = self._without_late_rows(rows, request)
-        done.ahead &= ahead
-        touches = touched(rows, request)
+        compared = self._compared(rows, request)
+        done.ahead &= compared.ahead
+        done.ahead_of_deltas &= compared.ahead_of_deltas
+        touches = touched(compared.rows, request)
         done.touches = None if touches is None or done.touches is None else [*done.touches, *touches]
-        return rows
+        return compared.rows
 
-    def _without_late_rows(self, table: pa.Table, request: AdmissionRequest) -> tuple[pa.Table, bool]:
+    def _compared(self, rows: pa.Table, request: AdmissionRequest) -> Compared:
         try:
-            return without_late_rows(self.filesystem, self.base, table, request)
+            return without_late_rows(self.filesystem, self.base, rows, request)
         except (OSError, pa.ArrowException):
-            # What is wrong with the base is for the compaction to say; new rows are visible without it.
-            return table, False
+            # What is wrong with the table's files is for the compaction to say; new rows are visible without it.
+            return Compared(rows=rows)
 
     def _write(self, tables: Iterator[pa.Table], request: AdmissionRequest) -> tuple[DataFile, ...]:
         try:
@@ -187,6 +189,7 @@ class _Delta:
     events: int
     toasted: set[str]
     ahead: bool
+    ahead_of_deltas: bool
     touches: list[str] | None
 
     def counted(self, events: Iterable[pa.Table]) -> Iterator[pa.Table]:

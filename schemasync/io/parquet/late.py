@@ -1,13 +1,14 @@
 """Events that come late: rows of a delta that were there in a newer form, found before the delta is written.
 
-Rows whose first ordering value is larger than any in the base and in earlier deltas need no look. For the others keys
-and ordering columns of these are read, where statistics say that such keys may be.
+Rows whose first ordering value is larger than any in the base, or in a delta, need no look there. For the others keys
+and ordering columns are read, where statistics say that such keys may be.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow as pa
@@ -16,22 +17,30 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 from schemasync.core.admission import AdmissionRequest, EarlierRows, FoldedShard
+from schemasync.core.manifest import NEVER, DataFile
 from schemasync.io.parquet.newest import firsts, newest_order, positions
 from schemasync.io.parquet.rows import BATCH_ROWS, batch_rows, buffer_size
 from schemasync.io.parquet.sorted_rows import groups_where, spread
 
 MOST_ROWS: Final = 50_000_000
-"""Rows whose keys may be looked at: beyond that a view that compares them costs less than the look."""
+"""Rows, of the base or of deltas, whose keys may be looked at: beyond that a view that compares costs less."""
 
 _PLACE: Final = "schemasync_place"
 _SHARE: Final = 40
 """This part of the memory is read at once, and compared at once: there are several copies while that is sorted."""
 
 
-def without_late_rows(
-    filesystem: fs.FileSystem, base: str, rows: pa.Table, request: AdmissionRequest
-) -> tuple[pa.Table, bool]:
-    """Leave out rows that are older than what is there of their key; tell whether all others are known to be newer.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """Rows without those that are late; whether all are known to be newer than the base, and than earlier deltas."""
+
+    rows: pa.Table
+    ahead: bool = False
+    ahead_of_deltas: bool = False
+
+
+def without_late_rows(filesystem: fs.FileSystem, base: str, rows: pa.Table, request: AdmissionRequest) -> Compared:
+    """Leave out rows that are older than what is there of their key.
 
     ``rows`` are one per key, sorted by key.
 
@@ -41,22 +50,39 @@ def without_late_rows(
     """
     beside = request.beside
     if beside is None:
-        return rows, False
-    first = rows.column(request.ordering[0])
-    suspected = pc.fill_null(pc.less_equal(first, beside.newest), fill_value=True)
+        return Compared(rows=rows)
     columns = [*request.keys, *request.ordering]
-    suspects = rows.select(columns).append_column(_PLACE, positions(rows)).filter(suspected)
-    if not suspects.num_rows:
-        return rows, True
-    files = [*beside.deltas, *(f for shard in _near(suspects, request.keys, beside) for f in shard.files)]
-    if sum(file.rows for file in files) > MOST_ROWS:
-        return rows, False
-    share = request.memory // _SHARE
-    found = _read(filesystem, [f"{base}/{file.path}" for file in files], suspects, columns, share)
-    late = pa.concat_arrays(
-        [pa.nulls(0, pa.int64()), *(_older(suspects, some, request) for some in _some(found, share))]
+    asked = rows.select(columns).append_column(_PLACE, positions(rows))
+    first = request.ordering[0]
+
+    def late(suspects: pa.Table, files: Sequence[DataFile]) -> pa.Array | None:
+        """Return the places of late rows among suspects, None where there is too much to look at."""
+        if sum(file.rows for file in files) > MOST_ROWS:
+            return None
+        share = request.memory // _SHARE
+        found = _read(filesystem, [f"{base}/{file.path}" for file in files], suspects, columns, share)
+        none = pa.nulls(0, pa.int64())
+        return pa.concat_arrays([none, *(_older(suspects, some, request) for some in _some(found, share))])
+
+    suspects = _not_above(asked, first, beside.newest)
+    found = [late(suspects, [f for shard in _near(suspects, request.keys, beside) for f in shard.files])]
+    if beside.deltas is not None:
+        suspects = _not_above(asked, first, max((d.newest for d in beside.deltas), default=NEVER))
+        least = NEVER if suspects.column(first).null_count else pc.min(suspects.column(first)).as_py()
+        near = [f for d in beside.deltas if suspects.num_rows and d.newest >= least for f in d.files]
+        found.append(late(suspects, near))
+    known = [places for places in found if places is not None]
+    gone = pc.is_in(asked.column(_PLACE), value_set=pa.concat_arrays([pa.nulls(0, pa.int64()), *known]))
+    return Compared(
+        rows=rows.filter(pc.invert(gone)),
+        ahead=found[0] is not None,
+        ahead_of_deltas=len(found) > 1 and found[1] is not None,
     )
-    return rows.filter(pc.invert(pc.is_in(positions(rows), value_set=late))), True
+
+
+def _not_above(rows: pa.Table, first: str, newest: int) -> pa.Table:
+    """Return the rows that are not newer than all of which this is the largest value of the first ordering column."""
+    return rows.filter(pc.fill_null(pc.less_equal(rows.column(first), newest), fill_value=True))
 
 
 def touched(rows: pa.Table, request: AdmissionRequest) -> tuple[str, ...] | None:

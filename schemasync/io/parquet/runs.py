@@ -83,7 +83,8 @@ class Runs:
         for rows, is_whole in ahead(self._gathered(events)):
             if not is_whole and not self._runs:
                 return rows
-            self._runs.append(self._put_aside(iter([newest_per_key(rows, self._request)[0]])))
+            if rows.num_rows:
+                self._runs.append(self._put_aside(iter([newest_per_key(rows, self._request)[0]])))
         return None
 
     def _gathered(self, events: Iterable[pa.Table]) -> Iterator[tuple[pa.Table, bool]]:
