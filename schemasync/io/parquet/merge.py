@@ -88,7 +88,7 @@ def _check_order(rows: pa.Table, keys: Sequence[str], above: Key | None, shard: 
 
 
 def _ascends(rows: pa.Table, keys: Sequence[str]) -> bool:
-    ascends = pa.array([False] * (rows.num_rows - 1), pa.bool_())
+    ascends = pa.repeat(pa.scalar(False), rows.num_rows - 1)
     for name in reversed(keys):
         column = rows.column(name).combine_chunks()
         above, this = column.slice(0, len(column) - 1), column.slice(1)
@@ -146,7 +146,7 @@ class _Merging:
 
     def _ranked(self, part: Sequence[pa.RecordBatch], rank: int) -> pa.Table:
         rows = pa.Table.from_batches(part, self.schema)
-        return rows.append_column(_RANK, pa.array([rank] * rows.num_rows, pa.int32()))
+        return rows.append_column(_RANK, pa.repeat(pa.scalar(rank, pa.int32()), rows.num_rows))
 
     def _merged(self, old: pa.Table, changes: Sequence[pa.Table]) -> _Outcome:
         changed = pa.concat_tables(changes) if changes else None

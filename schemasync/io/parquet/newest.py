@@ -52,15 +52,20 @@ def newest_per_key(table: pa.Table, request: AdmissionRequest) -> tuple[pa.Table
     The newest is the largest by the request's ordering (null is smallest); of rows that it does not tell apart the
     last one, for a sink writes in the order of the topic.
     """
-    order, rule = _newest_first(table, request), request.unsent
+    rule = request.unsent
     if rule is None or not unsent_values(table, rule):
         # Rows that are not kept are never put in order: most of the time goes into that.
-        kept = firsts(table.select(request.keys).take(order), request.keys)
-        return table.take(order.filter(kept)), ()
-    ordered = table.take(order).combine_chunks()
+        return table.take(newest_places(table, request)), ()
+    ordered = table.take(_newest_first(table, request)).combine_chunks()
     ordered = _settled(ordered, request, unsent_values(ordered, rule))
     kept = ordered.take(_saying(ordered, request.keys, unsent_values(ordered, rule)))
     return kept, tuple(unsent_values(kept, rule))
+
+
+def newest_places(table: pa.Table, request: AdmissionRequest) -> pa.Array:
+    """Return the place of every key's newest row, by key; no row has a placeholder."""
+    order = _newest_first(table, request)
+    return order.filter(firsts(table.select(request.keys).take(order), request.keys))
 
 
 def _newest_first(table: pa.Table, request: AdmissionRequest) -> pa.Array:
@@ -80,14 +85,19 @@ def newest_order(rows: pa.Table, keys: Sequence[str], ordering: Sequence[str], t
 
 def positions(table: pa.Table) -> pa.Array:
     """Return 0, 1, ... for the rows."""
-    return pc.subtract(pc.cumulative_sum(pa.repeat(pa.scalar(1, pa.int64()), table.num_rows)), 1)
+    return counted(table.num_rows)
+
+
+def counted(rows: int) -> pa.Array:
+    """Return 0, 1, ... for so many rows."""
+    return pc.subtract(pc.cumulative_sum(pa.repeat(pa.scalar(1, pa.int64()), rows)), 1)
 
 
 def firsts(ordered: pa.Table, by: Sequence[str]) -> pa.BooleanArray:
     """Tell which rows differ from the one above in any of these columns; null equals null."""
     if not ordered.num_rows:
         return pa.array([], pa.bool_())
-    changed = pa.array([False] * (ordered.num_rows - 1), pa.bool_())
+    changed = pa.repeat(pa.scalar(False), ordered.num_rows - 1)
     for name in by:
         column = ordered.column(name).combine_chunks()
         this, above = column.slice(1), column.slice(0, len(column) - 1)

@@ -23,12 +23,13 @@ from schemasync.core.projection import Fill, Projected
 from schemasync.core.schema import Envelope, OrderingField
 from schemasync.core.types import Primitive, Type
 from schemasync.errors import DataError
-from schemasync.io.parquet.newest import without_placeholders
+from schemasync.io.parquet.ahead import ahead
+from schemasync.io.parquet.newest import counted, without_placeholders
 from schemasync.io.parquet.values import Losses, arrow_type, constant, decode, reshape
 
 BATCH_ROWS: Final = 65_536
 """Events that are decoded at once, unless they are too wide for that."""
-_BATCH_SHARE: Final = 16
+_BATCH_SHARE: Final = 32
 """This part of the memory holds a batch: it is there as it was read, as it is shown, and as what is kept of it."""
 
 _LEAST_READ: Final = 16 * 1024
@@ -68,7 +69,7 @@ def read_rows(
             pre_buffer=False,
             buffer_size=buffer_size(metadata, share),
         ) as parquet:
-            for batch in parquet.iter_batches(batch_size=batch_rows(metadata, share, BATCH_ROWS)):
+            for batch in ahead(parquet.iter_batches(batch_size=batch_rows(metadata, share, BATCH_ROWS))):
                 yield _Projector(file, request, batch, row, losses).table()
                 row += batch.num_rows
     for column, found in losses.items():
@@ -166,7 +167,7 @@ class _Projector:
     def _operations(self) -> pa.Array:
         """Return our operation codes, `MESSAGE` for what has no row."""
         envelope, rows = self._envelope, len(self._events)
-        codes = pa.array([UPSERT] * rows, pa.string())
+        codes = _repeated(UPSERT, rows, pa.string())
         if envelope.op is not None:
             codes = self._translated(self._required((envelope.op,)))
         if envelope.deleted is not None:
@@ -176,8 +177,11 @@ class _Projector:
 
     def _translated(self, written: pa.Array) -> pa.Array:
         texts = pc.fill_null(pc.utf8_lower(written.cast(pa.string())), UPSERT)
+        # A file has few different ones: only these are looked at one by one.
+        coded = texts.dictionary_encode()
+        there = coded.dictionary.to_pylist()
         known = {**OPERATIONS, MESSAGE: MESSAGE}
-        unknown = sorted(set(texts.unique().to_pylist()) - known.keys())
+        unknown = sorted(set(there) - known.keys())
         if unknown:
             row = self._first_row + texts.index(unknown[0]).as_py()
             raise DataError(
@@ -185,7 +189,7 @@ class _Projector:
                 why=f"row {row}: a truncate and codes that are not known cannot be applied to rows",
                 fix="Move the file away once you have decided what to do about it.",
             )
-        return pa.array([known[code] for code in texts.to_pylist()], pa.string())
+        return pa.array([known[code] for code in there], pa.string()).take(coded.indices)
 
     def _meta(self, operations: pa.Array) -> dict[str, pa.Array]:
         rows, request = len(self._events), self._request
@@ -193,8 +197,8 @@ class _Projector:
             OP: operations,
             TS_MS: self._number(self._envelope.ts_ms, Primitive.BIGINT),
             OFFSET: self._offsets(),
-            SCHEMA_VERSION: pa.array([request.schema_version] * rows, pa.int32()),
-            ADMITTED_MS: pa.array([request.admitted_ms] * rows, pa.int64()),
+            SCHEMA_VERSION: _repeated(request.schema_version, rows, pa.int32()),
+            ADMITTED_MS: _repeated(request.admitted_ms, rows, pa.int64()),
         }
         columns |= {f"__seq{n}": self._sequence(field) for n, field in enumerate(request.ordering_fields, start=1)}
         return columns
@@ -216,8 +220,7 @@ class _Projector:
         rows = len(self._events)
         if self._file.first_offset is None:
             return pa.nulls(rows, pa.int64())
-        first = self._file.first_offset + self._first_row
-        return pa.array(range(first, first + rows), pa.int64())
+        return pc.add(counted(rows), self._file.first_offset + self._first_row)
 
     def _check_keys(self, table: pa.Table) -> None:
         for key in self._request.keys:
@@ -235,3 +238,7 @@ class _Projector:
                     why=f"row {row}",
                     fix="Correct keys: in the configuration, or repair the events at their source.",
                 )
+
+
+def _repeated(value: str | int, rows: int, type_: pa.DataType) -> pa.Array:
+    return pa.repeat(pa.scalar(value, type_), rows)

@@ -1,9 +1,9 @@
 """Events of an admission that may be more than memory holds: the newest per key, sorted, part by part.
 
-Events are gathered up to a share of the memory. Where there are more, each such run is reduced to what
-`schemasync.io.parquet.newest` keeps of it and put aside on disk, sorted, while the next one is gathered; at the end the
-runs are merged. Reducing twice gives what reducing once would: what a run leaves out is older than what it keeps, and
-says nothing that this does not.
+Events are gathered while they and the sorting of their keys fit. Where there are more, what was gathered becomes a run:
+what `schemasync.io.parquet.newest` keeps of it, sorted, put aside on disk; at the end the runs are merged. Reducing
+twice gives what reducing once would: what a run leaves out is older than what it keeps, and says nothing that this does
+not.
 """
 
 from __future__ import annotations
@@ -22,15 +22,23 @@ from schemasync.core.keys import is_ordered
 from schemasync.core.sharding import KeyRange
 from schemasync.errors import StorageError
 from schemasync.io.parquet.ahead import ahead
-from schemasync.io.parquet.newest import newest_per_key
+from schemasync.io.parquet.newest import newest_per_key, newest_places, unsent_values
 from schemasync.io.parquet.rows import table_schema
 from schemasync.io.parquet.sorted_rows import SortedRows
 
-_SHARE: Final = 10
-"""Sorting rows and keeping some takes room for them, their copies in order, those that are kept, and a column more.
-With a run that is gathered meanwhile that is about half of the memory; an allocator keeps as much of what was freed."""
+_SHARE: Final = 32
+"""This part of the memory is worked on at once; there are several of them: gathered, read, taken, written. Where values
+are carried to placeholders, whoever sorts rows makes a copy of all in order, and one of those that are kept."""
+_HELD: Final = 15 / 32
+"""This part of the memory may events have that are sorted together, with what sorting them takes."""
+_PLACE_BYTES: Final = 32
+"""By row: when it arrived, where it is before and after sorting, and whether it is kept."""
+_ADDRESSED: Final = 2**31 - 1
+"""Bytes of texts that Arrow holds in one piece."""
 _FAN_IN: Final = 16
 """Runs that are merged at once; where there are more, neighbours become one run first."""
+
+_Part = tuple[pa.Table, tuple[str, ...]]
 
 
 class Runs:
@@ -46,6 +54,7 @@ class Runs:
         self._request = request
         self._schema = table_schema(request.columns)
         self._share = request.memory // _SHARE
+        self._most_held = min(request.memory * _HELD, _ADDRESSED)
         types = dict(request.columns)
         self._spills = all(is_ordered(types[key]) for key in request.keys)
         self._puts_aside = False
@@ -63,48 +72,89 @@ class Runs:
             with suppress(OSError):
                 self._filesystem.delete_dir(self._directory)
 
-    def parts(self, events: Iterable[pa.Table]) -> Iterator[tuple[pa.Table, tuple[str, ...]]]:
+    def parts(self, events: Iterable[pa.Table]) -> Iterator[_Part]:
         """Yield what `newest_per_key` returns of all events, for ascending ranges of keys.
 
         Raises:
             StorageError: a run cannot be put aside, or read again.
         """
-        few = self._runs_of(events)
-        if few is not None:
-            yield newest_per_key(few, self._request)
+        held: list[pa.Table] = []
+        size, asks = 0, False
+        for rows in ahead(self._gathered(events)):
+            more, alone = self._size(rows), self._has_unsent(rows)
+            if held and (asks or alone or size + more > self._most_held):
+                self._runs.append(self._put_aside(self._reduced(held)))
+                size = 0
+            held.append(rows)
+            del rows
+            size, asks = size + more, alone
+        if not self._runs:
+            yield from self._reduced(held)
             return
+        self._runs.append(self._put_aside(self._reduced(held)))
+        yield from self._merged(self._few_runs())
+
+    def _few_runs(self) -> list[str]:
         while len(self._runs) > _FAN_IN:
             groups = [self._runs[n : n + _FAN_IN] for n in range(0, len(self._runs), _FAN_IN)]
-            self._runs = [self._put_aside(rows for rows, _ in self._merged(group)) for group in groups]
-        yield from self._merged(self._runs)
+            self._runs = [self._put_aside(self._merged(group)) for group in groups]
+        return self._runs
 
-    def _runs_of(self, events: Iterable[pa.Table]) -> pa.Table | None:
-        """Sort each run and put it aside while the next is gathered; return the events if they are less than one."""
-        for rows, is_whole in ahead(self._gathered(events)):
-            if not is_whole and not self._runs:
-                return rows
-            if rows.num_rows:
-                self._runs.append(self._put_aside(iter([newest_per_key(rows, self._request)[0]])))
-        return None
-
-    def _gathered(self, events: Iterable[pa.Table]) -> Iterator[tuple[pa.Table, bool]]:
-        """Yield runs, and at last what is left, which is less than one; tell which it is."""
+    def _gathered(self, events: Iterable[pa.Table]) -> Iterator[pa.Table]:
+        """Yield events, a share at a time."""
         held: list[pa.Table] = []
         size = 0
         for rows in events:
             held.append(rows)
             size += rows.nbytes
             if self._spills and size >= self._share:
-                # Whoever works on a run must be the only one to hold it.
-                run, held, size = self._together(held), [], 0
-                yield run, True
-                del run
-        yield self._together(held), False
+                # Whoever works on them must be the only one to hold them.
+                share, held, size = self._together(held), [], 0
+                yield share
+                del share
+        if held:
+            yield self._together(held)
+
+    def _size(self, rows: pa.Table) -> int:
+        """Return how many bytes these rows take at most while they are sorted, or a column is made one piece."""
+        sorting = rows.select(self._request.keys).nbytes + rows.num_rows * _PLACE_BYTES
+        return int(rows.nbytes + max(sorting, *(column.nbytes for column in rows.columns)))
+
+    def _has_unsent(self, rows: pa.Table) -> bool:
+        """Tell whether rows have placeholders: these are sorted a share at a time."""
+        rule = self._request.unsent
+        return rule is not None and bool(unsent_values(rows, rule))
+
+    def _reduced(self, held: list[pa.Table]) -> Iterator[_Part]:
+        """Yield what is kept of events, of which nobody else holds one."""
+        if len(held) > 1:
+            yield from self._sorted(held)
+        else:
+            rows = self._together(held)
+            held.clear()
+            yield newest_per_key(rows, self._request)
+
+    def _sorted(self, held: list[pa.Table]) -> Iterator[_Part]:
+        """Look for the newest of events without placeholders, and put only these in order, a share at a time."""
+        rows = self._together(held)
+        held.clear()
+        kept = newest_places(rows, self._request)
+        at_once = _rows_of(rows, 2 * self._share)
+        columns = rows.columns
+        del rows
+        for number, column in enumerate(columns):
+            # Arrow would make one of all chunks for every part that is taken; one column after the other, because
+            # there would be two of everything otherwise.
+            columns[number] = column.combine_chunks()
+            del column
+        whole = pa.Table.from_arrays(columns, schema=self._schema)
+        for first in range(0, len(kept), at_once):
+            yield whole.take(kept.slice(first, at_once)), ()
 
     def _together(self, held: Sequence[pa.Table]) -> pa.Table:
         return pa.concat_tables([self._schema.empty_table(), *held])
 
-    def _merged(self, runs: Sequence[str]) -> Iterator[tuple[pa.Table, tuple[str, ...]]]:
+    def _merged(self, runs: Sequence[str]) -> Iterator[_Part]:
         """Merge neighbouring runs: of equal events those of a later run arrived later, so their order is kept."""
         part_bytes = self._share // (2 * len(runs))
         sources = [SortedRows(self._batches(run), self._request.keys, KeyRange(), part_bytes) for run in runs]
@@ -115,7 +165,7 @@ class Runs:
             taken = [batch for rows in sources for batch in rows.take_below(below)]
             yield newest_per_key(pa.Table.from_batches(taken, self._schema), self._request)
 
-    def _put_aside(self, tables: Iterator[pa.Table]) -> str:
+    def _put_aside(self, parts: Iterator[_Part]) -> str:
         """Write a run in small batches, so that many can be read at once; Parquet's pages would be larger."""
         path = f"{self._directory}/{uuid.uuid4().hex}.run"
         self._puts_aside = True
@@ -126,9 +176,8 @@ class Runs:
                 self._filesystem.open_output_stream(path) as sink,
                 pa.ipc.new_stream(sink, self._schema, options=options) as run,
             ):
-                for rows in tables:
-                    row_bytes = rows.nbytes // max(rows.num_rows, 1) + 1
-                    run.write_table(rows, max_chunksize=max(self._share // (4 * _FAN_IN * row_bytes), 1))
+                for rows, _ in parts:
+                    run.write_table(rows, max_chunksize=_rows_of(rows, self._share // (4 * _FAN_IN)))
         except (OSError, pa.ArrowException) as error:
             raise self._failed("cannot put aside what is admitted", path, error) from error
         return path
@@ -144,3 +193,9 @@ class Runs:
     def _failed(what: str, path: str, error: Exception) -> StorageError:
         fix = "Free some space or give this user write permission, and run again."
         return StorageError(what, where=path, why=str(error), fix=fix)
+
+
+def _rows_of(table: pa.Table, most_bytes: int) -> int:
+    """Return how many rows of a table take about so many bytes, at least one."""
+    row_bytes = table.nbytes // max(table.num_rows, 1) + 1
+    return max(int(most_bytes // row_bytes), 1)

@@ -15,6 +15,7 @@ from operator import or_
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -34,7 +35,7 @@ from schemasync.core.type_strings import print_type
 from schemasync.core.types import Primitive
 from schemasync.errors import DataError
 from schemasync.io.parquet.arrow import ArrowFiles
-from schemasync.io.parquet.newest import unsent_values
+from schemasync.io.parquet.newest import positions, unsent_values
 from schemasync.io.parquet.rows import CALENDAR, read_rows, table_schema
 from schemasync.io.parquet.tasks import of_task
 from schemasync.io.parquet.writing import PAGE_BYTES
@@ -150,8 +151,7 @@ def _decoder(arrow: ArrowFiles, request: AdmissionRequest, staging: str) -> Call
         path = f"{staging}/part-{number:06}-{uuid.uuid4().hex}.parquet"
         with pq.ParquetWriter(f"{base}/{path}", schema, filesystem=filesystem, store_schema=False) as writer:
             for rows in read_rows(filesystem, base, request.files[number], request, beyond):
-                first = number * _FILE + count
-                arrival = pa.array(range(first, first + rows.num_rows), pa.int64())
+                arrival = pc.add(positions(rows), number * _FILE + count)
                 writer.write_table(rows.append_column(ARRIVAL, arrival).cast(schema))
                 count += rows.num_rows
                 unsent |= unsent_values(rows, request.unsent).keys() if request.unsent and request.keys else set()

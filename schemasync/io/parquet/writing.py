@@ -9,6 +9,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import fs
 
+from schemasync.io.parquet.newest import counted
+
 PAGE_BYTES: Final = 128 * 1024
 """Who merges files holds a page of every column of each; by themselves Arrow and Spark make them of 1 MB."""
 _BATCH_ROWS: Final = 1024
@@ -48,6 +50,6 @@ def _repeats(values: pa.ChunkedArray, most_bytes: int) -> bool:
     # Spread over all rows: neighbours in the order of the key are alike more often than others.
     step = max(len(values) // _SAMPLE, values.nbytes // (most_bytes + 1), 1)
     # Chunk by chunk: Arrow would make one of all of them to take from.
-    places = (pa.array(range(0, len(chunk), step), pa.int64()) for chunk in values.chunks)
+    places = (pc.multiply(counted(-(-len(chunk) // step)), step) for chunk in values.chunks)
     sample = pa.chunked_array([c.take(p) for c, p in zip(values.chunks, places, strict=False)], values.type)
     return bool(pc.count_distinct(sample).as_py() <= _REPEATING * len(sample))
