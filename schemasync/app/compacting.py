@@ -182,6 +182,7 @@ def _compact(
         case None:
             # Those of a run that was killed once its state was written: nothing is left to fold after it.
             drop_per_run_tables(workspace, target)
+            refresh_view(workspace, target, shape, manifest)
             retire(workspace, target, shape, properties, manifest)
             return found
     refresh_view(workspace, target, shape, done.manifest)

@@ -10,7 +10,6 @@ from itertools import chain, count
 
 from schemasync.app.inspecting import replaced
 from schemasync.app.states import publish
-from schemasync.app.viewing import refresh_view
 from schemasync.app.workspace import Workspace
 from schemasync.core.compaction import Retirement, after_retirement, due
 from schemasync.core.ddl import expected_columns
@@ -34,7 +33,7 @@ def retirement(target: TableTarget, manifest: Manifest, *, now_ms: int) -> Retir
 def retire(
     workspace: Workspace, target: TableTarget, shape: Shape, properties: TableProperties, manifest: Manifest
 ) -> tuple[TableProperties, Manifest]:
-    """Clean up what is due, then publish the state that no longer lists it.
+    """Clean up what is due, then publish the state that no longer lists it; the view is that of ``manifest``.
 
     Raises:
         ConflictError: another writer published meanwhile; what was cleaned up stays so, and is noticed next time.
@@ -42,8 +41,6 @@ def retire(
     now = workspace.now_ms()
     found = retirement(target, manifest, now_ms=now)
     if found.empty:
-        # A run that was killed in here may have left the view as it was.
-        refresh_view(workspace, target, shape, manifest)
         remove_dead_columns(workspace, target, shape, manifest)
         return properties, manifest
     workspace.progress(target.table, _summary(found))
@@ -56,7 +53,6 @@ def retire(
         _retire_file(lake, target, file, keyed=manifest.keyed)
     left = after_retirement(manifest, found, now_ms=now)
     properties = publish(workspace, target, properties, left, after=manifest)
-    refresh_view(workspace, target, shape, left)
     remove_dead_columns(workspace, target, shape, left)
     return properties, left
 
@@ -68,8 +64,8 @@ def _names(workspace: Workspace, target: TableTarget, shape: Shape, found: Retir
     return sorted(name for name in there if segment_of(name) in gone)
 
 
-def dead_columns(shape: Shape, manifest: Manifest, present: frozenset[str]) -> frozenset[str]:
-    """Return the columns of the long-lived table that were ours and that no file a reader may meet carries any more.
+def dead_columns(shape: Shape, manifest: Manifest) -> frozenset[str]:
+    """Return the columns that were ours and that no file a reader may meet carries any more.
 
     Nothing is dead while segments of earlier states are still registered, or a segment is of an earlier version:
     whoever has an earlier view may name any column that there was.
@@ -81,17 +77,17 @@ def dead_columns(shape: Shape, manifest: Manifest, present: frozenset[str]) -> f
     needed = {c.name for c in expected_columns(shape)}
     carried = {name for segment in manifest.segments for name in segment.columns}
     ours = {c.name for c in shape.layout.columns}
-    return frozenset(present & ours - needed - carried)
+    return frozenset(ours - needed - carried)
 
 
 def remove_dead_columns(workspace: Workspace, target: TableTarget, shape: Shape, manifest: Manifest) -> None:
     """Take dead columns out of the metastore's table and its partitions; files never change for that."""
-    table = workspace.metastore.table(target.database, target.table)
-    if table is None or not manifest.segments:
-        return
-    dead = dead_columns(shape, manifest, frozenset(c.name for c in table.columns))
-    if dead:
-        workspace.progress(target.table, f"removing the dead columns {', '.join(sorted(dead))}")
+    dead = dead_columns(shape, manifest) if manifest.segments else frozenset()
+    # Nearly always there is none, and the metastore need not be asked.
+    table = workspace.metastore.table(target.database, target.table) if dead else None
+    gone = sorted(c.name for c in table.columns if c.name in dead) if table else []
+    if table is not None and gone:
+        workspace.progress(target.table, f"removing the dead columns {', '.join(gone)}")
         kept = [c for c in table.columns if c.name not in dead]
         workspace.metastore.replace_columns(target.database, target.table, kept)
 

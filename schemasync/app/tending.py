@@ -18,6 +18,7 @@ from schemasync.app.compacting import compact_table
 from schemasync.app.inspecting import pending_files
 from schemasync.app.planning import TablePlan
 from schemasync.app.retiring import retire
+from schemasync.app.viewing import refresh_view
 from schemasync.app.watched import WatchedTable, outcome_of, seen_of
 from schemasync.app.workspace import Workspace
 from schemasync.core.manifest import Manifest
@@ -209,6 +210,7 @@ class TendedTable:
             extra = {"table": self.name, "generation": compacted.generation}
             _log.info("table %s is compacted: generation %s", self.name, compacted.generation, extra=extra)
         elif applied.properties is not None:
+            refresh_view(self._workspace, self.target, upkeep.shape, upkeep.manifest)
             retire(self._workspace, self.target, upkeep.shape, applied.properties, upkeep.manifest)
 
 
