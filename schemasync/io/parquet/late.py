@@ -26,6 +26,7 @@ MOST_ROWS: Final = 50_000_000
 """Rows, of the base or of deltas, whose keys may be looked at: beyond that a view that compares costs less."""
 
 _PLACE: Final = "schemasync_place"
+_NONE: Final = pa.nulls(0, pa.int64())
 _SHARE: Final = 40
 """This part of the memory is read at once, and compared at once: there are several copies while that is sorted."""
 
@@ -54,30 +55,30 @@ def without_late_rows(filesystem: fs.FileSystem, base: str, rows: pa.Table, requ
     columns = [*request.keys, *request.ordering]
     asked = rows.select(columns).append_column(_PLACE, positions(rows))
     first = request.ordering[0]
-
-    def late(suspects: pa.Table, files: Sequence[DataFile]) -> pa.Array | None:
-        """Return the places of late rows among suspects, None where there is too much to look at."""
-        if sum(file.rows for file in files) > MOST_ROWS:
-            return None
-        share = request.memory // _SHARE
-        found = _read(filesystem, [f"{base}/{file.path}" for file in files], suspects, columns, share)
-        none = pa.nulls(0, pa.int64())
-        return pa.concat_arrays([none, *(_older(suspects, some, request) for some in _some(found, share))])
-
     suspects = _not_above(asked, first, beside.newest)
-    found = [late(suspects, [f for shard in _near(suspects, request.keys, beside) for f in shard.files])]
+    near = [f for shard in _near(suspects, request.keys, beside) for f in shard.files]
+    of_base = _late(filesystem, base, suspects, near, request)
+    of_deltas = None
     if beside.deltas is not None:
         suspects = _not_above(asked, first, max((d.newest for d in beside.deltas), default=NEVER))
         least = NEVER if suspects.column(first).null_count else pc.min(suspects.column(first)).as_py()
         near = [f for d in beside.deltas if suspects.num_rows and d.newest >= least for f in d.files]
-        found.append(late(suspects, near))
-    known = [places for places in found if places is not None]
-    gone = pc.is_in(asked.column(_PLACE), value_set=pa.concat_arrays([pa.nulls(0, pa.int64()), *known]))
-    return Compared(
-        rows=rows.filter(pc.invert(gone)),
-        ahead=found[0] is not None,
-        ahead_of_deltas=len(found) > 1 and found[1] is not None,
-    )
+        of_deltas = _late(filesystem, base, suspects, near, request)
+    late = pa.concat_arrays([_NONE, *(places for places in (of_base, of_deltas) if places is not None)])
+    gone = pc.is_in(asked.column(_PLACE), value_set=late)
+    return Compared(rows=rows.filter(pc.invert(gone)), ahead=of_base is not None, ahead_of_deltas=of_deltas is not None)
+
+
+def _late(
+    filesystem: fs.FileSystem, base: str, suspects: pa.Table, files: Sequence[DataFile], request: AdmissionRequest
+) -> pa.Array | None:
+    """Return the places of suspects that are older than what files have; None where there is too much to look at."""
+    if sum(file.rows for file in files) > MOST_ROWS:
+        return None
+    share = request.memory // _SHARE
+    columns = [*request.keys, *request.ordering]
+    found = _read(filesystem, [f"{base}/{file.path}" for file in files], suspects, columns, share)
+    return pa.concat_arrays([_NONE, *(_older(suspects, some, request) for some in _some(found, share))])
 
 
 def _not_above(rows: pa.Table, first: str, newest: int) -> pa.Table:
