@@ -71,7 +71,7 @@ MEANINGS: Final[Mapping[str, str]] = {
     "defaults.compaction.reader_grace": "How long superseded partitions stay registered for queries that are running.",
     "defaults.compaction.vacuum_retention": "How long superseded directories stay on disk after that.",
     "defaults.compaction.on_fold": "What becomes of the sink's files once a published generation holds them and `reader_grace` is over: `delete`, `archive` (moved below `archive/`), or `keep`.",
-    "defaults.compaction.arrow_limit": "Up to this many bytes of landed files per admission, and of shards and changes per compaction, one process does the work; beyond it Spark's tasks.",
+    "defaults.compaction.arrow_limit": "Up to this many bytes of landed files per admission, and of shards and changes per compaction, one process does the work; beyond it Spark's tasks. Not set: 256MB, and no limit where Spark runs in the same machine's cores (`spark.master: local[*]`).",
     "defaults.compaction.shard_size": "About how large a shard of the base is: what a change makes a compaction rewrite.",
     "defaults.compaction.memory": "How much the merge of one shard, or an admission in one process, may hold of rows, however much there is of them.",
     "defaults.compaction.kernel": "What merges shards: Arrow (`arrow`), or Spark's SQL (`spark`), which is slower and asks for nothing but Spark.",
@@ -319,7 +319,9 @@ def _kind(annotation: Any) -> Any:
 
 
 def _is_measured(field: FieldInfo, parser: str) -> bool:
-    return any(getattr(getattr(m, "func", None), "__name__", "") == parser for m in field.metadata)
+    # Of ``Size | None`` the member has the metadata.
+    members = (m for a in get_args(field.annotation) for m in getattr(a, "__metadata__", ()))
+    return any(getattr(getattr(m, "func", None), "__name__", "") == parser for m in (*field.metadata, *members))
 
 
 _DURATIONS: Final = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1))
@@ -330,6 +332,8 @@ def _default(field: FieldInfo) -> str:
     value = field.default
     if field.is_required():
         return "required"
+    if value is None:
+        return ""
     if _is_measured(field, "parse_duration"):
         return f"`{_measured(value, _DURATIONS)}`"
     if _is_measured(field, "parse_size"):

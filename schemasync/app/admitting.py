@@ -98,9 +98,10 @@ def _publish(
     segment = _segment(request, written, name=delta_name(number))
     if request.keys:
         extents = extents_of(storage.small, request.ordering[0], written.files)
-        segment = segment.model_copy(update={"newest": newest_of(extents)})
+        told: dict[str, Any] = {"newest": newest_of(extents)}
         if request.beside is not None and not written.toasted:
-            segment = segment.model_copy(update=_beside_what_is_there(request.beside, written, extents))
+            told |= _beside_what_is_there(request.beside, written, extents)
+        segment = segment.model_copy(update=told)
     manifest = after_admission(
         before.manifest,
         segment=segment,
@@ -121,8 +122,8 @@ def _publish(
 
 
 def reader_for(storage: Storage, target: TableTarget, files: tuple[LandedFile, ...]) -> LandedFiles:
-    """Choose Arrow while the files fit the configured limit, Spark beyond it."""
-    small = sum(f.bytes for f in files) <= target.compaction.arrow_limit
+    """Choose Arrow while the files fit the limit, Spark beyond it."""
+    small = storage.is_small(sum(f.bytes for f in files), target.compaction.arrow_limit)
     return storage.small if small else storage.large
 
 
@@ -144,21 +145,23 @@ def _beside_what_is_there(
 
 def _beside(shape: Shape, manifest: Manifest) -> EarlierRows | None:
     """Return what new changes come beside, None where there is no base or they are not comparable with it."""
-    keys, base = shape.key_columns, manifest.base
-    newest = [s.newest for s in base if s.newest is not None]
-    if len(newest) < max(len(base), 1) or not has_ranges(keys, base) or any(s.toasted for s in base):
+    keys, base, deltas = shape.key_columns, manifest.base, manifest.deltas
+    newest = _newest_values(shape, base)
+    if not newest:
         return None
     ascending = by_key(base, [type_ for _, type_ in keys])
     shards = tuple(FoldedShard(name=s.name, low=low, files=s.files) for low, s in ascending)
-    return EarlierRows(shards=shards, newest=max(newest), deltas=_earlier_deltas(shape, manifest))
+    known = _newest_values(shape, deltas)
+    if known is None:
+        return EarlierRows(shards=shards, newest=max(newest), deltas=None)
+    earlier = tuple(EarlierDelta(files=s.files, newest=n) for s, n in zip(deltas, known, strict=True))
+    return EarlierRows(shards=shards, newest=max(newest), deltas=earlier)
 
 
-def _earlier_deltas(shape: Shape, manifest: Manifest) -> tuple[EarlierDelta, ...] | None:
-    deltas = manifest.deltas
-    found = tuple(EarlierDelta(files=s.files, newest=s.newest) for s in deltas if s.newest is not None)
-    if len(found) < len(deltas) or not has_ranges(shape.key_columns, deltas) or any(s.toasted for s in deltas):
-        return None
-    return found
+def _newest_values(shape: Shape, segments: Sequence[Segment]) -> tuple[int, ...] | None:
+    """Return the largest value of each segment's first ordering column; None where one cannot be compared with."""
+    known = tuple(s.newest for s in segments if s.newest is not None and not s.toasted)
+    return known if len(known) == len(segments) and has_ranges(shape.key_columns, segments) else None
 
 
 def _request(

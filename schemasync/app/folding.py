@@ -162,7 +162,7 @@ def _merged(run: _Run) -> tuple[MergedShard, ...]:
 
 def job_for(storage: Storage, target: TableTarget, request: MergeRequest) -> ShardJob:
     """Merge in this process while little is read, in Spark's tasks beyond that."""
-    small = sum(shard.bytes for shard in request.shards) <= target.compaction.arrow_limit
+    small = storage.is_small(sum(shard.bytes for shard in request.shards), target.compaction.arrow_limit)
     return storage.shards if small else storage.large_shards
 
 

@@ -185,6 +185,7 @@ def workspace_of(
             large=SparkFiles(session, arrow, lake),
             shards=ArrowShards(lake.filesystem, lake.path("")),
             large_shards=SparkShards(session, lake.filesystem, lake.path("")),
+            local=str(session.sparkContext.master).startswith("local"),
         )
 
     return Workspace(

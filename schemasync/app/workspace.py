@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from schemasync.core.config import Config
+from schemasync.core.config_values import MB
 from schemasync.core.ddl import Statement
 from schemasync.core.names import Dialect
 from schemasync.core.ports import FoldJob, Lake, LandedFiles, Metastore, Registry, ShardJob, SqlEngine
@@ -43,15 +44,28 @@ def no_lanes() -> Iterator[Callable[[], None]]:
     yield lambda: None
 
 
+_ARROW_LIMIT: Final = 256 * MB
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Storage:
-    """One table's location: its files, the two ways to admit what landed there, and the two to merge shards."""
+    """One table's location: its files, the two ways to admit what landed there, and the two to merge shards.
+
+    ``local``: the second ways would do it on the cores of this machine, too.
+    """
 
     lake: Lake
     small: LandedFiles
     large: LandedFiles
     shards: ShardJob
     large_shards: ShardJob
+    local: bool = False
+
+    def is_small(self, size: int, limit: int | None) -> bool:
+        """Tell whether this process does the work on so many bytes; ``limit`` is the table's ``arrow_limit``."""
+        if limit is None:
+            return self.local or size <= _ARROW_LIMIT
+        return size <= limit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -223,7 +223,8 @@ class Policies(Settings):
 class Compaction(Settings):
     """When and how increments are folded; durations in ms.
 
-    ``arrow_limit``: bytes up to which one process admits landed files and merges shards, beyond it Spark's tasks do.
+    ``arrow_limit``: bytes up to which one process admits landed files and merges shards, beyond it Spark's tasks do;
+    None: 256 MB, and no limit where Spark is local, because its tasks would have the same cores.
     ``shard_size``: about how many bytes a shard of the base has. ``memory``: bytes that merging one, or
     an admission in one process, may hold of rows. ``kernel``: what merges shards, Arrow or Spark's SQL.
     """
@@ -233,7 +234,7 @@ class Compaction(Settings):
     reader_grace: Duration = HOUR
     vacuum_retention: Duration = 7 * DAY
     on_fold: Literal["delete", "archive", "keep"] = "delete"
-    arrow_limit: Size = 256 * MB
+    arrow_limit: Size | None = None
     shard_size: Size = 128 * MB
     memory: Size = 512 * MB
     kernel: Literal["arrow", "spark"] = "arrow"

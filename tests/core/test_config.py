@@ -77,7 +77,7 @@ def test_the_defaults_are_those_of_the_documentation() -> None:
                 "reader_grace": 3_600_000,
                 "vacuum_retention": 604_800_000,
                 "on_fold": "delete",
-                "arrow_limit": 268_435_456,
+                "arrow_limit": None,
                 "shard_size": 134_217_728,
                 "memory": 536_870_912,
                 "kernel": "arrow",
