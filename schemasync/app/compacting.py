@@ -161,8 +161,8 @@ def _compact(
     lake = workspace.storage(target.location).lake
     manifest = read_manifest(lake, target, properties)
     started = workspace.now_ms()
-    due = needs_fold(manifest, outdated=outdated(shape, manifest))
-    work = _planned(workspace, shape, manifest, applied, mode) if due else None
+    old = outdated(shape, manifest)
+    work = _planned(workspace, shape, manifest, applied, mode, old) if needs_fold(manifest, outdated=old) else None
     found = Compacted(
         target=target,
         applied=applied,
@@ -200,16 +200,16 @@ def _compact(
 
 
 def _planned(
-    workspace: Workspace, shape: Shape, manifest: Manifest, applied: Applied, mode: Mode
+    workspace: Workspace, shape: Shape, manifest: Manifest, applied: Applied, mode: Mode, old: frozenset[str]
 ) -> FoldPlan | MergePlan:
     target = applied.target
     if target.compaction.kernel == "arrow" and can_be_cut(shape, manifest):
-        merge = plan_merge(manifest, outdated=outdated(shape, manifest), mode=mode)
+        merge = plan_merge(manifest, outdated=old, mode=mode)
         if merge is not None:
             return merge
     fold = plan_fold(
         manifest,
-        shards_to_write(workspace, target, shape, manifest),
+        shards_to_write(workspace, target, shape, manifest, outdated=old),
         now_ms=workspace.now_ms(),
         tombstone_retention_ms=target.compaction.tombstone_retention,
     )

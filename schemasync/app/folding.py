@@ -7,6 +7,7 @@ stays readable.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
@@ -22,7 +23,6 @@ from schemasync.core.manifest import DataFile, Manifest, Segment, SegmentKind
 from schemasync.core.mapping import TableTarget
 from schemasync.core.merge_plan import merge_request
 from schemasync.core.merging import MergedShard, MergeRequest
-from schemasync.core.migration import outdated
 from schemasync.core.names import Dialect, is_hidden, quote_identifier
 from schemasync.core.plan import Shape
 from schemasync.core.ports import Lake, ShardJob
@@ -43,9 +43,9 @@ class Folded:
 
 
 def shards_to_write(
-    workspace: Workspace, target: TableTarget, shape: Shape, manifest: Manifest
+    workspace: Workspace, target: TableTarget, shape: Shape, manifest: Manifest, *, outdated: AbstractSet[str]
 ) -> tuple[ShardFold, ...]:
-    """Look where the changes lie, and decide which shards a compaction writes."""
+    """Look where the changes lie, and decide which shards a compaction writes: ``outdated`` ones, changes or none."""
     if not can_be_cut(shape, manifest):
         return in_one_shard(manifest)
     job = workspace.storage(target.location).shards
@@ -61,7 +61,7 @@ def shards_to_write(
         manifest,
         job.spread(changes, names, bounds(manifest.base, types)),
         types=types,
-        outdated=outdated(shape, manifest),
+        outdated=outdated,
         shard_bytes=target.compaction.shard_size,
         sample=sample,
     )

@@ -135,10 +135,11 @@ class Runs:
             yield newest_per_key(rows, self._request)
 
     def _sorted(self, held: list[pa.Table]) -> Iterator[_Part]:
-        """Look for the newest of events without placeholders, and put only these in order, a share at a time."""
+        """Look for the newest of events without placeholders, and put only these in order, part by part."""
         rows = self._together(held)
         held.clear()
         kept = newest_places(rows, self._request)
+        # Whoever looks for late events reads a row group again for every part that has keys of it.
         at_once = _rows_of(rows, 2 * self._share)
         columns = rows.columns
         del rows
