@@ -83,10 +83,11 @@ def dead_columns(shape: Shape, manifest: Manifest) -> frozenset[str]:
 def remove_dead_columns(workspace: Workspace, target: TableTarget, shape: Shape, manifest: Manifest) -> None:
     """Take dead columns out of the metastore's table and its partitions; files never change for that."""
     dead = dead_columns(shape, manifest) if manifest.segments else frozenset()
-    # Nearly always there is none, and the metastore need not be asked.
-    table = workspace.metastore.table(target.database, target.table) if dead else None
-    gone = sorted(c.name for c in table.columns if c.name in dead) if table else []
-    if table is not None and gone:
+    if not dead:
+        # Nearly always, and the metastore need not be asked.
+        return
+    table = workspace.metastore.table(target.database, target.table)
+    if table is not None and (gone := sorted(c.name for c in table.columns if c.name in dead)):
         workspace.progress(target.table, f"removing the dead columns {', '.join(gone)}")
         kept = [c for c in table.columns if c.name not in dead]
         workspace.metastore.replace_columns(target.database, target.table, kept)

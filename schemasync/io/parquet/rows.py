@@ -30,7 +30,8 @@ from schemasync.io.parquet.values import Losses, arrow_type, constant, decode, r
 BATCH_ROWS: Final = 65_536
 """Events that are decoded at once, unless they are too wide for that."""
 _BATCH_SHARE: Final = 32
-"""This part of the memory holds a batch: it is there as it was read, as it is shown, and as what is kept of it."""
+"""This part of the memory holds a batch: it is there as it was read, as it is shown, and as what is kept of it, and
+the next one is read meanwhile."""
 
 _LEAST_READ: Final = 16 * 1024
 _LARGEST_READ: Final = 1024 * 1024
@@ -167,7 +168,7 @@ class _Projector:
     def _operations(self) -> pa.Array:
         """Return our operation codes, `MESSAGE` for what has no row."""
         envelope, rows = self._envelope, len(self._events)
-        codes = _repeated(UPSERT, rows, pa.string())
+        codes = constant(UPSERT, Primitive.STRING, rows)
         if envelope.op is not None:
             codes = self._translated(self._required((envelope.op,)))
         if envelope.deleted is not None:
@@ -197,8 +198,8 @@ class _Projector:
             OP: operations,
             TS_MS: self._number(self._envelope.ts_ms, Primitive.BIGINT),
             OFFSET: self._offsets(),
-            SCHEMA_VERSION: _repeated(request.schema_version, rows, pa.int32()),
-            ADMITTED_MS: _repeated(request.admitted_ms, rows, pa.int64()),
+            SCHEMA_VERSION: constant(request.schema_version, Primitive.INT, rows),
+            ADMITTED_MS: constant(request.admitted_ms, Primitive.BIGINT, rows),
         }
         columns |= {f"__seq{n}": self._sequence(field) for n, field in enumerate(request.ordering_fields, start=1)}
         return columns
@@ -238,7 +239,3 @@ class _Projector:
                     why=f"row {row}",
                     fix="Correct keys: in the configuration, or repair the events at their source.",
                 )
-
-
-def _repeated(value: str | int, rows: int, type_: pa.DataType) -> pa.Array:
-    return pa.repeat(pa.scalar(value, type_), rows)
