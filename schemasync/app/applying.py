@@ -15,7 +15,7 @@ from schemasync.app.altering import carry_out, moved
 from schemasync.app.crew import crew
 from schemasync.app.history_table import RECORD_HISTORY, write_history
 from schemasync.app.holds import note_hold
-from schemasync.app.inspecting import look, map_tables, select
+from schemasync.app.inspecting import Entries, entries_of, look, map_tables, select
 from schemasync.app.planning import TablePlan, lay_out_steps
 from schemasync.app.rekeying import key_is_unclear
 from schemasync.app.repairing import drop_aside
@@ -137,9 +137,10 @@ def apply_table(
     plan = TablePlan(target=target, verdict=Verdict.HOLD)
     done: list[Step] = []
     try:
-        if admitting:
-            _finish_publication(workspace, target)
-        plan = lay_out_steps(workspace, look(workspace, target))
+        entries = entries_of(workspace, target)
+        if admitting and _finish_publication(workspace, target, entries):
+            entries = entries_of(workspace, target)
+        plan = lay_out_steps(workspace, look(workspace, target, entries))
         if expected is not None and expected[target.table] != plan.fingerprint:
             raise moved(target)
         if admitting:
@@ -205,21 +206,22 @@ def _admit(workspace: Workspace, plan: TablePlan, shape: Shape, properties: Tabl
     return admit(workspace, plan.target, shape, properties)
 
 
-def _finish_publication(workspace: Workspace, target: TableTarget) -> None:
+def _finish_publication(workspace: Workspace, target: TableTarget, entries: Entries) -> bool:
     """Put in force what a killed run left, before anything is decided: the view must know the segments of that state.
 
-    What cannot be understood is left to planning, which says why.
+    What cannot be understood is left to planning, which says why. Return whether the metastore has changed.
     """
-    table = workspace.metastore.table(target.database, target.table)
+    table = entries.table
     if table is None or not is_ours(table.properties):
-        return
+        return False
     try:
         properties = read_properties(table.properties)
     except ValueError:
-        return
-    if properties.subject == target.subject:
-        drop_aside(workspace, target)
-        roll_forward(workspace, target, properties)
+        return False
+    if properties.subject != target.subject:
+        return False
+    dropped = drop_aside(workspace, target, entries.aside)
+    return roll_forward(workspace, target, properties) != properties or dropped
 
 
 def _standing(plan: TablePlan, *, changed: bool) -> tuple[Shape | None, TableProperties | None]:

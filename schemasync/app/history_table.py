@@ -37,12 +37,14 @@ RECORD_HISTORY: Final = "record_history"
 
 
 def plan_history(
-    workspace: Workspace, target: TableTarget, shape: Shape | None, properties: TableProperties | None
+    table: HiveTable | None, target: TableTarget, shape: Shape | None, properties: TableProperties | None
 ) -> tuple[tuple[Step, ...], tuple[Diagnostic, ...]]:
-    """Say what apply will do with the history table of a table that then has this shape, and what is in the way."""
+    """Say what apply will do with the history table of a table that then has this shape, and what is in the way.
+
+    ``table`` is what has its name now.
+    """
     if shape is None or properties is None:
         return (), ()
-    table = workspace.metastore.table(target.database, target.history)
     if table is not None and not is_history_of(table, target):
         return (), (_taken(target),)
     if is_current(table, marks(target, properties)):

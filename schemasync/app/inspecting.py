@@ -25,8 +25,9 @@ from schemasync.core.groups import line_of
 from schemasync.core.history import History
 from schemasync.core.manifest import AdmittedFile, Manifest
 from schemasync.core.mapping import Mapping, TableTarget, map_subjects
-from schemasync.core.names import hour_directory_regex, parse_hour
+from schemasync.core.names import MAX_NAME, hour_directory_regex, parse_hour
 from schemasync.core.plan import Decision, Inspected, Shape, decide, history_of
+from schemasync.core.plan import fingerprint as fingerprint_of
 from schemasync.core.policy import Verdict
 from schemasync.core.ports import FileInfo, HivePartition, HiveTable, RegisteredSchema, Registry
 from schemasync.core.projection import Unprojectable, project
@@ -59,20 +60,55 @@ def select(mapping: Mapping, names: Sequence[str]) -> tuple[TableTarget, ...]:
     return tuple(dict.fromkeys(chosen))
 
 
-def inspect(workspace: Workspace, target: TableTarget) -> Inspected:
-    """Look at one table: its subject's history, its key, and what the metastore has under its names.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entries:
+    """What the metastore has under a table's names, whoever made it; None where there is nothing.
+
+    ``aside`` is the next definition of the view, which only a killed run leaves.
+    """
+
+    table: HiveTable | None
+    view: HiveTable | None
+    aside: HiveTable | None
+    history: HiveTable | None
+
+
+def entries_of(workspace: Workspace, target: TableTarget) -> Entries:
+    """Ask the metastore once for all of a table's names."""
+    names = (target.table, target.view, aside_name(target), target.history)
+    found = workspace.metastore.tables(target.database, names)
+    table, view, aside, history = (found.get(name) for name in names)
+    return Entries(table=table, view=view, aside=aside, history=history)
+
+
+def aside_name(target: TableTarget) -> str:
+    """Return the name under which the next definition of the view is made."""
+    name = f"{target.view}__next"
+    return name if len(name) <= MAX_NAME else f"{target.view[:100]}__{fingerprint_of(target.view)[:20]}"
+
+
+def inspect(workspace: Workspace, target: TableTarget, entries: Entries | None = None) -> Inspected:
+    """Look at one table: its subject's history, its key, and what the metastore has, ``entries`` if that is known.
 
     Raises:
         RegistryUnavailableError: the registry does not answer; nothing can be said about any table then.
     """
-    table = workspace.metastore.table(target.database, target.table)
-    view = workspace.metastore.table(target.database, target.view)
+    there = entries or entries_of(workspace, target)
+    table = there.table
     kept = kept_schemas(workspace.storage(target.location).lake) if table and is_ours(table.properties) else ()
     history, trouble = _history(workspace, target, kept, _version_of(table))
     key, key_trouble = read_key(workspace.registry, target)
     if table is None or not is_ours(table.properties):
         trouble = (*trouble, *_leftovers(workspace, target))
-    return Inspected(target=target, history=history, key=key, table=table, view=view, trouble=(*trouble, *key_trouble))
+    return Inspected(
+        target=target,
+        history=history,
+        key=key,
+        table=table,
+        view=there.view,
+        history_table=there.history,
+        trouble=(*trouble, *key_trouble),
+    )
 
 
 def _version_of(table: HiveTable | None) -> int | None:
@@ -290,9 +326,9 @@ class TableView:
     partitions: abc.Mapping[str, HivePartition] = field(default_factory=dict)
 
 
-def look(workspace: Workspace, target: TableTarget) -> TableView:
-    """Inspect and decide one table, and list what landed for it."""
-    inspected = inspect(workspace, target)
+def look(workspace: Workspace, target: TableTarget, entries: Entries | None = None) -> TableView:
+    """Inspect and decide one table, and list what landed for it; ``entries`` are the metastore's, if just asked for."""
+    inspected = inspect(workspace, target, entries)
     decision = decide(inspected)
     findings: list[Diagnostic] = []
     manifest: Manifest | None = None

@@ -188,7 +188,7 @@ def lay_out_steps(workspace: Workspace, found: TableView) -> TablePlan:
     if decision.verdict is Verdict.HOLD and found.inspected.view is None and found.manifest is not None:
         steps += tuple(_restored_view(workspace, found))
     steps += tuple(_data_steps(found, shape))
-    recording, taken = plan_history(workspace, target, shape, properties)
+    recording, taken = plan_history(found.inspected.history_table, target, shape, properties)
     steps += recording
     verdict = decision.verdict
     if verdict is Verdict.NONE and any(step.kind in SCHEMA_STEPS for step in steps):

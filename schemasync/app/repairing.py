@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from schemasync.app.inspecting import TableView
+from schemasync.app.inspecting import TableView, aside_name
 from schemasync.app.states import placed_of
 from schemasync.app.workspace import Workspace
 from schemasync.core import ddl
@@ -17,8 +17,8 @@ from schemasync.core.ddl import qualified
 from schemasync.core.drift import PARQUET, Drift, Found, partition_drift, table_drift
 from schemasync.core.kept import Kept, kept_of
 from schemasync.core.mapping import TableTarget
-from schemasync.core.names import MAX_NAME, Dialect
-from schemasync.core.plan import Decision, Shape, Step, fingerprint
+from schemasync.core.names import Dialect
+from schemasync.core.plan import Decision, Shape, Step
 from schemasync.core.ports import HiveTable
 from schemasync.core.properties import SUBJECT
 from schemasync.errors import ConflictError, EngineError
@@ -104,15 +104,10 @@ def replace_view(workspace: Workspace, target: TableTarget, statement: str) -> N
         ) from error
 
 
-def aside_name(target: TableTarget) -> str:
-    """Return the name under which the next definition of the view is made."""
-    name = f"{target.view}__next"
-    return name if len(name) <= MAX_NAME else f"{target.view[:100]}__{fingerprint(target.view)[:20]}"
-
-
-def drop_aside(workspace: Workspace, target: TableTarget) -> None:
-    """Drop the next definition of the view where a killed run left it."""
-    left = workspace.metastore.table(target.database, aside_name(target))
-    if left is not None and SUBJECT in left.properties:
-        drop = ddl.drop_view(target.database, aside_name(target), Dialect.SPARK)
-        workspace.sql.execute(workspace.text(drop))
+def drop_aside(workspace: Workspace, target: TableTarget, left: HiveTable | None) -> bool:
+    """Drop the next definition of the view where a killed run left it; return whether it did."""
+    if left is None or SUBJECT not in left.properties:
+        return False
+    drop = ddl.drop_view(target.database, aside_name(target), Dialect.SPARK)
+    workspace.sql.execute(workspace.text(drop))
+    return True

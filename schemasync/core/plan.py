@@ -43,7 +43,7 @@ class Inspected:
     """What was found for one table, before anything is decided.
 
     ``history`` is None where the registry has nothing usable; ``trouble`` then says why. ``key`` are the columns of
-    the key subject, None where there is no such subject.
+    the key subject, None where there is no such subject. ``history_table`` is whatever has that table's name.
     """
 
     target: TableTarget
@@ -51,6 +51,7 @@ class Inspected:
     key: tuple[str, ...] | None
     table: HiveTable | None
     view: HiveTable | None
+    history_table: HiveTable | None = None
     trouble: tuple[Diagnostic, ...] = ()
 
 

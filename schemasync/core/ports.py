@@ -185,6 +185,10 @@ class Metastore(Protocol):
         """Return a table or view as it is now, never from a cache; None where there is none."""
         ...
 
+    def tables(self, database: str, names: Iterable[str]) -> Mapping[str, HiveTable]:
+        """Return those of these tables and views that there are by name, as they are now, in one call."""
+        ...
+
     def names(self, database: str, pattern: str) -> tuple[str, ...]:
         """Return the names of tables and views that match a pattern, sorted.
 

@@ -119,10 +119,23 @@ class HiveMetastore:
             try:
                 found = client.getTable(database, name)
             except Py4JJavaError as error:
-                if error.java_exception.getClass().getSimpleName() == "NoSuchObjectException":
+                if _class_of(error) == "NoSuchObjectException":
                     return None
                 raise
             return _table(self._told(found))
+
+    def tables(self, database: str, names: Iterable[str]) -> Mapping[str, HiveTable]:
+        """Return those of these tables and views that there are by name, as they are now, in one call."""
+        with self._listing_client(database) as client:
+            asked = tuple(names)
+            try:
+                found = {table.name: table for table in self._objects(client, database, asked)}
+            except Py4JJavaError as error:
+                if _class_of(error) == "UnknownDBException":
+                    return {}
+                raise
+            # Hive's names are in lower case, however they were asked for.
+            return {name: found[name.lower()] for name in asked if name.lower() in found}
 
     def names(self, database: str, pattern: str) -> tuple[str, ...]:
         """Return the names of tables and views that match a pattern, sorted."""
@@ -139,8 +152,11 @@ class HiveMetastore:
         names = sorted(client.getTables(database, "*", self._views_only))
         for batch in _batches(names):
             # One that was dropped since it was listed is not in the answer.
-            found = (_table(self._told(t)) for t in client.getTableObjectsByName(database, self._list(batch)))
-            yield from sorted(found, key=lambda view: view.name)
+            yield from sorted(self._objects(client, database, batch), key=lambda view: view.name)
+
+    def _objects(self, client: Any, database: str, names: Iterable[str]) -> Iterator[HiveTable]:
+        for found in client.getTableObjectsByName(database, self._list(names)):
+            yield _table(self._told(found))
 
     def swap_properties(self, database: str, name: str, *, key: str, expected: str, changes: Mapping[str, str]) -> bool:
         """Set properties if ``key`` still has the ``expected`` value; return False where it has another."""
@@ -369,6 +385,10 @@ class HiveMetastore:
                 where=f"{database}.{name}" if name else database,
                 why=str(getattr(error, "java_exception", error)).splitlines()[0][:300],
             ) from error
+
+
+def _class_of(error: Py4JJavaError) -> str:
+    return str(error.java_exception.getClass().getSimpleName())
 
 
 def _comparing(database: str, name: str) -> threading.Lock:

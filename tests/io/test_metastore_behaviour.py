@@ -196,6 +196,16 @@ def test_a_table_that_is_not_there_is_none(server: Server) -> None:
     assert server.metastore.table(server.database, "teacher") is None
 
 
+def test_tables_and_views_are_read_together_and_what_is_not_there_is_left_out(server: Server) -> None:
+    server.view("student_view", "SELECT 1 AS one")
+    found = server.metastore.tables(server.database, ["student_view", "teacher", TABLE])
+    assert found == {name: server.metastore.table(server.database, name) for name in ("student_view", TABLE)}
+
+
+def test_of_a_database_that_is_not_there_no_tables_are_read(server: Server) -> None:
+    assert server.metastore.tables("nowhere", [TABLE]) == {}
+
+
 def test_names_match_a_pattern_and_are_sorted(server: Server) -> None:
     for name in ("student_incremental_2026112001", "student_incremental_2026112000", "students"):
         server.create(name, {KEY: "0"})

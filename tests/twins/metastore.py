@@ -42,6 +42,10 @@ class MemoryMetastore:
         with self._lock:
             return self._tables.get((database, name))
 
+    def tables(self, database: str, names: Iterable[str]) -> Mapping[str, HiveTable]:
+        with self._lock:
+            return {name: self._tables[database, name] for name in names if (database, name) in self._tables}
+
     def names(self, database: str, pattern: str) -> tuple[str, ...]:
         with self._lock:
             patterns = pattern.split("|")
