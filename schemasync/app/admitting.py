@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from schemasync.app.inspecting import Landed, look_at, pending_files
-from schemasync.app.states import extents_of, newest_of, publish, read_manifest, require_in_place
+from schemasync.app.states import Draft, extents_of, newest_of, publish, read_manifest, require_in_place
 from schemasync.app.viewing import catch_up, refresh_view
 from schemasync.app.workspace import Storage, Workspace
 from schemasync.core import ddl
@@ -34,10 +34,12 @@ MOST_TOUCHED: Final = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdmissionOutcome:
-    """What one admission did: files and events made visible, files that wait, and findings."""
+    """What one admission did: files and events made visible, files that wait, and findings.
 
-    properties: TableProperties
-    manifest: Manifest
+    They are visible once the ``draft`` is published.
+    """
+
+    draft: Draft
     files: int = 0
     events: int = 0
     waiting: int = 0
@@ -50,8 +52,12 @@ class AdmissionOutcome:
         return replace(self, files=first.files + self.files, events=first.events + self.events)
 
 
-def admit(workspace: Workspace, target: TableTarget, shape: Shape, properties: TableProperties) -> AdmissionOutcome:
+def admit(
+    workspace: Workspace, target: TableTarget, shape: Shape, properties: TableProperties, *, publishing: bool = True
+) -> AdmissionOutcome:
     """Admit everything that landed and can be read; ``shape`` and ``properties`` are the table's, in force.
+
+    Unless ``publishing``, the caller publishes it, with `show` or with what it does next.
 
     Raises:
         ConflictError: another writer published first.
@@ -63,16 +69,27 @@ def admit(workspace: Workspace, target: TableTarget, shape: Shape, properties: T
     catch_up(workspace, target, shape, manifest)
     files = pending_files(workspace, target, manifest)
     landed = look_at(workspace, shape, target, files)
-    unchanged = AdmissionOutcome(
-        properties=properties, manifest=manifest, waiting=len(landed.waiting), findings=landed.findings
-    )
+    draft = Draft.of(properties, manifest)
+    unchanged = AdmissionOutcome(draft=draft, waiting=len(landed.waiting), findings=landed.findings)
     if landed.blocked or not landed.ready:
         return unchanged
     workspace.progress(target.table, f"admitting {len(landed.ready)} landed files")
     try:
-        return _publish(workspace, target, shape, unchanged, landed)
+        admitted = _admitted(workspace, target, shape, unchanged, landed)
     except DataError as error:
         return replace(unchanged, findings=(*landed.findings, diagnose("SS303", str(error))))
+    return replace(admitted, draft=show(workspace, target, shape, admitted.draft)) if publishing else admitted
+
+
+def show(workspace: Workspace, target: TableTarget, shape: Shape, draft: Draft) -> Draft:
+    """Publish a draft, and make the view show it.
+
+    Raises:
+        ConflictError: another writer published first.
+    """
+    shown = publish(workspace, target, draft)
+    refresh_view(workspace, target, shape, shown.manifest)
+    return shown
 
 
 def put_off(workspace: Workspace, target: TableTarget, properties: TableProperties, why: str) -> AdmissionOutcome:
@@ -80,18 +97,18 @@ def put_off(workspace: Workspace, target: TableTarget, properties: TableProperti
     manifest = read_manifest(workspace.storage(target.location).lake, target, properties)
     waiting = pending_files(workspace, target, manifest)
     findings = (diagnose("SS304", f"{len(waiting)} landed files wait {why}"),) if waiting else ()
-    return AdmissionOutcome(properties=properties, manifest=manifest, waiting=len(waiting), findings=findings)
+    return AdmissionOutcome(draft=Draft.of(properties, manifest), waiting=len(waiting), findings=findings)
 
 
-def _publish(
+def _admitted(
     workspace: Workspace, target: TableTarget, shape: Shape, before: AdmissionOutcome, landed: Landed
 ) -> AdmissionOutcome:
-    storage = workspace.storage(target.location)
+    storage, current = workspace.storage(target.location), before.draft.manifest
     # Later than every admission before, whatever the clock did: the time of admission decides between equal events.
-    now = max(workspace.now_ms(), before.manifest.published_ms + 1)
-    number = before.manifest.next_delta
+    now = max(workspace.now_ms(), current.published_ms + 1)
+    number = current.next_delta
     directory = f"delta/g={number:06}/{workspace.token()}"
-    request = _request(target, shape, landed, before.manifest, directory=directory, now_ms=now)
+    request = _request(target, shape, landed, current, directory=directory, now_ms=now)
     written = reader_for(storage, target, landed.ready).admit(request)
     for file in written.files:
         require_in_place(storage.small, request.columns, file.path)
@@ -103,17 +120,14 @@ def _publish(
             told |= _beside_what_is_there(request.beside, written, extents)
         segment = segment.model_copy(update=told)
     manifest = after_admission(
-        before.manifest,
+        current,
         segment=segment,
-        files=[_admitted(file, segment.name, lost=lost(written.beyond, file.path)) for file in landed.ready],
+        files=[_admitted_file(file, segment.name, lost=lost(written.beyond, file.path)) for file in landed.ready],
         schema_version=shape.version.version,
         now_ms=now,
     )
-    properties = publish(workspace, target, before.properties, manifest, after=before.manifest)
-    refresh_view(workspace, target, shape, manifest)
     return AdmissionOutcome(
-        properties=properties,
-        manifest=manifest,
+        draft=before.draft.with_(manifest),
         files=len(landed.ready),
         events=written.events,
         waiting=before.waiting,
@@ -202,7 +216,7 @@ def _segment(request: AdmissionRequest, written: Admitted, *, name: str) -> Segm
     )
 
 
-def _admitted(file: LandedFile, segment: str, *, lost: int) -> AdmittedFile:
+def _admitted_file(file: LandedFile, segment: str, *, lost: int) -> AdmittedFile:
     return AdmittedFile(
         path=file.path,
         bytes=file.bytes,

@@ -132,8 +132,12 @@ def apply_table(
     expected: Mapping[str, str] | None = None,
     allowed: Callable[[TablePlan], bool] = lambda _: True,
     admitting: bool = True,
+    publishing: bool = True,
 ) -> Applied:
-    """Apply one table. Its errors are part of the result: one broken table never stops the others."""
+    """Apply one table. Its errors are part of the result: one broken table never stops the others.
+
+    Unless ``publishing``, the caller publishes what was admitted.
+    """
     plan = TablePlan(target=target, verdict=Verdict.HOLD)
     done: list[Step] = []
     try:
@@ -160,8 +164,8 @@ def apply_table(
         properties = carried_out or properties
         admitted = None
         if admitting and shape is not None and properties is not None:
-            admitted = _admit(workspace, plan, shape, properties).after(first)
-            properties = admitted.properties
+            admitted = _admit(workspace, plan, shape, properties, publishing=publishing).after(first)
+            properties = admitted.draft.properties
             note_hold(workspace, target, properties.version, held=plan.verdict is Verdict.HOLD)
     except Exception as error:
         return Applied(plan=plan, done=tuple(done), error=as_ours(error))
@@ -199,11 +203,13 @@ def _admit_first(workspace: Workspace, plan: TablePlan) -> AdmissionOutcome | No
     return admit(workspace, plan.target, decision.current, decision.properties)
 
 
-def _admit(workspace: Workspace, plan: TablePlan, shape: Shape, properties: TableProperties) -> AdmissionOutcome:
+def _admit(
+    workspace: Workspace, plan: TablePlan, shape: Shape, properties: TableProperties, *, publishing: bool
+) -> AdmissionOutcome:
     """Admit what landed, unless the table is held for its key: nobody knows which rows the files are about then."""
     if plan.verdict is Verdict.HOLD and plan.view is not None and key_is_unclear(plan.view.decision):
         return put_off(workspace, plan.target, properties, "until it is clear under which key they were written")
-    return admit(workspace, plan.target, shape, properties)
+    return admit(workspace, plan.target, shape, properties, publishing=publishing)
 
 
 def _finish_publication(workspace: Workspace, target: TableTarget, entries: Entries) -> bool:

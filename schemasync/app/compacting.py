@@ -3,26 +3,32 @@
 Every run first does what apply does, so that it works under the newest schema that policy lets through; its per-run
 tables are made from that schema and dropped again, also those that a killed run left. Whatever fails, the state in
 force stays readable.
+
+What it admits, cleans up, and folds or merges is published together: each publication costs several calls of the
+metastore, which is what a small compaction's time goes into. A long one shows first what it admitted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
+from schemasync.app.admitting import show
 from schemasync.app.applying import Applied, apply_table
 from schemasync.app.crew import crew
-from schemasync.app.folding import Folded, can_be_cut, run_fold, shards_to_write
+from schemasync.app.folding import Folded, can_be_cut, is_by_sql, run_fold, shards_to_write
 from schemasync.app.inspecting import map_tables, select
 from schemasync.app.layering import Layered, run_merge
 from schemasync.app.per_run import drop_per_run_tables
 from schemasync.app.planning import TablePlan
-from schemasync.app.retiring import retire
-from schemasync.app.states import read_manifest
+from schemasync.app.retiring import clean_up, retire
+from schemasync.app.states import Draft, read_manifest, token_in_force
 from schemasync.app.viewing import refresh_view
 from schemasync.app.workspace import Workspace
 from schemasync.core.compaction import FoldCounts, FoldPlan, needs_fold, plan_fold
+from schemasync.core.config_values import MB
 from schemasync.core.diagnostics import Severity
 from schemasync.core.layering import MergePlan, Mode, plan_merge
 from schemasync.core.manifest import Manifest, Segment
@@ -31,6 +37,9 @@ from schemasync.core.migration import outdated
 from schemasync.core.plan import Shape
 from schemasync.core.properties import TableProperties
 from schemasync.errors import SchemasyncError, UsageError, as_ours
+
+_LONG_BYTES: Final = 512 * MB
+"""To read so much, and to write what becomes of it, takes some ten seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,13 +143,15 @@ def compact_table(
     """Compact one table; its errors are part of the result. A dry run writes nothing and does not apply."""
     if applied is None:
         nothing = (lambda _: False) if dry_run else (lambda _: True)
-        applied = apply_table(workspace, target, allowed=nothing, admitting=not dry_run)
+        applied = apply_table(workspace, target, allowed=nothing, admitting=not dry_run, publishing=False)
     state = _state(applied)
     if applied.error is not None or state is None:
         return Compacted(target=target, applied=applied)
     shape, properties = state
     try:
-        return _compact(workspace, shape, properties, applied, dry_run=dry_run, mode=mode)
+        draft = _draft(workspace, applied, properties)
+        with _shown_all_the_same(workspace, target, shape, draft):
+            return _compact(workspace, shape, draft, applied, dry_run=dry_run, mode=mode)
     except Exception as error:
         failure = as_ours(error)
         return Compacted(target=target, applied=applied, generation=properties.state.generation, error=failure)
@@ -154,12 +165,30 @@ def _state(applied: Applied) -> tuple[Shape, TableProperties] | None:
     return applied.shape, applied.properties
 
 
+def _draft(workspace: Workspace, applied: Applied, properties: TableProperties) -> Draft:
+    if applied.admitted is not None:
+        return applied.admitted.draft
+    lake = workspace.storage(applied.target.location).lake
+    return Draft.of(properties, read_manifest(lake, applied.target, properties))
+
+
+@contextmanager
+def _shown_all_the_same(workspace: Workspace, target: TableTarget, shape: Shape, draft: Draft) -> Iterator[None]:
+    """Show what was admitted where a compaction fails that would have."""
+    try:
+        yield
+    except BaseException:
+        if draft.unpublished:
+            with suppress(SchemasyncError):
+                if token_in_force(workspace, target) == draft.properties.token:
+                    show(workspace, target, shape, draft)
+        raise
+
+
 def _compact(
-    workspace: Workspace, shape: Shape, properties: TableProperties, applied: Applied, *, dry_run: bool, mode: Mode
+    workspace: Workspace, shape: Shape, draft: Draft, applied: Applied, *, dry_run: bool, mode: Mode
 ) -> Compacted:
-    target = applied.target
-    lake = workspace.storage(target.location).lake
-    manifest = read_manifest(lake, target, properties)
+    target, manifest = applied.target, draft.manifest
     started = workspace.now_ms()
     old = outdated(shape, manifest)
     work = _planned(workspace, shape, manifest, applied, mode, old) if needs_fold(manifest, outdated=old) else None
@@ -174,29 +203,41 @@ def _compact(
     )
     if dry_run:
         return found
+    if draft.unpublished and _is_long(target, shape, manifest, work):
+        draft = show(workspace, target, shape, draft)
     match work:
         case FoldPlan():
-            done: Folded | Layered = run_fold(workspace, target, shape, properties, manifest, work)
+            cleaned = clean_up(workspace, target, shape, draft)
+            done: Folded | Layered = run_fold(workspace, target, shape, cleaned, work)
         case MergePlan():
-            done = run_merge(workspace, target, shape, properties, manifest, work)
+            cleaned = clean_up(workspace, target, shape, draft)
+            done = run_merge(workspace, target, shape, cleaned, work)
         case None:
             # Those of a run that was killed once its state was written: nothing is left to fold after it.
             drop_per_run_tables(workspace, target)
-            refresh_view(workspace, target, shape, manifest)
-            retire(workspace, target, shape, properties, manifest)
+            refresh_view(workspace, target, shape, draft.manifest)
+            retire(workspace, target, shape, draft)
             return found
-    refresh_view(workspace, target, shape, done.manifest)
+    now = done.draft.manifest
+    refresh_view(workspace, target, shape, now)
     seconds = (workspace.now_ms() - started) / 1000
-    retire(workspace, target, shape, done.properties, done.manifest)
+    retire(workspace, target, shape, done.draft)
     return replace(
         found,
-        generation=done.manifest.state.generation,
-        base=done.manifest.base,
-        deltas=done.manifest.deltas,
+        generation=now.state.generation,
+        base=now.base,
+        deltas=now.deltas,
         counts=done.counts if isinstance(done, Folded) else None,
         bytes_written=sum(segment.bytes for segment in done.written),
         seconds=seconds,
     )
+
+
+def _is_long(target: TableTarget, shape: Shape, manifest: Manifest, work: FoldPlan | MergePlan | None) -> bool:
+    """Tell whether work takes so long, or is done in such a way, that what was admitted is to be shown before it."""
+    if work is None or work.bytes_read > _LONG_BYTES:
+        return True
+    return isinstance(work, FoldPlan) and is_by_sql(target, shape, manifest)
 
 
 def _planned(

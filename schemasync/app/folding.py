@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from schemasync.app.per_run import per_run_tables
-from schemasync.app.states import extents_of, newest_of, publish, require_files, require_in_place
+from schemasync.app.states import Draft, extents_of, newest_of, publish, require_files, require_in_place
 from schemasync.app.workspace import Storage, Workspace
 from schemasync.core import ddl
 from schemasync.core.admission import Unreadable
@@ -26,7 +26,6 @@ from schemasync.core.merging import MergedShard, MergeRequest
 from schemasync.core.names import Dialect, is_hidden, quote_identifier
 from schemasync.core.plan import Shape
 from schemasync.core.ports import Lake, ShardJob
-from schemasync.core.properties import TableProperties
 from schemasync.core.sharding import ShardFold, bounds, cut, has_ranges, in_one_shard
 from schemasync.core.toast import left_unsent
 from schemasync.errors import DataError, SchemasyncError, StorageError
@@ -38,8 +37,7 @@ class Folded:
 
     written: tuple[Segment, ...]
     counts: FoldCounts
-    manifest: Manifest
-    properties: TableProperties
+    draft: Draft
 
 
 def shards_to_write(
@@ -72,21 +70,23 @@ def can_be_cut(shape: Shape, manifest: Manifest) -> bool:
     return has_ranges(shape.key_columns, manifest.segments)
 
 
-def run_fold(
-    workspace: Workspace,
-    target: TableTarget,
-    shape: Shape,
-    properties: TableProperties,
-    manifest: Manifest,
-    fold: FoldPlan,
-) -> Folded:
-    """Write and publish the shards that a plan decided.
+def is_by_sql(target: TableTarget, shape: Shape, manifest: Manifest) -> bool:
+    """Tell whether a fold is done with Spark's SQL, which reads changes where the metastore has them: published ones.
+
+    Else Arrow streams sorted files.
+    """
+    return target.compaction.kernel == "spark" or not can_be_cut(shape, manifest)
+
+
+def run_fold(workspace: Workspace, target: TableTarget, shape: Shape, draft: Draft, fold: FoldPlan) -> Folded:
+    """Write and publish the shards that a plan decided, and the draft with them.
 
     Raises:
         ConflictError: another writer published first; nothing of this run became visible.
         DataError: a file of the table is missing or was changed.
         StorageError: a new shard cannot be written, or is not what the job wrote.
     """
+    manifest = draft.manifest
     run = _Run(
         workspace=workspace,
         target=target,
@@ -105,9 +105,8 @@ def run_fold(
             read_back(workspace, target, shape, m, kind=SegmentKind.BASE, low=shards[m.shard].low) for m in merged
         )
     folded = after_fold(manifest, fold, written=written, now_ms=workspace.now_ms())
-    properties = publish(workspace, target, properties, folded, after=manifest)
     counts = sum((m.counts for m in merged), start=FoldCounts())
-    return Folded(written=written, counts=counts, manifest=folded, properties=properties)
+    return Folded(written=written, counts=counts, draft=publish(workspace, target, draft, folded))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,8 +144,8 @@ def abandoned(lake: Lake, directory: str) -> Iterator[None]:
 
 
 def _merged(run: _Run) -> tuple[MergedShard, ...]:
-    """Write the shards: with Arrow where it can stream sorted files, with Spark's SQL where not, or where told so."""
-    if run.target.compaction.kernel == "spark" or not can_be_cut(run.shape, run.manifest):
+    """Write the shards."""
+    if is_by_sql(run.target, run.shape, run.manifest):
         with per_run_tables(run.workspace, run.target, run.shape, run.manifest, run.fold, run.directory) as present:
             return tuple(_selected(run, shard, present) for shard in run.fold.shards)
     request = merge_request(

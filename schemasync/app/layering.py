@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from schemasync.app.folding import abandoned, job_for, read_back
-from schemasync.app.states import publish, require_files
+from schemasync.app.states import Draft, publish, require_files
 from schemasync.app.workspace import Workspace
 from schemasync.core.layering import MergePlan, after_merge
 from schemasync.core.manifest import Manifest, Segment, SegmentKind, delta_name
 from schemasync.core.mapping import TableTarget
 from schemasync.core.merge_plan import merge_request
 from schemasync.core.plan import Shape
-from schemasync.core.properties import TableProperties
 from schemasync.core.sharding import KeyRange, ShardFold
 
 
@@ -21,33 +20,24 @@ class Layered:
     """What a minor compaction wrote, nothing where the deltas were few enough, and the table with it in force."""
 
     written: tuple[Segment, ...]
-    manifest: Manifest
-    properties: TableProperties
+    draft: Draft
 
 
-def run_merge(
-    workspace: Workspace,
-    target: TableTarget,
-    shape: Shape,
-    properties: TableProperties,
-    manifest: Manifest,
-    plan: MergePlan,
-) -> Layered:
-    """Write and publish what a plan decided; where it merges nothing, that is noted once in a compaction's interval.
+def run_merge(workspace: Workspace, target: TableTarget, shape: Shape, draft: Draft, plan: MergePlan) -> Layered:
+    """Write what a plan decided, and publish it with the draft; that nothing is to be merged is noted now and then.
 
     Raises:
         ConflictError: another writer published first; nothing of this run became visible.
         DataError: a file of the table is missing or was changed.
         StorageError: the delta cannot be written, or is not what the job wrote.
     """
-    now = workspace.now_ms()
-    if not plan.merge and now < manifest.compacted_ms + target.compaction.every:
-        return Layered(written=(), manifest=manifest, properties=properties)
+    now, manifest = workspace.now_ms(), draft.manifest
+    if not (plan.merge or draft.unpublished or now >= manifest.compacted_ms + target.compaction.every):
+        return Layered(written=(), draft=draft)
     require_files(workspace.storage(target.location).lake, plan.merge)
     written = (_merged(workspace, target, shape, manifest, plan),) if plan.merge else ()
     merged = after_merge(manifest, plan, written=written, now_ms=now)
-    properties = publish(workspace, target, properties, merged, after=manifest)
-    return Layered(written=written, manifest=merged, properties=properties)
+    return Layered(written=written, draft=publish(workspace, target, draft, merged))
 
 
 def _merged(workspace: Workspace, target: TableTarget, shape: Shape, manifest: Manifest, plan: MergePlan) -> Segment:

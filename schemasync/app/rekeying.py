@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from schemasync.app.folding import run_fold
 from schemasync.app.inspecting import TableView
-from schemasync.app.states import read_manifest
+from schemasync.app.states import Draft, read_manifest
 from schemasync.app.workspace import Workspace
 from schemasync.core import ddl
 from schemasync.core.changes import ChangeKey
@@ -76,5 +76,5 @@ def rebuild(
     fold = plan_rekey(manifest)
     if fold is None:
         return properties, manifest
-    folded = run_fold(workspace, target, current, properties, manifest, fold)
+    folded = run_fold(workspace, target, current, Draft.of(properties, manifest), fold).draft
     return folded.properties, folded.manifest

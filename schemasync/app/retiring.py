@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import chain, count
 
 from schemasync.app.inspecting import replaced
-from schemasync.app.states import publish
+from schemasync.app.states import Draft, publish
 from schemasync.app.workspace import Workspace
 from schemasync.core.compaction import Retirement, after_retirement, due
 from schemasync.core.ddl import expected_columns
@@ -18,7 +18,6 @@ from schemasync.core.mapping import TableTarget
 from schemasync.core.partitioning import segment_of
 from schemasync.core.plan import Shape
 from schemasync.core.ports import Lake
-from schemasync.core.properties import TableProperties
 
 
 def retirement(target: TableTarget, manifest: Manifest, *, now_ms: int) -> Retirement:
@@ -30,19 +29,25 @@ def retirement(target: TableTarget, manifest: Manifest, *, now_ms: int) -> Retir
     return found
 
 
-def retire(
-    workspace: Workspace, target: TableTarget, shape: Shape, properties: TableProperties, manifest: Manifest
-) -> tuple[TableProperties, Manifest]:
-    """Clean up what is due, then publish the state that no longer lists it; the view is that of ``manifest``.
+def retire(workspace: Workspace, target: TableTarget, shape: Shape, draft: Draft) -> Draft:
+    """Clean up what is due, then publish the state that no longer lists it; its view shows the same.
 
     Raises:
         ConflictError: another writer published meanwhile; what was cleaned up stays so, and is noticed next time.
     """
-    now = workspace.now_ms()
+    left = clean_up(workspace, target, shape, draft)
+    if left.unpublished:
+        left = publish(workspace, target, left)
+    remove_dead_columns(workspace, target, shape, left.manifest)
+    return left
+
+
+def clean_up(workspace: Workspace, target: TableTarget, shape: Shape, draft: Draft) -> Draft:
+    """Clean up what is due, and return the draft that no longer lists it; until that is published, anyone may again."""
+    now, manifest = workspace.now_ms(), draft.manifest
     found = retirement(target, manifest, now_ms=now)
     if found.empty:
-        remove_dead_columns(workspace, target, shape, manifest)
-        return properties, manifest
+        return draft
     workspace.progress(target.table, _summary(found))
     lake = workspace.storage(target.location).lake
     if found.partitions:
@@ -51,10 +56,7 @@ def retire(
         lake.delete_directory(superseded.location)
     for file in found.sink_files:
         _retire_file(lake, target, file, keyed=manifest.keyed)
-    left = after_retirement(manifest, found, now_ms=now)
-    properties = publish(workspace, target, properties, left, after=manifest)
-    remove_dead_columns(workspace, target, shape, left)
-    return properties, left
+    return draft.with_(after_retirement(manifest, found, now_ms=now))
 
 
 def _names(workspace: Workspace, target: TableTarget, shape: Shape, found: Retirement) -> list[str]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Container, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from pydantic import ValidationError
 
@@ -29,6 +29,33 @@ from schemasync.errors import ConflictError, DataError, StorageError
 
 GENERATIONS = "_schemasync/generations"
 SCHEMAS = "_schemasync/schemas"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """What is in force of a table, and what a run has done since and will publish with all else that it does.
+
+    ``manifest`` is what is ``in_force`` with that done; it keeps the number until it is published.
+    """
+
+    properties: TableProperties
+    in_force: Manifest
+    manifest: Manifest
+
+    @classmethod
+    def of(cls, properties: TableProperties, in_force: Manifest) -> Draft:
+        """Begin with what is in force."""
+        return cls(properties=properties, in_force=in_force, manifest=in_force)
+
+    @property
+    def unpublished(self) -> bool:
+        """Whether there is something to publish."""
+        return self.manifest is not self.in_force
+
+    def with_(self, manifest: Manifest) -> Draft:
+        """Return the draft of what would follow this one."""
+        number = {"state": self.in_force.state, "parent": self.in_force.parent}
+        return replace(self, manifest=manifest.model_copy(update=number))
 
 
 def manifest_path(state: StateId) -> str:
@@ -131,24 +158,24 @@ def require_in_place(files: LandedFiles, declared: Iterable[tuple[str, Type]], p
         )
 
 
-def publish(
-    workspace: Workspace, target: TableTarget, properties: TableProperties, manifest: Manifest, *, after: Manifest
-) -> TableProperties:
-    """Make a state visible; the caller has written its data. Return the table's new properties.
+def publish(workspace: Workspace, target: TableTarget, draft: Draft, manifest: Manifest | None = None) -> Draft:
+    """Make a state visible that follows a draft, as it is where no other is given; its data is written.
 
-    ``after`` is the state in force until then: what it names is registered already, or a repair for the next run.
+    What the state in force until then names is registered already, or a repair for the next run.
 
     Raises:
         ConflictError: another writer published first; nothing of this state is visible.
     """
+    if manifest is None:
+        manifest = draft.manifest.followed(now_ms=draft.manifest.published_ms)
     lake = workspace.storage(target.location).lake
     path = manifest_path(manifest.state)
     if not lake.create(path, manifest.model_dump_json(indent=1).encode()):
-        _delete_unnamed(lake, manifest, read_manifest(lake, target, properties))
+        _delete_unnamed(lake, manifest, read_manifest(lake, target, draft.properties))
         raise _conflict(target, f"{path} exists already")
-    properties = _put_in_force(workspace, target, properties, manifest)
-    _register(workspace, target, placed_of(lake, manifest).locations, placed_of(lake, after).locations)
-    return properties
+    properties = _put_in_force(workspace, target, draft.properties, manifest)
+    _register(workspace, target, placed_of(lake, manifest).locations, placed_of(lake, draft.in_force).locations)
+    return Draft.of(properties, manifest)
 
 
 def _put_in_force(

@@ -18,6 +18,7 @@ from schemasync.app.compacting import compact_table
 from schemasync.app.inspecting import pending_files
 from schemasync.app.planning import TablePlan
 from schemasync.app.retiring import retire
+from schemasync.app.states import Draft
 from schemasync.app.viewing import refresh_view
 from schemasync.app.watched import WatchedTable, outcome_of, seen_of
 from schemasync.app.workspace import Workspace
@@ -49,7 +50,12 @@ class Upkeep:
 
     applied: Applied
     shape: Shape
-    manifest: Manifest
+    draft: Draft
+
+    @property
+    def manifest(self) -> Manifest:
+        """The state in force."""
+        return self.draft.manifest
 
     @property
     def fold_due_ms(self) -> int | None:
@@ -211,7 +217,7 @@ class TendedTable:
             _log.info("table %s is compacted: generation %s", self.name, compacted.generation, extra=extra)
         elif applied.properties is not None:
             refresh_view(self._workspace, self.target, upkeep.shape, upkeep.manifest)
-            retire(self._workspace, self.target, upkeep.shape, applied.properties, upkeep.manifest)
+            retire(self._workspace, self.target, upkeep.shape, upkeep.draft)
 
 
 def table_name(target: TableTarget) -> str:
@@ -222,4 +228,4 @@ def table_name(target: TableTarget) -> str:
 def _upkeep(applied: Applied) -> Upkeep | None:
     if applied.admitted is None or applied.shape is None:
         return None
-    return Upkeep(applied=applied, shape=applied.shape, manifest=applied.admitted.manifest)
+    return Upkeep(applied=applied, shape=applied.shape, draft=applied.admitted.draft)

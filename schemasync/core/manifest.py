@@ -274,7 +274,11 @@ class Manifest(_Value):
     def followed(self, *, now_ms: int, **changes: Any) -> Manifest:
         """Return the next state of the same base, with these fields changed."""
         state = StateId(generation=self.state.generation, admission=self.state.admission + 1)
-        return self.model_copy(update={"state": state, "parent": self.state, "published_ms": now_ms, **changes})
+        return self.model_copy(update={"state": state, "parent": self.state, **self.published(now_ms), **changes})
+
+    def published(self, now_ms: int) -> dict[str, int]:
+        """Return the time of a state that follows: never before this one, whatever the clock did."""
+        return {"published_ms": max(now_ms, self.published_ms)}
 
     def knows(self, path: str, size: int) -> bool:
         """Tell whether a landed file was admitted already."""

@@ -66,6 +66,7 @@ class HiveMetastore:
                 "DropPartitionsRequest",
                 "EnvironmentContext",
                 "FieldSchema",
+                "GetTablesResult",
                 "Partition",
                 "PartitionListComposingSpec",
                 "RequestPartsSpec",
@@ -155,8 +156,9 @@ class HiveMetastore:
             yield from sorted(self._objects(client, database, batch), key=lambda view: view.name)
 
     def _objects(self, client: Any, database: str, names: Iterable[str]) -> Iterator[HiveTable]:
-        for found in client.getTableObjectsByName(database, self._list(names)):
-            yield _table(self._told(found))
+        # Told together: to go through a list of the JVM's takes milliseconds for each of its elements.
+        found = self._api["GetTablesResult"](client.getTableObjectsByName(database, self._list(names)))
+        return map(_table, self._told(found)["tables"])
 
     def swap_properties(self, database: str, name: str, *, key: str, expected: str, changes: Mapping[str, str]) -> bool:
         """Set properties if ``key`` still has the ``expected`` value; return False where it has another."""

@@ -104,8 +104,8 @@ def test_a_landed_file_stays_until_the_reader_grace_of_its_generation_is_over(la
         lab.compact()
         seen.append((files(lab, "incremental"), segments(lab)))
     assert seen == [
-        (["increment_2026112000/a.parquet"], ["base_s00000001", "delta_00000001"]),
-        (["increment_2026112000/a.parquet"], ["base_s00000001", "delta_00000001"]),
+        (["increment_2026112000/a.parquet"], ["base_s00000001"]),
+        (["increment_2026112000/a.parquet"], ["base_s00000001"]),
         ([], ["base_s00000001"]),
     ]
 

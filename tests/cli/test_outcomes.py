@@ -11,6 +11,7 @@ from schemasync.app.compacting import Compacted, CompactResult
 from schemasync.app.doctor import Check, Health, Report
 from schemasync.app.planning import Plan, TablePlan
 from schemasync.app.replaying import Moment, Replay, TableReplay
+from schemasync.app.states import Draft
 from schemasync.app.status import Status, TableStatus
 from schemasync.cli.outcomes import (
     apply_exit,
@@ -116,8 +117,7 @@ def test_replay_exits(tables: tuple[TableReplay, ...], problems: tuple[UsageErro
 
 
 BLOCKED = AdmissionOutcome(
-    properties=PROPERTIES,
-    manifest=empty("student", "student-value", schema_version=1, keyed=True),
+    draft=Draft.of(PROPERTIES, empty("student", "student-value", schema_version=1, keyed=True)),
     findings=(diagnose("SS301", "corrupt"),),
 )
 DONE = Applied(plan=EVOLVING)
