@@ -18,8 +18,8 @@ bench:
 	./scripts/bench
 	./scripts/bench --key uuid
 	./scripts/bench --shapes uniform-0.1% --reps 24 --read-reps 0 --mark day
-	./scripts/bench --rows 20000000 --changes-of 2000000 --systems schemasync --read-reps 0
-	./scripts/bench --rows 20000000 --shapes recent-1% uniform-20% --reps 1 --warmups 0 \
+	./scripts/bench --rows 20000000 --changes-of 2000000 --systems schemasync --read-reps 0 --memory 1500m
+	./scripts/bench --rows 20000000 --shapes recent-1% uniform-20% --reps 1 --warmups 0 --memory 1500m \
 		--systems schemasync delta-dv iceberg-mor hudi-mor-bloom hudi-mor-record
 	./scripts/bench report benchmarks/out/bench-*.json
 

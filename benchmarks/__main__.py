@@ -27,7 +27,7 @@ WHOLE: Final = Terms(
     read_reps=5,
     changes_of=2_000_000,
     master="local[2]",
-    memory="1500m",
+    memory="1200m",
 )
 SMALL: Final = replace(
     WHOLE,
@@ -54,7 +54,7 @@ def _arguments() -> argparse.ArgumentParser:
     parser.add_argument("--warmups", type=int, help="compactions before those that count")
     parser.add_argument("--read-reps", type=int, help="repetitions of every query; 0: no reads")
     parser.add_argument("--master", help="Spark's master")
-    parser.add_argument("--memory", help="heap of each of the four sessions")
+    parser.add_argument("--memory", help="heap of each of the five sessions")
     parser.add_argument("--mark", help="a word to put behind the shapes' names")
     parser.add_argument("--out", type=Path, help="where the records are written")
     return parser

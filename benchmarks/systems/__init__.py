@@ -11,6 +11,7 @@ from benchmarks.systems.hudi import HUDI
 from benchmarks.systems.iceberg import ICEBERG
 from benchmarks.systems.limit import Limit
 from benchmarks.systems.ours import Schemasync
+from benchmarks.systems.paimon import PAIMON
 from benchmarks.systems.recipe import Recipe
 
 OURS: Final = "schemasync"
@@ -18,7 +19,13 @@ LIMIT: Final = "limit"
 
 PLAIN: Final = Family(systems={OURS: Schemasync, "recipe-s1": Recipe, LIMIT: Limit})
 
-FAMILIES: Final[Mapping[str, Family]] = {"plain": PLAIN, "delta": DELTA, "iceberg": ICEBERG, "hudi": HUDI}
+FAMILIES: Final[Mapping[str, Family]] = {
+    "plain": PLAIN,
+    "delta": DELTA,
+    "iceberg": ICEBERG,
+    "hudi": HUDI,
+    "paimon": PAIMON,
+}
 
 SYSTEMS: Final[Mapping[str, str]] = {system: name for name, family in FAMILIES.items() for system in family.systems}
 """System -> its family."""
