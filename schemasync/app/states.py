@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Container, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from pydantic import ValidationError
@@ -23,9 +24,9 @@ from schemasync.core.mapping import TableTarget
 from schemasync.core.names import is_hidden
 from schemasync.core.partitioning import segment_of
 from schemasync.core.ports import Lake, LandedFiles, RegisteredSchema
-from schemasync.core.properties import STATE, TableProperties, write_properties
+from schemasync.core.properties import STATE, TableProperties, read_properties, write_properties
 from schemasync.core.types import Type
-from schemasync.errors import ConflictError, DataError, StorageError
+from schemasync.errors import ConflictError, DataError, SchemasyncError, StorageError
 
 GENERATIONS = "_schemasync/generations"
 SCHEMAS = "_schemasync/schemas"
@@ -171,9 +172,14 @@ def publish(workspace: Workspace, target: TableTarget, draft: Draft, manifest: M
     lake = workspace.storage(target.location).lake
     path = manifest_path(manifest.state)
     if not lake.create(path, manifest.model_dump_json(indent=1).encode()):
-        _delete_unnamed(lake, manifest, read_manifest(lake, target, draft.properties))
+        _delete_unnamed(lake, manifest, draft.in_force)
         raise _conflict(target, f"{path} exists already")
-    properties = _put_in_force(workspace, target, draft.properties, manifest)
+    try:
+        properties = _put_in_force(workspace, target, draft.properties, manifest)
+    except ConflictError:
+        with suppress(SchemasyncError):
+            _withdraw(workspace, target, manifest)
+        raise
     _register(workspace, target, placed_of(lake, manifest).locations, placed_of(lake, draft.in_force).locations)
     return Draft.of(properties, manifest)
 
@@ -188,6 +194,21 @@ def _put_in_force(
     if not swapped:
         raise _conflict(target, f"{STATE} is no longer {properties.token}")
     return published
+
+
+def _withdraw(workspace: Workspace, target: TableTarget, lost: Manifest) -> None:
+    """Delete a state that can never be in force: the one that it follows is not any more, nor is it itself."""
+    lake, table = workspace.storage(target.location).lake, workspace.metastore.table(target.database, target.table)
+    if table is None:
+        return
+    properties = read_properties(table.properties)
+    if properties.state not in (lost.state, lost.parent):
+        _discard(lake, target, lost, properties)
+
+
+def _discard(lake: Lake, target: TableTarget, lost: Manifest, properties: TableProperties) -> None:
+    _delete_unnamed(lake, lost, read_manifest(lake, target, properties))
+    lake.delete(manifest_path(lost.state))
 
 
 def advanced(properties: TableProperties, state: StateId) -> TableProperties:
@@ -244,15 +265,16 @@ def roll_forward(workspace: Workspace, target: TableTarget, properties: TablePro
             properties = _put_in_force(workspace, target, properties, manifest)
             sync_partitions(workspace, target, manifest)
         elif token_in_force(workspace, target) == properties.token:
-            _delete_unnamed(lake, manifest, read_manifest(lake, target, properties))
-            lake.delete(path)
+            _discard(lake, target, manifest, properties)
     return properties
 
 
 def _delete_unnamed(lake: Lake, lost: Manifest, known: Manifest) -> None:
-    """Delete the directories of a state that will never be in force and that another one does not know."""
-    named = {s.location for s in known.segments} | {s.location for s in known.superseded}
-    for location in {s.location for s in lost.segments} - named:
+    """Delete the directories of a state that will never be in force and that another one does not know.
+
+    Also those that it superseded: what it admitted and folded at once.
+    """
+    for location in lost.locations - known.locations:
         lake.delete_directory(location)
 
 

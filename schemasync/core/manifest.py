@@ -227,6 +227,11 @@ class Manifest(_Value):
         return tuple(s for s in self.segments if s.kind is SegmentKind.DELTA)
 
     @property
+    def locations(self) -> frozenset[str]:
+        """Directories of all segments, of superseded ones, too."""
+        return frozenset(s.location for s in self.segments) | {s.location for s in self.superseded}
+
+    @property
     def segment_versions(self) -> frozenset[int]:
         """Subject versions of the rows."""
         return frozenset(s.schema_version for s in self.segments)
