@@ -14,10 +14,10 @@ from schemasync.io.parquet.newest import counted
 PAGE_BYTES: Final = 128 * 1024
 """Who merges files holds a page of every column of each; by themselves Arrow and Spark make them of 1 MB."""
 _BATCH_ROWS: Final = 1024
-_SAMPLE: Final = 10_000
-_REPEATING: Final = 0.9
+_SAMPLE: Final = 2_500
+_REPEATING: Final = 0.97
 """A column whose distinct values are at most this share of a sample is written with a dictionary: about what has a
-fifth as many values as a row group has rows. Arrow would begin every column with one and keep what it wrote of it,
+sixth as many values as a row group has rows. Arrow would begin every column with one and keep what it wrote of it,
 which makes files of mostly distinct values larger than Spark's."""
 
 
