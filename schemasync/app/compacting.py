@@ -24,7 +24,7 @@ from schemasync.app.layering import Layered, run_merge
 from schemasync.app.per_run import drop_per_run_tables
 from schemasync.app.planning import TablePlan
 from schemasync.app.retiring import clean_up, retire
-from schemasync.app.states import Draft, read_manifest, token_in_force
+from schemasync.app.states import Draft, read_manifest
 from schemasync.app.viewing import refresh_view
 from schemasync.app.workspace import Workspace
 from schemasync.core.compaction import FoldCounts, FoldPlan, needs_fold, plan_fold
@@ -174,14 +174,13 @@ def _draft(workspace: Workspace, applied: Applied, properties: TableProperties) 
 
 @contextmanager
 def _shown_all_the_same(workspace: Workspace, target: TableTarget, shape: Shape, draft: Draft) -> Iterator[None]:
-    """Show what was admitted where a compaction fails that would have."""
+    """Show what was admitted where a compaction fails that would have, unless someone else published meanwhile."""
     try:
         yield
     except BaseException:
         if draft.unpublished:
             with suppress(SchemasyncError):
-                if token_in_force(workspace, target) == draft.properties.token:
-                    show(workspace, target, shape, draft)
+                show(workspace, target, shape, draft)
         raise
 
 
