@@ -92,9 +92,12 @@ def show(workspace: Workspace, target: TableTarget, shape: Shape, draft: Draft) 
     return shown
 
 
-def put_off(workspace: Workspace, target: TableTarget, properties: TableProperties, why: str) -> AdmissionOutcome:
+def put_off(
+    workspace: Workspace, target: TableTarget, shape: Shape, properties: TableProperties, why: str
+) -> AdmissionOutcome:
     """Admit nothing, and say what waits and why."""
     manifest = read_manifest(workspace.storage(target.location).lake, target, properties)
+    catch_up(workspace, target, shape, manifest)
     waiting = pending_files(workspace, target, manifest)
     findings = (diagnose("SS304", f"{len(waiting)} landed files wait {why}"),) if waiting else ()
     return AdmissionOutcome(draft=Draft.of(properties, manifest), waiting=len(waiting), findings=findings)

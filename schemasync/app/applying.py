@@ -164,9 +164,9 @@ def apply_table(
         properties = carried_out or properties
         admitted = None
         if admitting and shape is not None and properties is not None:
+            note_hold(workspace, target, properties.version, held=plan.verdict is Verdict.HOLD)
             admitted = _admit(workspace, plan, shape, properties, publishing=publishing).after(first)
             properties = admitted.draft.properties
-            note_hold(workspace, target, properties.version, held=plan.verdict is Verdict.HOLD)
     except Exception as error:
         return Applied(plan=plan, done=tuple(done), error=as_ours(error))
     if admitted is not None and admitted.files:
@@ -208,7 +208,7 @@ def _admit(
 ) -> AdmissionOutcome:
     """Admit what landed, unless the table is held for its key: nobody knows which rows the files are about then."""
     if plan.verdict is Verdict.HOLD and plan.view is not None and key_is_unclear(plan.view.decision):
-        return put_off(workspace, plan.target, properties, "until it is clear under which key they were written")
+        return put_off(workspace, plan.target, shape, properties, "until it is clear under which key they were written")
     return admit(workspace, plan.target, shape, properties, publishing=publishing)
 
 

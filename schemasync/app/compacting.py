@@ -10,8 +10,8 @@ metastore, which is what a small compaction's time goes into. A long one shows f
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -150,8 +150,7 @@ def compact_table(
     shape, properties = state
     try:
         draft = _draft(workspace, applied, properties)
-        with _shown_all_the_same(workspace, target, shape, draft):
-            return _compact(workspace, shape, draft, applied, dry_run=dry_run, mode=mode)
+        return _compact(workspace, shape, draft, applied, dry_run=dry_run, mode=mode)
     except Exception as error:
         failure = as_ours(error)
         return Compacted(target=target, applied=applied, generation=properties.state.generation, error=failure)
@@ -172,25 +171,27 @@ def _draft(workspace: Workspace, applied: Applied, properties: TableProperties) 
     return Draft.of(properties, read_manifest(lake, applied.target, properties))
 
 
-@contextmanager
-def _shown_all_the_same(workspace: Workspace, target: TableTarget, shape: Shape, draft: Draft) -> Iterator[None]:
-    """Show what was admitted where a compaction fails that would have, unless someone else published meanwhile."""
-    try:
-        yield
-    except BaseException:
-        if draft.unpublished:
-            with suppress(SchemasyncError):
-                show(workspace, target, shape, draft)
-        raise
-
-
 def _compact(
     workspace: Workspace, shape: Shape, draft: Draft, applied: Applied, *, dry_run: bool, mode: Mode
 ) -> Compacted:
     target, manifest = applied.target, draft.manifest
     started = workspace.now_ms()
     old = outdated(shape, manifest)
-    work = _planned(workspace, shape, manifest, applied, mode, old) if needs_fold(manifest, outdated=old) else None
+    work: FoldPlan | MergePlan | None = None
+    done: Folded | Layered | None = None
+    try:
+        if needs_fold(manifest, outdated=old):
+            work = _planned(workspace, shape, manifest, applied, mode, old)
+        if work is not None and not dry_run:
+            if draft.unpublished and _is_long(target, shape, manifest, work):
+                draft = show(workspace, target, shape, draft)
+            done = _done(workspace, target, shape, draft, work)
+    except BaseException:
+        if draft.unpublished:
+            # What was admitted is shown all the same, unless someone else has published meanwhile.
+            with suppress(Exception):
+                show(workspace, target, shape, draft)
+        raise
     found = Compacted(
         target=target,
         applied=applied,
@@ -202,21 +203,12 @@ def _compact(
     )
     if dry_run:
         return found
-    if draft.unpublished and _is_long(target, shape, manifest, work):
-        draft = show(workspace, target, shape, draft)
-    match work:
-        case FoldPlan():
-            cleaned = clean_up(workspace, target, shape, draft)
-            done: Folded | Layered = run_fold(workspace, target, shape, cleaned, work)
-        case MergePlan():
-            cleaned = clean_up(workspace, target, shape, draft)
-            done = run_merge(workspace, target, shape, cleaned, work)
-        case None:
-            # Those of a run that was killed once its state was written: nothing is left to fold after it.
-            drop_per_run_tables(workspace, target)
-            refresh_view(workspace, target, shape, draft.manifest)
-            retire(workspace, target, shape, draft)
-            return found
+    if done is None:
+        # Those of a run that was killed once its state was written: nothing is left to fold after it.
+        drop_per_run_tables(workspace, target)
+        refresh_view(workspace, target, shape, manifest)
+        retire(workspace, target, shape, draft)
+        return found
     now = done.draft.manifest
     refresh_view(workspace, target, shape, now)
     seconds = (workspace.now_ms() - started) / 1000
@@ -232,11 +224,27 @@ def _compact(
     )
 
 
-def _is_long(target: TableTarget, shape: Shape, manifest: Manifest, work: FoldPlan | MergePlan | None) -> bool:
+def _is_long(target: TableTarget, shape: Shape, manifest: Manifest, work: FoldPlan | MergePlan) -> bool:
     """Tell whether work takes so long, or is done in such a way, that what was admitted is to be shown before it."""
-    if work is None or work.bytes_read > _LONG_BYTES:
-        return True
-    return isinstance(work, FoldPlan) and is_by_sql(target, shape, manifest)
+    by_sql = isinstance(work, FoldPlan) and is_by_sql(target, shape, manifest)
+    return by_sql or work.bytes_read > _LONG_BYTES
+
+
+def _done(
+    workspace: Workspace, target: TableTarget, shape: Shape, draft: Draft, work: FoldPlan | MergePlan
+) -> Folded | Layered:
+    """Do the work, and publish it with the draft and with what is cleaned up."""
+
+    def clean(draft: Draft) -> Draft:
+        try:
+            return clean_up(workspace, target, shape, draft)
+        except SchemasyncError:
+            # It is tried again when the work is shown, and told then: trouble with what is old must not stop it.
+            return draft
+
+    if isinstance(work, FoldPlan):
+        return run_fold(workspace, target, shape, draft, work, clean=clean)
+    return run_merge(workspace, target, shape, draft, work, clean=clean)
 
 
 def _planned(

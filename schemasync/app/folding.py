@@ -6,7 +6,7 @@ stays readable.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -78,8 +78,16 @@ def is_by_sql(target: TableTarget, shape: Shape, manifest: Manifest) -> bool:
     return target.compaction.kernel == "spark" or not can_be_cut(shape, manifest)
 
 
-def run_fold(workspace: Workspace, target: TableTarget, shape: Shape, draft: Draft, fold: FoldPlan) -> Folded:
-    """Write and publish the shards that a plan decided, and the draft with them.
+def run_fold(
+    workspace: Workspace,
+    target: TableTarget,
+    shape: Shape,
+    draft: Draft,
+    fold: FoldPlan,
+    *,
+    clean: Callable[[Draft], Draft] = lambda draft: draft,
+) -> Folded:
+    """Write and publish the shards that a plan decided, and the draft with them; ``clean`` it right before that.
 
     Raises:
         ConflictError: another writer published first; nothing of this run became visible.
@@ -104,9 +112,10 @@ def run_fold(workspace: Workspace, target: TableTarget, shape: Shape, draft: Dra
         written = tuple(
             read_back(workspace, target, shape, m, kind=SegmentKind.BASE, low=shards[m.shard].low) for m in merged
         )
-    folded = after_fold(manifest, fold, written=written, now_ms=workspace.now_ms())
+    cleaned = clean(draft)
+    folded = after_fold(cleaned.manifest, fold, written=written, now_ms=workspace.now_ms())
     counts = sum((m.counts for m in merged), start=FoldCounts())
-    return Folded(written=written, counts=counts, draft=publish(workspace, target, draft, folded))
+    return Folded(written=written, counts=counts, draft=publish(workspace, target, cleaned, folded))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

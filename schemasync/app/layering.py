@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from schemasync.app.folding import abandoned, job_for, read_back
@@ -23,8 +24,18 @@ class Layered:
     draft: Draft
 
 
-def run_merge(workspace: Workspace, target: TableTarget, shape: Shape, draft: Draft, plan: MergePlan) -> Layered:
-    """Write what a plan decided, and publish it with the draft; that nothing is to be merged is noted now and then.
+def run_merge(
+    workspace: Workspace,
+    target: TableTarget,
+    shape: Shape,
+    draft: Draft,
+    plan: MergePlan,
+    *,
+    clean: Callable[[Draft], Draft],
+) -> Layered:
+    """Write what a plan decided, and publish it with the draft; ``clean`` it right before that.
+
+    That there is nothing to merge is noted with what else there is to publish, and once in a compaction's interval.
 
     Raises:
         ConflictError: another writer published first; nothing of this run became visible.
@@ -32,12 +43,13 @@ def run_merge(workspace: Workspace, target: TableTarget, shape: Shape, draft: Dr
         StorageError: the delta cannot be written, or is not what the job wrote.
     """
     now, manifest = workspace.now_ms(), draft.manifest
-    if not (plan.merge or draft.unpublished or now >= manifest.compacted_ms + target.compaction.every):
-        return Layered(written=(), draft=draft)
     require_files(workspace.storage(target.location).lake, plan.merge)
     written = (_merged(workspace, target, shape, manifest, plan),) if plan.merge else ()
-    merged = after_merge(manifest, plan, written=written, now_ms=now)
-    return Layered(written=written, draft=publish(workspace, target, draft, merged))
+    cleaned = clean(draft)
+    if not (plan.merge or cleaned.unpublished or now >= manifest.compacted_ms + target.compaction.every):
+        return Layered(written=(), draft=draft)
+    merged = after_merge(cleaned.manifest, plan, written=written, now_ms=now)
+    return Layered(written=written, draft=publish(workspace, target, cleaned, merged))
 
 
 def _merged(workspace: Workspace, target: TableTarget, shape: Shape, manifest: Manifest, plan: MergePlan) -> Segment:

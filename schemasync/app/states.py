@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Container, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -24,7 +25,7 @@ from schemasync.core.mapping import TableTarget
 from schemasync.core.names import is_hidden
 from schemasync.core.partitioning import segment_of
 from schemasync.core.ports import Lake, LandedFiles, RegisteredSchema
-from schemasync.core.properties import STATE, TableProperties, read_properties, write_properties
+from schemasync.core.properties import STATE, TableProperties, is_ours, read_properties, write_properties
 from schemasync.core.types import Type
 from schemasync.errors import ConflictError, DataError, SchemasyncError, StorageError
 
@@ -54,7 +55,7 @@ class Draft:
         return self.manifest is not self.in_force
 
     def with_(self, manifest: Manifest) -> Draft:
-        """Return the draft of what would follow this one."""
+        """Return the draft of what would follow this one; it gets its number when it is published."""
         number = {"state": self.in_force.state, "parent": self.in_force.parent}
         return replace(self, manifest=manifest.model_copy(update=number))
 
@@ -167,21 +168,24 @@ def publish(workspace: Workspace, target: TableTarget, draft: Draft, manifest: M
     Raises:
         ConflictError: another writer published first; nothing of this state is visible.
     """
-    if manifest is None:
-        manifest = draft.manifest.followed(now_ms=draft.manifest.published_ms)
+    following = manifest or draft.manifest.followed(now_ms=draft.manifest.published_ms)
     lake = workspace.storage(target.location).lake
-    path = manifest_path(manifest.state)
-    if not lake.create(path, manifest.model_dump_json(indent=1).encode()):
-        _delete_unnamed(lake, manifest, draft.in_force)
+    path = manifest_path(following.state)
+    if not lake.create(path, following.model_dump_json(indent=1).encode()):
+        # Where something else was to follow the draft, that may still be shown; and what stands there may be this
+        # run's own, of an attempt that failed without telling how far it came.
+        kept = draft.manifest if manifest else draft.in_force
+        with suppress(SchemasyncError):
+            _delete_unnamed(lake, following, kept.locations | _parse(lake.read(path), lake.uri(path)).locations)
         raise _conflict(target, f"{path} exists already")
     try:
-        properties = _put_in_force(workspace, target, draft.properties, manifest)
+        properties = _put_in_force(workspace, target, draft.properties, following)
     except ConflictError:
-        with suppress(SchemasyncError):
-            _withdraw(workspace, target, manifest)
+        with suppress(SchemasyncError, ValueError):
+            _withdraw(workspace, target, following)
         raise
-    _register(workspace, target, placed_of(lake, manifest).locations, placed_of(lake, draft.in_force).locations)
-    return Draft.of(properties, manifest)
+    _register(workspace, target, placed_of(lake, following).locations, placed_of(lake, draft.in_force).locations)
+    return Draft.of(properties, following)
 
 
 def _put_in_force(
@@ -197,18 +201,19 @@ def _put_in_force(
 
 
 def _withdraw(workspace: Workspace, target: TableTarget, lost: Manifest) -> None:
-    """Delete a state that can never be in force: the one that it follows is not any more, nor is it itself."""
-    lake, table = workspace.storage(target.location).lake, workspace.metastore.table(target.database, target.table)
-    if table is None:
+    """Delete a state that cannot come into force any more: neither it nor the one that it follows is."""
+    table = workspace.metastore.table(target.database, target.table)
+    if table is None or not is_ours(table.properties):
         return
     properties = read_properties(table.properties)
     if properties.state not in (lost.state, lost.parent):
-        _discard(lake, target, lost, properties)
+        lake = workspace.storage(target.location).lake
+        _discard(lake, target, lost, manifest_path(lost.state), properties)
 
 
-def _discard(lake: Lake, target: TableTarget, lost: Manifest, properties: TableProperties) -> None:
-    _delete_unnamed(lake, lost, read_manifest(lake, target, properties))
-    lake.delete(manifest_path(lost.state))
+def _discard(lake: Lake, target: TableTarget, lost: Manifest, path: str, properties: TableProperties) -> None:
+    _delete_unnamed(lake, lost, read_manifest(lake, target, properties).locations)
+    lake.delete(path)
 
 
 def advanced(properties: TableProperties, state: StateId) -> TableProperties:
@@ -265,16 +270,16 @@ def roll_forward(workspace: Workspace, target: TableTarget, properties: TablePro
             properties = _put_in_force(workspace, target, properties, manifest)
             sync_partitions(workspace, target, manifest)
         elif token_in_force(workspace, target) == properties.token:
-            _discard(lake, target, manifest, properties)
+            _discard(lake, target, manifest, path, properties)
     return properties
 
 
-def _delete_unnamed(lake: Lake, lost: Manifest, known: Manifest) -> None:
-    """Delete the directories of a state that will never be in force and that another one does not know.
+def _delete_unnamed(lake: Lake, lost: Manifest, known: AbstractSet[str]) -> None:
+    """Delete the directories of a state that will never be in force, but for those that others know.
 
     Also those that it superseded: what it admitted and folded at once.
     """
-    for location in lost.locations - known.locations:
+    for location in lost.locations - known:
         lake.delete_directory(location)
 
 

@@ -156,7 +156,7 @@ class Superseded(_Value):
     location: str
     since_ms: int
     registered: bool = True
-    """Whether the metastore still has a partition for it."""
+    """Whether the metastore may still have a partition for it."""
 
 
 Names = tuple[str, str]
@@ -208,7 +208,7 @@ class Manifest(_Value):
     """Whether rows have a key; without one every event is a row, and no row may ever be registered twice."""
     published_ms: int
     compacted_ms: int = 0
-    """When changes were last folded, or merged beside the base."""
+    """When a compaction last folded changes, merged them beside the base, or found that neither would pay."""
     next_delta: int = 1
     next_shard: int = 1
     """Numbers of the next segments: no name is ever given twice."""
@@ -279,11 +279,12 @@ class Manifest(_Value):
     def followed(self, *, now_ms: int, **changes: Any) -> Manifest:
         """Return the next state of the same base, with these fields changed."""
         state = StateId(generation=self.state.generation, admission=self.state.admission + 1)
-        return self.model_copy(update={"state": state, "parent": self.state, **self.published(now_ms), **changes})
+        update = {"state": state, "parent": self.state, "published_ms": self.next_ms(now_ms), **changes}
+        return self.model_copy(update=update)
 
-    def published(self, now_ms: int) -> dict[str, int]:
+    def next_ms(self, now_ms: int) -> int:
         """Return the time of a state that follows: never before this one, whatever the clock did."""
-        return {"published_ms": max(now_ms, self.published_ms)}
+        return max(now_ms, self.published_ms)
 
     def knows(self, path: str, size: int) -> bool:
         """Tell whether a landed file was admitted already."""

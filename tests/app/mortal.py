@@ -27,7 +27,7 @@ WRITING = frozenset((*_OF_THE_LAKE, *_OF_THE_METASTORE, "execute", "run", "admit
 
 
 class KilledError(BaseException):
-    """The process is dead; no ``except`` of production code catches it."""
+    """The process is dead: whatever production code still tries to write then dies, too."""
 
 
 def raise_killed() -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
 import pytest
@@ -15,11 +18,14 @@ from schemasync.app.states import published_states
 from schemasync.app.workspace import Storage, Workspace
 from schemasync.core.layering import Mode
 from schemasync.core.merging import MergeRequest
-from schemasync.core.ports import ShardJob
+from schemasync.core.ports import Lake, ShardJob
 from schemasync.core.properties import read_properties
-from schemasync.errors import StorageError
-from tests.app.mortal import Fuse, mortal
+from schemasync.errors import ConflictError, EngineError, StorageError
+from tests.app.mortal import Fuse, KilledError, mortal
 from tests.lab import HOUR, Lab
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
 
@@ -33,9 +39,21 @@ def land(lab: Lab, ts_ms: int, *keys: int) -> None:
     lab.land(TOPIC, [{"id": k, "n": ts_ms, "op": "u", "ts_ms": ts_ms} for k in keys], hour=f"20261120{ts_ms:02}")
 
 
+_NUMBERS = itertools.count(1)
+
+
+@pytest.fixture(scope="module")
+def new_lab(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Lab]:
+    return lambda: Lab(root=tmp_path_factory.mktemp("one"), session=spark, database=f"together{next(_NUMBERS)}")
+
+
 @pytest.fixture
-def table(lab: Lab) -> Lab:
-    """A base that holds an earlier one, which is due for cleaning up, and a file that landed since."""
+def table(new_lab: Callable[[], Lab]) -> Lab:
+    return prepared(new_lab())
+
+
+def prepared(lab: Lab) -> Lab:
+    """Return a lab with a base, what it replaced and is due for cleaning up, and a file that landed since."""
     lab.register(TOPIC, lab.flat("Student", ("n", "int")))
     land(lab, 0, 1)
     lab.compact()
@@ -130,11 +148,131 @@ def test_a_failure_after_another_writer_published_leaves_what_that_one_did(table
     assert (done.failure, rows(table), states(table)[-1]) == (FULL, AFTER, "000002-0001")
 
 
+def test_what_was_shown_first_stays_where_the_work_fails(table: Lab) -> None:
+    with patch.object(compacting, "_LONG_BYTES", 0):
+        done = compacted(merging(table.workspace, fails(FULL)))
+    assert (done.failure, rows(table)) == (FULL, AFTER)
+    assert (compacted(table.workspace).failure, rows(table)) == (None, AFTER)
+
+
+class Failing(Fuse):
+    """Lets one call fail, before it is done or after; people may also interrupt it there."""
+
+    def __init__(self, number: int, error: BaseException, *, done: bool) -> None:
+        super().__init__(number)
+        self._error = error
+        self._done = done
+        self._over = False
+
+    def check(self) -> None:
+        if not self._done:
+            self._fail()
+
+    def done(self, call: str) -> None:
+        self.calls.append(call)
+        if self._done:
+            self._fail()
+
+    def _fail(self) -> None:
+        if len(self.calls) == self.after and not self._over:
+            self._over = True
+            raise self._error
+
+
+@pytest.mark.parametrize("error", [EngineError("the metastore is gone"), KeyboardInterrupt()], ids=["error", "ctrl-c"])
+@pytest.mark.parametrize("done", [False, True])
+@pytest.mark.parametrize("mode", [Mode.MAJOR, Mode.MINOR])
+def test_whatever_call_fails_nothing_is_lost(
+    new_lab: Callable[[], Lab], mode: Mode, done: bool, error: BaseException
+) -> None:
+    whole = Fuse()
+    compacted(mortal(prepared(new_lab()).workspace, whole), mode)
+    publishing = [n for n, call in enumerate(whole.calls) if call not in {"admit", "merge", "make_directory"}]
+    for number in publishing:
+        lab = prepared(new_lab())
+        fuse = Failing(number + done, error, done=done)
+        with suppress(KeyboardInterrupt):
+            compacted(mortal(lab.workspace, fuse), mode)
+        where = (fuse.calls, whole.calls[number])
+        assert rows(lab) in (BEFORE, AFTER), where
+        lab.now_ms += HOUR
+        again = compacted(lab.workspace)
+        assert (again.failure, rows(lab), lab.plan().tables[0].landed) == (None, AFTER, 0), where
+        # A rewrite of all there is reads every file that the state in force names.
+        land(lab, 3, 1, 2)
+        assert (compacted(lab.workspace).failure, rows(lab)) == (None, AFTER | {1: 3, 2: 3}), where
+
+
+class Until(Fuse):
+    """Dies once a call of this name is done."""
+
+    def __init__(self, last: str) -> None:
+        super().__init__()
+        self._last = last
+
+    def done(self, call: str) -> None:
+        self.calls.append(call)
+        if call == self._last:
+            self.after = len(self.calls)
+        self.check()
+
+
+@pytest.mark.parametrize("mode", [Mode.MAJOR, Mode.MINOR])
+def test_another_writer_that_is_killed_half_way_takes_nothing_with_it(table: Lab, mode: Mode) -> None:
+    def other() -> None:
+        with pytest.raises(KilledError):
+            compact(mortal(table.workspace, Until("create _schemasync/generations")), mode=mode)
+
+    done = compacted(merging(table.workspace, other))
+    assert done.failure is None or isinstance(done.failure, ConflictError)
+    assert rows(table) == AFTER
+    land(table, 3, 1, 2)
+    assert (compacted(table.workspace).failure, rows(table)) == (None, AFTER | {1: 3, 2: 3})
+
+
+def test_trouble_with_what_is_old_stops_no_compaction(table: Lab) -> None:
+    workspace = table.workspace
+
+    def storage(location: str) -> Storage:
+        real = workspace.storage(location)
+        return replace(real, lake=Full(real.lake))
+
+    done = compacted(replace(workspace, storage=storage))
+    assert (done.failure, rows(table), states(table)[-1]) == (FULL, AFTER, "000003")
+
+
+def test_the_view_of_a_table_that_is_held_for_its_key_follows_the_state_in_force(table: Lab) -> None:
+    """What nobody may read any more is cleaned up while files wait, so nothing may still read it."""
+    with pytest.raises(KilledError):
+        compacted(mortal(table.workspace, Until("swap_properties")))
+    assert rows(table) == BEFORE
+    fields = [{"name": name, "type": type_} for name, type_ in (("id", "long"), ("n", "int"))]
+    table.registry.register(f"{TOPIC}-key", json.dumps({"type": "record", "name": "Key", "fields": fields}))
+    land(table, 3, 1)
+    (applied,) = table.apply().tables
+    assert (applied.held, applied.diagnostics[-1].code, rows(table)) == (True, "SS304", AFTER)
+
+
+class Full:
+    """Stands before a lake that refuses to delete a sink's files."""
+
+    def __init__(self, real: Lake) -> None:
+        self._real = real
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+    def delete(self, path: str) -> None:
+        if path.startswith("incremental/"):
+            raise FULL
+        self._real.delete(path)
+
+
 def test_long_work_shows_first_what_was_admitted(table: Lab) -> None:
     seen: list[dict[int, int]] = []
     workspace = merging(table.workspace, lambda: seen.append(rows(table)))
     compacted(workspace)
     land(table, 3, 2)
     with patch.object(compacting, "_LONG_BYTES", 0):
-        compacted(workspace)
-    assert seen == [BEFORE, AFTER | {2: 3}]
+        done = compacted(workspace)
+    assert (done.failure, seen) == (None, [BEFORE, AFTER | {2: 3}])

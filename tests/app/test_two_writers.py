@@ -130,8 +130,8 @@ def test_whoever_is_overtaken_leaves_no_file_behind(new_lab: Callable[[], Lab]) 
     assert (len(left) > 1, set(map(len, left.values()))) == (True, {0}), left
 
 
-def compactable(new_lab: Callable[[], Lab]) -> Lab:
-    """Return a lab with a base of several shards, and changes of one of their keys: some admitted, some landed."""
+def compactable(new_lab: Callable[[], Lab], *, admitted: bool) -> Lab:
+    """Return a lab with a base of several shards, and changes of one of their keys, of which some are ``admitted``."""
     lab = new_lab()
     lab.settings = {"defaults": {"compaction": {"shard_size": "1KB"}}}
     version(lab, 1)
@@ -140,20 +140,20 @@ def compactable(new_lab: Callable[[], Lab]) -> Lab:
     for hour in ("2026112001", "2026112002"):
         lab.now_ms += 1000
         lab.land(TOPIC, [{"id": 7, "op": "u", "ts_ms": 100 + int(hour), "a": int(hour)}], hour=hour)
-        if hour == "2026112001":
+        if admitted and hour == "2026112001":
             lab.apply()
     return lab
 
 
-@pytest.mark.parametrize("mode", [Mode.MAJOR, Mode.MINOR])
+@pytest.mark.parametrize(("mode", "admitted"), [(Mode.MAJOR, True), (Mode.MINOR, True), (Mode.MINOR, False)])
 def test_of_two_compactions_at_once_one_wins_and_the_other_stops_cleanly(
-    new_lab: Callable[[], Lab], mode: Mode
+    new_lab: Callable[[], Lab], mode: Mode, admitted: bool
 ) -> None:
     fuse = Fuse()
-    compact(mortal(compactable(new_lab).workspace, fuse), mode=mode)
+    compact(mortal(compactable(new_lab, admitted=admitted).workspace, fuse), mode=mode)
     outcomes = []
     for after in range(len(fuse.calls)):
-        lab = compactable(new_lab)
+        lab = compactable(new_lab, admitted=admitted)
         waiting = [lab]
 
         def come(waiting: list[Lab] = waiting) -> None:
