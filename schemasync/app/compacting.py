@@ -24,7 +24,7 @@ from schemasync.app.layering import Layered, run_merge
 from schemasync.app.per_run import drop_per_run_tables
 from schemasync.app.planning import TablePlan
 from schemasync.app.retiring import clean_up, retire
-from schemasync.app.states import Draft, read_manifest
+from schemasync.app.states import Draft, read_manifest, token_in_force
 from schemasync.app.viewing import refresh_view
 from schemasync.app.workspace import Workspace
 from schemasync.core.compaction import FoldCounts, FoldPlan, needs_fold, plan_fold
@@ -187,9 +187,10 @@ def _compact(
                 draft = show(workspace, target, shape, draft)
             done = _done(workspace, target, shape, draft, work)
     except BaseException:
-        if draft.unpublished:
-            # What was admitted is shown all the same, unless someone else has published meanwhile.
-            with suppress(Exception):
+        # What was admitted is shown all the same, unless something was published meanwhile: also by this run, where
+        # the metastore did it and could not say so.
+        with suppress(Exception):
+            if draft.unpublished and token_in_force(workspace, target) == draft.properties.token:
                 show(workspace, target, shape, draft)
         raise
     found = Compacted(

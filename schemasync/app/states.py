@@ -201,19 +201,31 @@ def _put_in_force(
 
 
 def _withdraw(workspace: Workspace, target: TableTarget, lost: Manifest) -> None:
-    """Delete a state that cannot come into force any more: neither it nor the one that it follows is."""
+    """Delete a state that can never be in force: another one follows its parent. One that was in force stays.
+
+    Whoever found it may have put it in force, and gone on from there.
+    """
     table = workspace.metastore.table(target.database, target.table)
-    if table is None or not is_ours(table.properties):
+    if table is None or not is_ours(table.properties) or lost.parent is None:
         return
     properties = read_properties(table.properties)
-    if properties.state not in (lost.state, lost.parent):
-        lake = workspace.storage(target.location).lake
-        _discard(lake, target, lost, manifest_path(lost.state), properties)
+    if not lost.parent < properties.state:
+        return
+    lake = workspace.storage(target.location).lake
+    later: Manifest | None = read_manifest(lake, target, properties)
+    while later is not None and lost.parent < later.state:
+        if later == lost:
+            return
+        later = state_before(lake, target, later)
+    _discard(lake, target, lost, manifest_path(lost.state), properties)
 
 
 def _discard(lake: Lake, target: TableTarget, lost: Manifest, path: str, properties: TableProperties) -> None:
     _delete_unnamed(lake, lost, read_manifest(lake, target, properties).locations)
-    lake.delete(path)
+    # Someone else may have discarded it, and another state have its number since.
+    with suppress(SchemasyncError):
+        if _parse(lake.read(path), lake.uri(path)) == lost:
+            lake.delete(path)
 
 
 def advanced(properties: TableProperties, state: StateId) -> TableProperties:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from schemasync.app.inspecting import look
 from schemasync.app.planning import text_before, view_sql
 from schemasync.app.repairing import replace_view
+from schemasync.app.states import sync_partitions
 from schemasync.app.workspace import Workspace
 from schemasync.core.kept import kept_of
 from schemasync.core.manifest import Manifest
@@ -30,10 +31,14 @@ def refresh_view(workspace: Workspace, target: TableTarget, shape: Shape, manife
 
 
 def follow_state(workspace: Workspace, target: TableTarget) -> None:
-    """Make the view the one of the state in force, whoever put it there, where its shape is understood."""
+    """Make the view the one of the state in force, whoever put it there, where its shape is understood.
+
+    Whoever did may have been killed before its partitions were there.
+    """
     found = look(workspace, target)
     shape, manifest = found.decision.current, found.manifest
     if shape is not None and manifest is not None:
+        sync_partitions(workspace, target, manifest)
         refresh_view(workspace, target, shape, manifest)
 
 

@@ -7,12 +7,14 @@ import json
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
 import pytest
 
 from schemasync.app import compacting
+from schemasync.app.applying import apply
 from schemasync.app.compacting import Compacted, compact
 from schemasync.app.states import published_states
 from schemasync.app.workspace import Storage, Workspace
@@ -162,7 +164,7 @@ class Failing(Fuse):
         super().__init__(number)
         self._error = error
         self._done = done
-        self._over = False
+        self.failed = False
 
     def check(self) -> None:
         if not self._done:
@@ -174,33 +176,45 @@ class Failing(Fuse):
             self._fail()
 
     def _fail(self) -> None:
-        if len(self.calls) == self.after and not self._over:
-            self._over = True
+        if len(self.calls) == self.after and not self.failed:
+            self.failed = True
             raise self._error
+
+
+def gathered(lab: Lab) -> Lab:
+    """Return a lab in which a part of what landed was admitted already, so that there is something to merge."""
+    prepared(lab).apply()
+    land(lab, 3, 2)
+    return lab
 
 
 @pytest.mark.parametrize("error", [EngineError("the metastore is gone"), KeyboardInterrupt()], ids=["error", "ctrl-c"])
 @pytest.mark.parametrize("done", [False, True])
-@pytest.mark.parametrize("mode", [Mode.MAJOR, Mode.MINOR])
+@pytest.mark.parametrize(
+    ("prepare", "mode"),
+    [(prepared, Mode.MAJOR), (prepared, Mode.MINOR), (gathered, Mode.MINOR)],
+    ids=["fold", "nothing", "merge"],
+)
 def test_whatever_call_fails_nothing_is_lost(
-    new_lab: Callable[[], Lab], mode: Mode, done: bool, error: BaseException
+    new_lab: Callable[[], Lab], prepare: Callable[[Lab], Lab], mode: Mode, done: bool, error: BaseException
 ) -> None:
-    whole = Fuse()
-    compacted(mortal(prepared(new_lab()).workspace, whole), mode)
+    lab, whole = prepare(new_lab()), Fuse()
+    compacted(mortal(lab.workspace, whole), mode)
+    after = rows(lab)
     publishing = [n for n, call in enumerate(whole.calls) if call not in {"admit", "merge", "make_directory"}]
     for number in publishing:
-        lab = prepared(new_lab())
-        fuse = Failing(number + done, error, done=done)
+        lab = prepare(new_lab())
+        before, fuse = rows(lab), Failing(number + done, error, done=done)
         with suppress(KeyboardInterrupt):
             compacted(mortal(lab.workspace, fuse), mode)
         where = (fuse.calls, whole.calls[number])
-        assert rows(lab) in (BEFORE, AFTER), where
+        assert (fuse.failed, rows(lab) in (before, after)) == (True, True), where
         lab.now_ms += HOUR
         again = compacted(lab.workspace)
-        assert (again.failure, rows(lab), lab.plan().tables[0].landed) == (None, AFTER, 0), where
+        assert (again.failure, rows(lab), lab.plan().tables[0].landed) == (None, after, 0), where
         # A rewrite of all there is reads every file that the state in force names.
-        land(lab, 3, 1, 2)
-        assert (compacted(lab.workspace).failure, rows(lab)) == (None, AFTER | {1: 3, 2: 3}), where
+        land(lab, 4, 1, 2)
+        assert (compacted(lab.workspace).failure, rows(lab)) == (None, after | {1: 4, 2: 4}), where
 
 
 class Until(Fuse):
@@ -224,10 +238,59 @@ def test_another_writer_that_is_killed_half_way_takes_nothing_with_it(table: Lab
             compact(mortal(table.workspace, Until("create _schemasync/generations")), mode=mode)
 
     done = compacted(merging(table.workspace, other))
-    assert done.failure is None or isinstance(done.failure, ConflictError)
+    # Both folds would be the next generation.
+    assert isinstance(done.failure, ConflictError) == (mode is Mode.MAJOR)
     assert rows(table) == AFTER
     land(table, 3, 1, 2)
     assert (compacted(table.workspace).failure, rows(table)) == (None, AFTER | {1: 3, 2: 3})
+
+
+class Meeting(Fuse):
+    """Lets another writer come once a call of this name is done, the first time."""
+
+    def __init__(self, call: str, other: Callable[[], object]) -> None:
+        super().__init__()
+        self._call = call
+        self._others = [other]
+
+    def done(self, call: str) -> None:
+        if call == self._call and self._others:
+            self._others.pop()()
+
+
+def test_the_view_of_a_winner_that_was_killed_names_only_what_is_registered(table: Lab) -> None:
+    def winner() -> None:
+        with pytest.raises(KilledError):
+            compacted(mortal(table.workspace, Until("swap_properties")))
+
+    apply(mortal(table.workspace, Meeting("add_partitions", winner)))
+    assert rows(table) == AFTER
+
+
+def generations(lab: Lab) -> Path:
+    return lab.root / "lake" / TOPIC / "_schemasync" / "generations"
+
+
+def test_whoever_lost_deletes_no_state_that_has_the_number_of_his(table: Lab) -> None:
+    def winner() -> None:
+        """Another process has found the state and discarded it, and this one folds."""
+        (generations(table) / "000003.json").unlink()
+        assert compacted(table.workspace).failure is None
+
+    done = compacted(mortal(table.workspace, Meeting("create _schemasync/generations", winner)))
+    assert (type(done.failure), rows(table)) == (ConflictError, AFTER)
+    land(table, 3, 1)
+    assert (compacted(table.workspace).failure, rows(table)) == (None, AFTER | {1: 3})
+
+
+def test_a_state_that_others_put_in_force_and_followed_is_kept(table: Lab) -> None:
+    def winner() -> None:
+        land(table, 3, 2)
+        table.apply()
+
+    done = compacted(mortal(table.workspace, Meeting("create _schemasync/generations", winner)))
+    assert (type(done.failure), rows(table)) == (ConflictError, AFTER | {2: 3})
+    assert {"000003.json", "000003-0001.json"} <= {file.name for file in generations(table).iterdir()}
 
 
 def test_trouble_with_what_is_old_stops_no_compaction(table: Lab) -> None:
