@@ -24,7 +24,7 @@ from schemasync.app.layering import Layered, run_merge
 from schemasync.app.per_run import drop_per_run_tables
 from schemasync.app.planning import TablePlan
 from schemasync.app.retiring import clean_up, retire
-from schemasync.app.states import Draft, read_manifest, token_in_force
+from schemasync.app.states import Draft, read_manifest, token_in_force, withdraw
 from schemasync.app.viewing import refresh_view
 from schemasync.app.workspace import Workspace
 from schemasync.core.compaction import FoldCounts, FoldPlan, needs_fold, plan_fold
@@ -192,6 +192,8 @@ def _compact(
         with suppress(Exception):
             if draft.unpublished and token_in_force(workspace, target) == draft.properties.token:
                 show(workspace, target, shape, draft)
+            elif draft.unpublished:
+                withdraw(workspace, target, draft)
         raise
     found = Compacted(
         target=target,

@@ -200,6 +200,11 @@ def _put_in_force(
     return published
 
 
+def withdraw(workspace: Workspace, target: TableTarget, draft: Draft) -> None:
+    """Delete what a draft brought where another state is in force by now, unless that one knows it."""
+    _withdraw(workspace, target, draft.manifest.followed(now_ms=draft.manifest.published_ms))
+
+
 def _withdraw(workspace: Workspace, target: TableTarget, lost: Manifest) -> None:
     """Delete a state that can never be in force: another one follows its parent. One that was in force stays.
 

@@ -263,7 +263,7 @@ def test_the_view_of_a_winner_that_was_killed_names_only_what_is_registered(tabl
         with pytest.raises(KilledError):
             compacted(mortal(table.workspace, Until("swap_properties")))
 
-    apply(mortal(table.workspace, Meeting("add_partitions", winner)))
+    apply(mortal(table.workspace, Meeting("set_view_text", winner)))
     assert rows(table) == AFTER
 
 
