@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from schemasync.app.inspecting import Landed, look_at, pending_files
-from schemasync.app.states import Draft, extents_of, newest_of, publish, read_manifest, require_in_place
+from schemasync.app.states import Draft, extents_of, newest_of, publish, read_draft, require_in_place
 from schemasync.app.viewing import catch_up, refresh_view
 from schemasync.app.workspace import Storage, Workspace
 from schemasync.core import ddl
@@ -64,12 +64,10 @@ def admit(
         StorageError: the delta cannot be written, or engines would misread it; nothing is visible, the next run tries
             again.
     """
-    storage = workspace.storage(target.location)
-    manifest = read_manifest(storage.lake, target, properties)
-    catch_up(workspace, target, shape, manifest)
-    files = pending_files(workspace, target, manifest)
+    draft = read_draft(workspace, target, properties)
+    catch_up(workspace, target, shape, draft.manifest)
+    files = pending_files(workspace, target, draft.manifest)
     landed = look_at(workspace, shape, target, files)
-    draft = Draft.of(properties, manifest)
     unchanged = AdmissionOutcome(draft=draft, waiting=len(landed.waiting), findings=landed.findings)
     if landed.blocked or not landed.ready:
         return unchanged
@@ -96,11 +94,11 @@ def put_off(
     workspace: Workspace, target: TableTarget, shape: Shape, properties: TableProperties, why: str
 ) -> AdmissionOutcome:
     """Admit nothing, and say what waits and why."""
-    manifest = read_manifest(workspace.storage(target.location).lake, target, properties)
-    catch_up(workspace, target, shape, manifest)
-    waiting = pending_files(workspace, target, manifest)
+    draft = read_draft(workspace, target, properties)
+    catch_up(workspace, target, shape, draft.manifest)
+    waiting = pending_files(workspace, target, draft.manifest)
     findings = (diagnose("SS304", f"{len(waiting)} landed files wait {why}"),) if waiting else ()
-    return AdmissionOutcome(draft=Draft.of(properties, manifest), waiting=len(waiting), findings=findings)
+    return AdmissionOutcome(draft=draft, waiting=len(waiting), findings=findings)
 
 
 def _admitted(

@@ -24,7 +24,7 @@ from schemasync.app.layering import Layered, run_merge
 from schemasync.app.per_run import drop_per_run_tables
 from schemasync.app.planning import TablePlan
 from schemasync.app.retiring import clean_up, retire
-from schemasync.app.states import Draft, read_manifest, token_in_force, withdraw
+from schemasync.app.states import Draft, read_draft, token_in_force, withdraw
 from schemasync.app.viewing import refresh_view
 from schemasync.app.workspace import Workspace
 from schemasync.core.compaction import FoldCounts, FoldPlan, needs_fold, plan_fold
@@ -167,8 +167,7 @@ def _state(applied: Applied) -> tuple[Shape, TableProperties] | None:
 def _draft(workspace: Workspace, applied: Applied, properties: TableProperties) -> Draft:
     if applied.admitted is not None:
         return applied.admitted.draft
-    lake = workspace.storage(applied.target.location).lake
-    return Draft.of(properties, read_manifest(lake, applied.target, properties))
+    return read_draft(workspace, applied.target, properties)
 
 
 def _compact(
@@ -190,10 +189,11 @@ def _compact(
         # What was admitted is shown all the same, unless something was published meanwhile: also by this run, where
         # the metastore did it and could not say so.
         with suppress(Exception):
-            if draft.unpublished and token_in_force(workspace, target) == draft.properties.token:
-                show(workspace, target, shape, draft)
-            elif draft.unpublished:
-                withdraw(workspace, target, draft)
+            if draft.unpublished:
+                if token_in_force(workspace, target) == draft.properties.token:
+                    show(workspace, target, shape, draft)
+                else:
+                    withdraw(workspace, target, draft.following)
         raise
     found = Compacted(
         target=target,

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from schemasync.app.folding import run_fold
 from schemasync.app.inspecting import TableView
-from schemasync.app.states import Draft, read_manifest
+from schemasync.app.states import read_draft
 from schemasync.app.workspace import Workspace
 from schemasync.core import ddl
 from schemasync.core.changes import ChangeKey
@@ -72,9 +72,8 @@ def rebuild(
         ConflictError: another writer published first; nothing of this became visible.
         StorageError: the new base cannot be written.
     """
-    manifest = read_manifest(workspace.storage(target.location).lake, target, properties)
-    fold = plan_rekey(manifest)
-    if fold is None:
-        return properties, manifest
-    folded = run_fold(workspace, target, current, Draft.of(properties, manifest), fold).draft
-    return folded.properties, folded.manifest
+    draft = read_draft(workspace, target, properties)
+    fold = plan_rekey(draft.manifest)
+    if fold is not None:
+        draft = run_fold(workspace, target, current, draft, fold).draft
+    return draft.properties, draft.manifest

@@ -29,7 +29,7 @@ def retirement(target: TableTarget, manifest: Manifest, *, now_ms: int) -> Retir
     return found
 
 
-def retire(workspace: Workspace, target: TableTarget, shape: Shape, draft: Draft) -> Draft:
+def retire(workspace: Workspace, target: TableTarget, shape: Shape, draft: Draft) -> None:
     """Clean up what is due, then publish the state that no longer lists it; its view shows the same.
 
     Raises:
@@ -39,7 +39,6 @@ def retire(workspace: Workspace, target: TableTarget, shape: Shape, draft: Draft
     if left.unpublished:
         left = publish(workspace, target, left)
     remove_dead_columns(workspace, target, shape, left.manifest)
-    return left
 
 
 def clean_up(workspace: Workspace, target: TableTarget, shape: Shape, draft: Draft) -> Draft:

@@ -54,6 +54,11 @@ class Draft:
         """Whether there is something to publish."""
         return self.manifest is not self.in_force
 
+    @property
+    def following(self) -> Manifest:
+        """The state that follows where the draft is published as it is."""
+        return self.manifest.followed(now_ms=self.manifest.published_ms)
+
     def with_(self, manifest: Manifest) -> Draft:
         """Return the draft of what would follow this one; it gets its number when it is published."""
         number = {"state": self.in_force.state, "parent": self.in_force.parent}
@@ -75,6 +80,15 @@ def read_manifest(lake: Lake, target: TableTarget, properties: TableProperties) 
         return empty(target.table, target.subject, schema_version=properties.version, keyed=bool(properties.keys))
     path = manifest_path(properties.state)
     return _parse(lake.read(path), lake.uri(path))
+
+
+def read_draft(workspace: Workspace, target: TableTarget, properties: TableProperties) -> Draft:
+    """Begin a draft with the state in force.
+
+    Raises:
+        DataError: as `read_manifest`.
+    """
+    return Draft.of(properties, read_manifest(workspace.storage(target.location).lake, target, properties))
 
 
 def state_before(lake: Lake, target: TableTarget, manifest: Manifest) -> Manifest | None:
@@ -168,7 +182,7 @@ def publish(workspace: Workspace, target: TableTarget, draft: Draft, manifest: M
     Raises:
         ConflictError: another writer published first; nothing of this state is visible.
     """
-    following = manifest or draft.manifest.followed(now_ms=draft.manifest.published_ms)
+    following = manifest or draft.following
     lake = workspace.storage(target.location).lake
     path = manifest_path(following.state)
     if not lake.create(path, following.model_dump_json(indent=1).encode()):
@@ -182,7 +196,7 @@ def publish(workspace: Workspace, target: TableTarget, draft: Draft, manifest: M
         properties = _put_in_force(workspace, target, draft.properties, following)
     except ConflictError:
         with suppress(SchemasyncError, ValueError):
-            _withdraw(workspace, target, following)
+            withdraw(workspace, target, following)
         raise
     _register(workspace, target, placed_of(lake, following).locations, placed_of(lake, draft.in_force).locations)
     return Draft.of(properties, following)
@@ -200,33 +214,26 @@ def _put_in_force(
     return published
 
 
-def withdraw(workspace: Workspace, target: TableTarget, draft: Draft) -> None:
-    """Delete what a draft brought where another state is in force by now, unless that one knows it."""
-    _withdraw(workspace, target, draft.manifest.followed(now_ms=draft.manifest.published_ms))
-
-
-def _withdraw(workspace: Workspace, target: TableTarget, lost: Manifest) -> None:
+def withdraw(workspace: Workspace, target: TableTarget, lost: Manifest) -> None:
     """Delete a state that can never be in force: another one follows its parent. One that was in force stays.
 
     Whoever found it may have put it in force, and gone on from there.
     """
-    table = workspace.metastore.table(target.database, target.table)
-    if table is None or not is_ours(table.properties) or lost.parent is None:
-        return
-    properties = read_properties(table.properties)
-    if not lost.parent < properties.state:
+    properties = properties_in_force(workspace, target)
+    if properties is None or lost.parent is None or not lost.parent < properties.state:
         return
     lake = workspace.storage(target.location).lake
-    later: Manifest | None = read_manifest(lake, target, properties)
+    in_force = read_manifest(lake, target, properties)
+    later: Manifest | None = in_force
     while later is not None and lost.parent < later.state:
         if later == lost:
             return
         later = state_before(lake, target, later)
-    _discard(lake, target, lost, manifest_path(lost.state), properties)
+    _discard(lake, lost, manifest_path(lost.state), in_force)
 
 
-def _discard(lake: Lake, target: TableTarget, lost: Manifest, path: str, properties: TableProperties) -> None:
-    _delete_unnamed(lake, lost, read_manifest(lake, target, properties).locations)
+def _discard(lake: Lake, lost: Manifest, path: str, in_force: Manifest) -> None:
+    _delete_unnamed(lake, lost, in_force.locations)
     # Someone else may have discarded it, and another state have its number since.
     with suppress(SchemasyncError):
         if _parse(lake.read(path), lake.uri(path)) == lost:
@@ -287,7 +294,7 @@ def roll_forward(workspace: Workspace, target: TableTarget, properties: TablePro
             properties = _put_in_force(workspace, target, properties, manifest)
             sync_partitions(workspace, target, manifest)
         elif token_in_force(workspace, target) == properties.token:
-            _discard(lake, target, manifest, path, properties)
+            _discard(lake, manifest, path, read_manifest(lake, target, properties))
     return properties
 
 
@@ -304,6 +311,16 @@ def token_in_force(workspace: Workspace, target: TableTarget) -> str | None:
     """Return the value of the compare-and-set key as it is now, None where there is no table of ours."""
     table = workspace.metastore.table(target.database, target.table)
     return None if table is None else table.properties.get(STATE)
+
+
+def properties_in_force(workspace: Workspace, target: TableTarget) -> TableProperties | None:
+    """Return a table's properties as they are now, None where there is no table of ours.
+
+    Raises:
+        ValueError: they are mangled.
+    """
+    table = workspace.metastore.table(target.database, target.table)
+    return read_properties(table.properties) if table is not None and is_ours(table.properties) else None
 
 
 def repair_partitions(

@@ -10,13 +10,12 @@ from __future__ import annotations
 from schemasync.app.inspecting import look
 from schemasync.app.planning import text_before, view_sql
 from schemasync.app.repairing import replace_view
-from schemasync.app.states import sync_partitions
+from schemasync.app.states import properties_in_force, sync_partitions
 from schemasync.app.workspace import Workspace
 from schemasync.core.kept import kept_of
 from schemasync.core.manifest import Manifest
 from schemasync.core.mapping import TableTarget
 from schemasync.core.plan import Shape
-from schemasync.core.properties import is_ours, read_properties
 from schemasync.core.view_drift import same_text, view_reasons
 
 
@@ -67,9 +66,8 @@ def _show(workspace: Workspace, target: TableTarget, shape: Shape, manifest: Man
 
 
 def _is_overtaken(workspace: Workspace, target: TableTarget, shape: Shape, shown: Manifest) -> bool:
-    table = workspace.metastore.table(target.database, target.table)
-    if table is None or not is_ours(table.properties):
+    properties = properties_in_force(workspace, target)
+    if properties is None:
         return False
-    properties = read_properties(table.properties)
     same_shape = (properties.version, properties.keys) == (shape.version.version, shape.keys)
     return shown.state < properties.state or not same_shape
