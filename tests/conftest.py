@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.lab import Lab
+from tests.lab import Lab, NewLab
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -35,3 +35,9 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 @pytest.fixture
 def lab(tmp_path: Path, spark: SparkSession) -> Lab:
     return Lab(root=tmp_path, session=spark, database=f"lab{next(_NUMBERS)}")
+
+
+@pytest.fixture(scope="session")
+def new_lab(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> NewLab:
+    """Return what makes a lab: for tests that need several, or one for each example."""
+    return lambda: Lab(root=tmp_path_factory.mktemp("lab"), session=spark, database=f"lab{next(_NUMBERS)}")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -125,3 +125,7 @@ class Lab:
         ]
         own = [{"name": "op", "type": ["null", "string"]}, {"name": "ts_ms", "type": "long"}]
         return {"type": "record", "name": name, "fields": [{"name": "id", "type": "long"}, *fields, *own]}
+
+
+NewLab = Callable[[], Lab]
+"""Makes a lab with a directory and a database of its own."""

@@ -6,7 +6,6 @@ call, and really dies (SIGKILL) at some.
 
 from __future__ import annotations
 
-import itertools
 import json
 import signal
 import subprocess
@@ -14,7 +13,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -23,10 +22,7 @@ from schemasync.app.compacting import CompactResult, compact
 from schemasync.app.workspace import Workspace
 from schemasync.core.layering import Mode
 from tests.app.mortal import Fuse, KilledError, mortal, raise_killed
-from tests.lab import DAY, HOUR, Lab
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from tests.lab import DAY, HOUR, Lab, NewLab
 
 pytestmark = pytest.mark.spark
 
@@ -34,8 +30,6 @@ TOPIC, TABLE = "shop.student", "shop_student"
 MINUTE = HOUR // 60
 PLACEHOLDER = "__debezium_unavailable_value"
 Rows = list[dict[str, Any]]
-
-_NUMBERS = itertools.count(1)
 
 
 def event(key: int, ts_ms: int, op: str = "u", **row: Any) -> dict[str, Any]:
@@ -231,12 +225,7 @@ PUBLISHING = (
 """Calls after which readers may see something else; before such a call is after the one in front of it."""
 
 
-@pytest.fixture(scope="module")
-def new_lab(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Lab]:
-    return lambda: Lab(root=tmp_path_factory.mktemp("crash"), session=spark, database=f"crash{next(_NUMBERS)}")
-
-
-def set_up(new_lab: Callable[[], Lab], scene: Scene) -> Lab:
+def set_up(new_lab: NewLab, scene: Scene) -> Lab:
     lab = new_lab()
     lab.settings = {"defaults": scene.settings}
     scene.prepare(lab)
@@ -265,7 +254,7 @@ def per_run_tables(lab: Lab) -> set[str]:
     return set(lab.workspace.metastore.names(lab.database, "*")) - {TABLE, f"{TABLE}_view", f"{TABLE}_history"}
 
 
-def dies_well(new_lab: Callable[[], Lab], scene: Scene, after: int) -> None:
+def dies_well(new_lab: NewLab, scene: Scene, after: int) -> None:
     lab = set_up(new_lab, scene)
     fuse = Fuse(after)
     with pytest.raises(KilledError):
@@ -305,7 +294,7 @@ def publishing_points(calls: Sequence[str]) -> list[int]:
         )
     ],
 )
-def test_killed_before_and_after_every_publishing_step_the_view_is_right(new_lab: Callable[[], Lab], name: str) -> None:
+def test_killed_before_and_after_every_publishing_step_the_view_is_right(new_lab: NewLab, name: str) -> None:
     scene = SCENES[name]
     calls = calls_of(set_up(new_lab, scene), scene)
     points = publishing_points(calls)
@@ -315,7 +304,7 @@ def test_killed_before_and_after_every_publishing_step_the_view_is_right(new_lab
 
 
 def test_what_a_killed_run_left_is_put_in_force_before_the_next_version_decides_on_the_view(
-    new_lab: Callable[[], Lab],
+    new_lab: NewLab,
 ) -> None:
     """The view of version 2 must know of the rows of version 1 that only the killed run's manifest names."""
     lab = new_lab()
@@ -359,7 +348,7 @@ def killed_after_the_view(lab: Lab) -> None:
 
 @pytest.mark.parametrize("third", [False, True])
 def test_the_first_rows_of_a_version_are_read_right_though_a_killed_run_left_the_view_of_the_next(
-    new_lab: Callable[[], Lab], third: bool
+    new_lab: NewLab, third: bool
 ) -> None:
     """The view of version 2 was made when there were no rows; those of version 1 that come now are converted."""
     lab = new_lab()
@@ -376,7 +365,7 @@ def test_the_first_rows_of_a_version_are_read_right_though_a_killed_run_left_the
 
 
 def test_a_fold_is_read_right_though_a_killed_run_left_the_view_of_a_version_that_never_came(
-    new_lab: Callable[[], Lab],
+    new_lab: NewLab,
 ) -> None:
     """Version 3 is killed, version 4 is held: rows of version 1 become rows of version 2, of which there were none."""
     lab = new_lab()
@@ -395,7 +384,7 @@ def test_a_fold_is_read_right_though_a_killed_run_left_the_view_of_a_version_tha
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", SCENES)
-def test_killed_after_any_writing_call_the_view_is_right(new_lab: Callable[[], Lab], name: str) -> None:
+def test_killed_after_any_writing_call_the_view_is_right(new_lab: NewLab, name: str) -> None:
     scene = SCENES[name]
     for after in range(len(calls_of(set_up(new_lab, scene), scene))):
         dies_well(new_lab, scene, after)

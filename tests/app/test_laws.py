@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 import shutil
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
@@ -16,18 +14,13 @@ from schemasync.app.compacting import compact
 from schemasync.app.workspace import Workspace
 from schemasync.core.layering import Mode
 from tests import model
-from tests.lab import HOUR, Lab
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from tests.lab import HOUR, Lab, NewLab
 
 pytestmark = pytest.mark.spark
 
 TOPIC = "shop.student"
 TABLE = "shop_student"
 MINUTE = HOUR // 60
-
-NewLab = Callable[[], Lab]
 
 FEW = settings(
     max_examples=4,
@@ -39,13 +32,6 @@ FEW = settings(
 )
 """The same stories in every run; shrinking a wrong one takes minutes, which is for the long run."""
 MANY = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
-
-_NUMBERS = itertools.count(1)
-
-
-@pytest.fixture(scope="module")
-def new_lab(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> NewLab:
-    return lambda: Lab(root=tmp_path_factory.mktemp("law"), session=spark, database=f"law{next(_NUMBERS)}")
 
 
 class Debezium:

@@ -6,10 +6,8 @@ is looked at; a killed run is done again, or the next version and its files come
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
@@ -17,27 +15,15 @@ from hypothesis import given, settings
 from tests import model
 from tests.app.mortal import Fuse, KilledError, mortal
 from tests.app.test_laws import FEW, MANY, MINUTE, TABLE, Debezium, Flat, Kind, Telling, carry_out, holds
-from tests.lab import Lab
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from tests.lab import Lab, NewLab
 
 pytestmark = pytest.mark.spark
-
-NewLab = Callable[[], Lab]
 
 SEEN = ("redefine_view", "set_view_text", "add_partitions", "drop_partitions", "replace_columns", "delete")
 """How the calls begin that change what a view shows or reads; the long run looks after every call."""
 
 SOME = settings(FEW, max_examples=2)
 """The simplest story, killed in the middle of its runs, and one that is not simple."""
-
-_NUMBERS = itertools.count(1)
-
-
-@pytest.fixture(scope="module")
-def new_lab(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> NewLab:
-    return lambda: Lab(root=tmp_path_factory.mktemp("prefix"), session=spark, database=f"prefix{next(_NUMBERS)}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from unittest.mock import patch
 
 import pytest
@@ -24,10 +23,7 @@ from schemasync.core.ports import Lake, ShardJob
 from schemasync.core.properties import read_properties
 from schemasync.errors import ConflictError, EngineError, StorageError
 from tests.app.mortal import Fuse, KilledError, mortal
-from tests.lab import HOUR, Lab
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from tests.lab import HOUR, Lab, NewLab
 
 pytestmark = pytest.mark.spark
 
@@ -41,16 +37,8 @@ def land(lab: Lab, ts_ms: int, *keys: int) -> None:
     lab.land(TOPIC, [{"id": k, "n": ts_ms, "op": "u", "ts_ms": ts_ms} for k in keys], hour=f"20261120{ts_ms:02}")
 
 
-_NUMBERS = itertools.count(1)
-
-
-@pytest.fixture(scope="module")
-def new_lab(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Lab]:
-    return lambda: Lab(root=tmp_path_factory.mktemp("one"), session=spark, database=f"together{next(_NUMBERS)}")
-
-
 @pytest.fixture
-def table(new_lab: Callable[[], Lab]) -> Lab:
+def table(new_lab: NewLab) -> Lab:
     return prepared(new_lab())
 
 
@@ -196,7 +184,7 @@ def gathered(lab: Lab) -> Lab:
     ids=["fold", "nothing", "merge"],
 )
 def test_whatever_call_fails_nothing_is_lost(
-    new_lab: Callable[[], Lab], prepare: Callable[[Lab], Lab], mode: Mode, done: bool, error: BaseException
+    new_lab: NewLab, prepare: Callable[[Lab], Lab], mode: Mode, done: bool, error: BaseException
 ) -> None:
     lab, whole = prepare(new_lab()), Fuse()
     compacted(mortal(lab.workspace, whole), mode)
@@ -293,6 +281,21 @@ def test_a_state_that_others_put_in_force_and_followed_is_kept(table: Lab) -> No
     assert {"000003.json", "000003-0001.json"} <= {file.name for file in generations(table).iterdir()}
 
 
+class Full:
+    """Stands before a lake that refuses to delete a sink's files."""
+
+    def __init__(self, real: Lake) -> None:
+        self._real = real
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+    def delete(self, path: str) -> None:
+        if path.startswith("incremental/"):
+            raise FULL
+        self._real.delete(path)
+
+
 def test_trouble_with_what_is_old_stops_no_compaction(table: Lab) -> None:
     workspace = table.workspace
 
@@ -314,21 +317,6 @@ def test_the_view_of_a_table_that_is_held_for_its_key_follows_the_state_in_force
     land(table, 3, 1)
     (applied,) = table.apply().tables
     assert (applied.held, applied.diagnostics[-1].code, rows(table)) == (True, "SS304", AFTER)
-
-
-class Full:
-    """Stands before a lake that refuses to delete a sink's files."""
-
-    def __init__(self, real: Lake) -> None:
-        self._real = real
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._real, name)
-
-    def delete(self, path: str) -> None:
-        if path.startswith("incremental/"):
-            raise FULL
-        self._real.delete(path)
 
 
 def test_long_work_shows_first_what_was_admitted(table: Lab) -> None:

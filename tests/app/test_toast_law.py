@@ -5,34 +5,22 @@ A law of its own, because most stories of `tests.app.test_laws` have no placehol
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.app.test_laws import FEW, MANY, MINUTE, TABLE, TOPIC
-from tests.lab import HOUR, Lab
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from tests.lab import HOUR, Lab, NewLab
 
 pytestmark = pytest.mark.spark
 
 TEXT = "__debezium_unavailable_value"
 UNSENT: dict[str, Any] = {"text": TEXT, "scan": TEXT.encode(), "tags": [TEXT]}
-NewLab = Callable[[], Lab]
 Row = dict[str, Any]
-
-_NUMBERS = itertools.count(1)
-
-
-@pytest.fixture(scope="module")
-def new_lab(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> NewLab:
-    return lambda: Lab(root=tmp_path_factory.mktemp("toast"), session=spark, database=f"toast{next(_NUMBERS)}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

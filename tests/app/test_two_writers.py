@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -15,22 +14,12 @@ from schemasync.core.layering import Mode
 from schemasync.core.policy import Verdict
 from schemasync.errors import ConflictError
 from tests.app.mortal import Fuse, mortal
-from tests.lab import Lab
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from tests.lab import Lab, NewLab
 
 pytestmark = pytest.mark.spark
 
 TOPIC, TABLE = "shop.student", "shop_student"
 Rows = list[dict[str, Any]]
-
-_NUMBERS = itertools.count(1)
-
-
-@pytest.fixture(scope="module")
-def new_lab(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Lab]:
-    return lambda: Lab(root=tmp_path_factory.mktemp("two"), session=spark, database=f"two{next(_NUMBERS)}")
 
 
 def event(key: int, **row: Any) -> dict[str, Any]:
@@ -43,7 +32,7 @@ def version(lab: Lab, number: int) -> None:
     lab.register(TOPIC, lab.flat("S", *columns, *([("b", ["null", "int"])] if number == 3 else [])))
 
 
-def started(new_lab: Callable[[], Lab]) -> Lab:
+def started(new_lab: NewLab) -> Lab:
     lab = new_lab()
     version(lab, 1)
     lab.land(TOPIC, [event(1, a=1)])
@@ -80,7 +69,7 @@ def interrupted(lab: Lab, after: int, other: Callable[[Lab], None]) -> Applied:
     return applied
 
 
-def test_whoever_is_overtaken_in_an_admission_leaves_the_view_of_the_winner(new_lab: Callable[[], Lab]) -> None:
+def test_whoever_is_overtaken_in_an_admission_leaves_the_view_of_the_winner(new_lab: NewLab) -> None:
     """These would have been the first rows of version 1; the other process makes them rows of version 2."""
     lab = new_lab()
     version(lab, 1)
@@ -111,7 +100,7 @@ def unnamed(lab: Lab) -> list[str]:
     return [file for file in files if file.rpartition("/")[0] not in named]
 
 
-def test_whoever_is_overtaken_leaves_no_file_behind(new_lab: Callable[[], Lab]) -> None:
+def test_whoever_is_overtaken_leaves_no_file_behind(new_lab: NewLab) -> None:
     def other(there: Lab) -> None:
         there.land(TOPIC, [event(2, a=2)], hour="2026112001")
         there.apply()
@@ -130,7 +119,7 @@ def test_whoever_is_overtaken_leaves_no_file_behind(new_lab: Callable[[], Lab]) 
     assert (len(left) > 1, set(map(len, left.values()))) == (True, {0}), left
 
 
-def compactable(new_lab: Callable[[], Lab], *, admitted: bool) -> Lab:
+def compactable(new_lab: NewLab, *, admitted: bool) -> Lab:
     """Return a lab with a base of several shards, and changes of one of their keys, of which some are ``admitted``."""
     lab = new_lab()
     lab.settings = {"defaults": {"compaction": {"shard_size": "1KB"}}}
@@ -147,7 +136,7 @@ def compactable(new_lab: Callable[[], Lab], *, admitted: bool) -> Lab:
 
 @pytest.mark.parametrize(("mode", "admitted"), [(Mode.MAJOR, True), (Mode.MINOR, True), (Mode.MINOR, False)])
 def test_of_two_compactions_at_once_one_wins_and_the_other_stops_cleanly(
-    new_lab: Callable[[], Lab], mode: Mode, admitted: bool
+    new_lab: NewLab, mode: Mode, admitted: bool
 ) -> None:
     fuse = Fuse()
     compact(mortal(compactable(new_lab, admitted=admitted).workspace, fuse), mode=mode)
@@ -171,7 +160,7 @@ def test_of_two_compactions_at_once_one_wins_and_the_other_stops_cleanly(
     assert set(outcomes) == {True, False}
 
 
-def writing_calls(new_lab: Callable[[], Lab]) -> int:
+def writing_calls(new_lab: NewLab) -> int:
     fuse = Fuse()
     apply(mortal(started(new_lab).workspace, fuse))
     return len(fuse.calls)
@@ -179,7 +168,7 @@ def writing_calls(new_lab: Callable[[], Lab]) -> int:
 
 @pytest.mark.parametrize("other", AFTER)
 def test_whenever_another_process_comes_between_one_wins_and_the_view_is_right_at_once(
-    new_lab: Callable[[], Lab], other: Callable[[Lab], None]
+    new_lab: NewLab, other: Callable[[Lab], None]
 ) -> None:
     outcomes = []
     for after in range(writing_calls(new_lab)):
