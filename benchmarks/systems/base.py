@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -65,6 +66,34 @@ class System(Protocol):
     def tidy(self) -> None:
         """Remove what earlier states left behind, for the disk's sake. Not measured."""
         ...
+
+
+class TableFormat(ABC):
+    """A table format's table: it takes in a change set once, and shows it by taking it in."""
+
+    def __init__(self, setting: Setting) -> None:
+        self._setting = setting
+        self._landed: Path | None = None
+
+    def land(self, step: Step) -> None:
+        """Note where it landed."""
+        self._landed = step.landed
+
+    def compact(self) -> None:
+        """Take in what landed, if something did."""
+        if self._landed is not None:
+            self._take_in(self._landed)
+            self._landed = None
+
+    def show(self) -> None:
+        """Take in what landed: a layered table's readers merge it, or pass over what it replaced."""
+        self.compact()
+
+    @abstractmethod
+    def _take_in(self, landed: Path) -> None: ...
+
+    def _sql(self, statement: str) -> DataFrame:
+        return self._setting.session.sql(statement)
 
 
 Build = Callable[[Setting], System]

@@ -5,24 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from benchmarks.history import Step
 from benchmarks.queries import literal
-from benchmarks.systems.base import Family, Setting, base_rows, merge_sql, newest_events
+from benchmarks.systems.base import Family, Setting, TableFormat, base_rows, merge_sql, newest_events
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    pass
 
 
-class Delta:
+class Delta(TableFormat):
     """One table of Delta's, with or without deletion vectors."""
 
     def __init__(self, setting: Setting, *, vectors: bool) -> None:
         """Name the table by its form."""
+        super().__init__(setting)
         self.layered = vectors
         self.relation = "delta_vectors" if vectors else "delta_files"
         self.root = setting.root
-        self._setting = setting
-        self._landed: Path | None = None
 
     def prepare(self, base: Path) -> None:
         """Load the base; deletion vectors are a property of the table ("Deletion vectors" in Delta's documentation)."""
@@ -31,23 +29,12 @@ class Delta:
         place = f"USING delta LOCATION '{self.root}' TBLPROPERTIES ({properties})"
         self._sql(f"CREATE TABLE {self.relation} {place} AS SELECT * FROM base_rows")
 
-    def land(self, step: Step) -> None:
-        """Note where it landed."""
-        self._landed = step.landed
-
-    def compact(self) -> None:
+    def _take_in(self, landed: Path) -> None:
         """Merge; the keys' range is said ("Performance tuning: reduce the search space for matches")."""
-        if self._landed is None:
-            return
-        newest = newest_events(self._setting.session, self._landed)
+        newest = newest_events(self._setting.session, landed)
         newest.createOrReplaceTempView("changes")
         low, high = (literal(bound) for bound in newest.selectExpr("min(id)", "max(id)").collect()[0])
         self._sql(merge_sql(self.relation, "changes", only=f"t.id BETWEEN {low} AND {high}"))
-        self._landed = None
-
-    def show(self) -> None:
-        """Merge into deletion vectors and new files, which readers put together."""
-        self.compact()
 
     def settle(self) -> None:
         """Merge, rewrite what has deletion vectors, and join small files ("Purge", "Optimize")."""
@@ -59,9 +46,6 @@ class Delta:
     def tidy(self) -> None:
         """Vacuum at once: nobody reads an older state here."""
         self._sql(f"VACUUM {self.relation} RETAIN 0 HOURS")
-
-    def _sql(self, statement: str) -> DataFrame:
-        return self._setting.session.sql(statement)
 
 
 def _conf(_: Path) -> dict[str, str]:

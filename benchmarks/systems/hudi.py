@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from benchmarks.history import Step
-from benchmarks.systems.base import TABLE_COLUMNS, Family, Setting, base_rows, newest_events
+from benchmarks.systems.base import TABLE_COLUMNS, Family, Setting, TableFormat, base_rows, newest_events
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -19,16 +18,15 @@ _INDEXES: Final = {
 }
 
 
-class Hudi:
+class Hudi(TableFormat):
     """One table of Hudi's, of one type and with one index."""
 
     def __init__(self, setting: Setting, *, type_: str, index: str) -> None:
         """Name the table by both."""
+        super().__init__(setting)
         self.layered = type_ == "mor"
         self.relation = f"hudi_{type_}_{index}"
         self.root = setting.root
-        self._setting = setting
-        self._landed: Path | None = None
         self._options = {
             "hoodie.table.name": self.relation,
             "hoodie.datasource.write.table.type": _TYPES[type_],
@@ -53,27 +51,16 @@ class Hudi:
         self._write(rows, "bulk_insert", "overwrite", sizes | {"hoodie.bulkinsert.sort.mode": "GLOBAL_SORT"})
         self._sql(f"CREATE TABLE {self.relation} USING hudi LOCATION '{self.root}'")
 
-    def land(self, step: Step) -> None:
-        """Note where it landed."""
-        self._landed = step.landed
-
-    def compact(self) -> None:
+    def _take_in(self, landed: Path) -> None:
         """Upsert; ``_hoodie_is_deleted`` is how a stream with deletes among upserts says so ("Deletes")."""
-        if self._landed is None:
-            return
-        events = newest_events(self._setting.session, self._landed)
+        events = newest_events(self._setting.session, landed)
         rows = events.selectExpr(*TABLE_COLUMNS, "op = 'd' AS _hoodie_is_deleted")
         self._write(rows, "upsert", "append", {})
-        self._landed = None
         self._setting.session.catalog.refreshTable(self.relation)
 
     def _write(self, rows: DataFrame, operation: str, mode: str, more: dict[str, str]) -> None:
         writer = rows.write.format("hudi").options(**self._options, **more)
         writer.option("hoodie.datasource.write.operation", operation).mode(mode).save(str(self.root))
-
-    def show(self) -> None:
-        """Upsert into log files, which readers merge."""
-        self.compact()
 
     def settle(self) -> None:
         """Upsert, and compact the log files."""
@@ -87,9 +74,6 @@ class Hudi:
         """Keep the newest file of each group only: nobody reads an older state here."""
         arguments = f"table => '{self.relation}', clean_policy => 'KEEP_LATEST_FILE_VERSIONS', retain_commits => 1"
         self._sql(f"CALL run_clean({arguments})").collect()
-
-    def _sql(self, statement: str) -> DataFrame:
-        return self._setting.session.sql(statement)
 
 
 def _conf(_: Path) -> dict[str, str]:

@@ -5,28 +5,26 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from benchmarks.history import Step
-from benchmarks.systems.base import Family, Setting, base_rows, merge_sql, newest_events
+from benchmarks.systems.base import Family, Setting, TableFormat, base_rows, merge_sql, newest_events
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    pass
 
 _CATALOG: Final = "iceberg"
 
 
-class Iceberg:
+class Iceberg(TableFormat):
     """One table of Iceberg's, in one of its two modes."""
 
     def __init__(self, setting: Setting, *, mode: str) -> None:
         """Name the table by its mode: ``copy-on-write`` or ``merge-on-read``."""
+        super().__init__(setting)
         self.layered = mode == "merge-on-read"
         self._mode = mode
         self._table = f"bench.{mode.replace('-', '_')}"
         self.relation = f"{_CATALOG}.{self._table}"
         # Where the catalog's warehouse puts it: tables of a hadoop catalog have no location of their own.
         self.root = setting.home / "iceberg" / self._table.replace(".", "/")
-        self._setting = setting
-        self._landed: Path | None = None
 
     def prepare(self, base: Path) -> None:
         """Load the base. Version 3 has deletion vectors, which its specification puts in place of delete files."""
@@ -40,21 +38,10 @@ class Iceberg:
         listed = ", ".join(f"'{name}' = '{value}'" for name, value in properties.items())
         self._sql(f"CREATE TABLE {self.relation} USING iceberg TBLPROPERTIES ({listed}) AS SELECT * FROM base_rows")
 
-    def land(self, step: Step) -> None:
-        """Note where it landed."""
-        self._landed = step.landed
-
-    def compact(self) -> None:
+    def _take_in(self, landed: Path) -> None:
         """Merge: files without a match are left out at run time by Spark's group filter, which is on by default."""
-        if self._landed is None:
-            return
-        newest_events(self._setting.session, self._landed).createOrReplaceTempView("changes")
+        newest_events(self._setting.session, landed).createOrReplaceTempView("changes")
         self._sql(merge_sql(self.relation, "changes"))
-        self._landed = None
-
-    def show(self) -> None:
-        """Merge into delete files and new files, which readers put together."""
-        self.compact()
 
     def settle(self) -> None:
         """Merge, and rewrite every file that has deletes or is small ("Maintenance: compact data files")."""
@@ -68,9 +55,6 @@ class Iceberg:
 
     def _call(self, procedure: str, arguments: str) -> None:
         self._sql(f"CALL {_CATALOG}.system.{procedure}(table => '{self._table}', {arguments})")
-
-    def _sql(self, statement: str) -> DataFrame:
-        return self._setting.session.sql(statement)
 
 
 def _conf(home: Path) -> dict[str, str]:

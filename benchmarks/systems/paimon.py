@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from benchmarks.history import Step
-from benchmarks.systems.base import TABLE_COLUMNS, Family, Setting, base_rows
+from benchmarks.systems.base import TABLE_COLUMNS, Family, Setting, TableFormat, base_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -16,7 +15,7 @@ _BUCKET_ROWS: Final = 2_500_000
 """About 300 MB: a bucket should have between 200 MB and 1 GB ("Table mode")."""
 
 
-class Paimon:
+class Paimon(TableFormat):
     """One table of Paimon's, in one of two modes.
 
     It needs no MERGE: it takes all events, keeps the newest by its sequence fields, late ones or not, and knows deletes
@@ -25,6 +24,7 @@ class Paimon:
 
     def __init__(self, setting: Setting, *, vectors: bool) -> None:
         """Name the table by its mode: with deletion vectors it is merge-on-write."""
+        super().__init__(setting)
         self.layered = True
         name = "merge_on_write" if vectors else "merge_on_read"
         self.relation = f"{_CATALOG}.bench.{name}"
@@ -32,8 +32,6 @@ class Paimon:
         self.root = setting.home / _CATALOG / "bench.db" / name
         self._table = f"bench.{name}"
         self._vectors = vectors
-        self._setting = setting
-        self._landed: Path | None = None
 
     def prepare(self, base: Path) -> None:
         """Load the base; as many buckets as there are cores, or as they should be large."""
@@ -55,21 +53,10 @@ class Paimon:
         self._insert(rows)
         self._merge_all()
 
-    def land(self, step: Step) -> None:
-        """Note where it landed."""
-        self._landed = step.landed
-
-    def compact(self) -> None:
+    def _take_in(self, landed: Path) -> None:
         """Insert the events; what a write compacts by itself is waited for."""
-        if self._landed is None:
-            return
-        landed = self._setting.session.read.parquet(str(self._landed))
-        self._insert(self._events(landed, kind="IF(op = 'd', '-D', '+U')", offset="kafka_offset"))
-        self._landed = None
-
-    def show(self) -> None:
-        """Insert: readers merge sorted runs, or pass over what deletion vectors say."""
-        self.compact()
+        events = self._setting.session.read.parquet(str(landed))
+        self._insert(self._events(events, kind="IF(op = 'd', '-D', '+U')", offset="kafka_offset"))
 
     def settle(self) -> None:
         """Insert, and compact fully."""
@@ -78,9 +65,8 @@ class Paimon:
 
     def tidy(self) -> None:
         """Keep the newest snapshot only: nobody reads an older state here."""
-        self._call(
-            "expire_snapshots", "older_than => TIMESTAMP '2100-01-01 00:00:00', retain_max => 1, retain_min => 1"
-        )
+        newest = ("retain_max => 1", "retain_min => 1")
+        self._call("expire_snapshots", "older_than => TIMESTAMP '2100-01-01 00:00:00'", *newest)
 
     def _events(self, rows: DataFrame, *, kind: str, offset: str) -> DataFrame:
         offset_of = f"CAST({offset} AS BIGINT) AS kafka_offset"
@@ -92,12 +78,9 @@ class Paimon:
     def _merge_all(self) -> None:
         self._call("compact")
 
-    def _call(self, procedure: str, arguments: str = "") -> None:
-        listed = ", ".join(part for part in (f"table => '{self._table}'", arguments) if part)
+    def _call(self, procedure: str, *arguments: str) -> None:
+        listed = ", ".join((f"table => '{self._table}'", *arguments))
         self._sql(f"CALL {_CATALOG}.sys.{procedure}({listed})")
-
-    def _sql(self, statement: str) -> DataFrame:
-        return self._setting.session.sql(statement)
 
 
 def _conf(home: Path) -> dict[str, str]:
