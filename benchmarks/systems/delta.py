@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from benchmarks.queries import literal
 from benchmarks.systems.base import Family, Setting, TableFormat, base_rows, merge_sql, newest_events
-
-if TYPE_CHECKING:
-    pass
 
 
 class Delta(TableFormat):

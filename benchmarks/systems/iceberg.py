@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from benchmarks.systems.base import Family, Setting, TableFormat, base_rows, merge_sql, newest_events
-
-if TYPE_CHECKING:
-    pass
 
 _CATALOG: Final = "iceberg"
 
