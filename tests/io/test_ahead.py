@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from schemasync.io.parquet.ahead import ahead
+from schemasync.io.parquet.ahead import ahead, side_by_side
 
 _SOON = 20
 """Seconds that a wait takes at most before the test fails."""
@@ -44,6 +44,19 @@ def test_one_part_is_made_ahead_and_no_more() -> None:
     assert (next(coming), next(coming)) == (0, 1)
     coming.close()  # type: ignore[attr-defined]
     assert made == [0, 1, 2]
+
+
+def test_streams_are_worked_on_at_once_and_their_parts_come_in_turn() -> None:
+    together = threading.Barrier(2)
+
+    def parts(name: str, count: int) -> Iterator[str]:
+        for n in range(count):
+            if n == 0:
+                together.wait(_SOON)
+            yield f"{name}{n}"
+
+    assert list(side_by_side([parts("a", 3), parts("b", 1)])) == ["a0", "b0", "a1", "a2"]
+    assert list(side_by_side([])) == []
 
 
 def test_an_error_arises_after_the_parts_before_it() -> None:

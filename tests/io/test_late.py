@@ -140,6 +140,20 @@ def test_the_base_is_not_read_for_rows_that_are_older_than_a_delta_alone(tmp_pat
     assert left(tmp_path, rows, beside) == (rows[1:], True, True)
 
 
+def test_a_row_group_is_not_read_for_rows_that_are_newer_than_all_of_it(tmp_path: Path) -> None:
+    there: list[Row] = [{"a": "x", "b": n, "__seq1": n, "__admitted_ms": 1, "v": 1} for n in range(4)]
+    file = written(tmp_path, "base.parquet", there)
+    footer = pq.read_metadata(tmp_path / "base.parquet")
+    with (tmp_path / "base.parquet").open("r+b") as stream:  # the first row group, with the numbers 0 and 1
+        stream.seek(4)
+        stream.write(b"\xff" * footer.row_group(0).total_byte_size)
+    beside = EarlierRows(shards=(FoldedShard(name="base_s1", low=None, files=(file,)),), newest=3, deltas=())
+    rows: list[Row] = [{"a": "x", "b": n, "__seq1": 2, "__admitted_ms": 2, "v": 1} for n in (0, 3)]
+    with pytest.raises(OSError, match="page header"):
+        left(tmp_path, [rows[0] | {"__seq1": 1}], beside)
+    assert left(tmp_path, rows, beside) == (rows[:1], True, True)
+
+
 def test_nothing_is_known_without_a_base_to_compare_with_or_of_one_that_is_too_large(tmp_path: Path) -> None:
     rows: list[Row] = [{"a": "x", "b": 1, "__seq1": 1, "__admitted_ms": 2, "v": 1}]
     assert left(tmp_path, rows, None) == (rows, False, False)

@@ -1,8 +1,9 @@
-"""Two steps of one job side by side: the next part is made while this one is worked on."""
+"""Steps of one job side by side: the next parts are made while this one is worked on."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from typing import TypeVar
@@ -16,12 +17,21 @@ def ahead(parts: Iterator[T]) -> Iterator[T]:
     One more part is held than without. Errors arise where they would, after the parts before them. Whoever stops
     early waits for the part that is being made; no further one is.
     """
-    with ThreadPoolExecutor(1, "ahead") as thread:
-        # A generator cannot run in two threads at once: only one part is asked for at a time.
-        coming = thread.submit(_some, parts)
-        while some := coming.result():
-            coming = thread.submit(_some, parts)
-            yield from some
+    return side_by_side((parts,))
+
+
+def side_by_side(streams: Sequence[Iterator[T]]) -> Iterator[T]:
+    """Yield the parts of several streams in turn, as `ahead` does those of one; each stream has a thread of its own."""
+    if not streams:
+        return
+    with ThreadPoolExecutor(len(streams), "ahead") as threads:
+        # A generator cannot run in two threads at once: only one part of each is asked for at a time.
+        coming = deque((stream, threads.submit(_some, stream)) for stream in streams)
+        while coming:
+            stream, part = coming.popleft()
+            if some := part.result():
+                coming.append((stream, threads.submit(_some, stream)))
+                yield from some
 
 
 def _some(parts: Iterator[T]) -> list[T]:

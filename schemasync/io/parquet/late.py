@@ -6,7 +6,7 @@ and ordering columns are read, where statistics say that such keys may be.
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -18,9 +18,10 @@ from pyarrow import fs
 
 from schemasync.core.admission import AdmissionRequest, EarlierRows, FoldedShard
 from schemasync.core.manifest import NEVER, DataFile
+from schemasync.io.parquet.ahead import side_by_side
 from schemasync.io.parquet.newest import firsts, newest_order, positions
 from schemasync.io.parquet.rows import BATCH_ROWS, batch_rows, buffer_size
-from schemasync.io.parquet.sorted_rows import groups_where, spread
+from schemasync.io.parquet.sorted_rows import spread, statistics
 
 MOST_ROWS: Final = 50_000_000
 """Rows, of the base or of deltas, whose keys may be looked at: beyond that a view that compares costs less."""
@@ -29,6 +30,8 @@ _PLACE: Final = "schemasync_place"
 _NONE: Final = pa.nulls(0, pa.int64())
 _SHARE: Final = 40
 """This part of the memory is read at once, and compared at once: there are several copies while that is sorted."""
+_STREAMS: Final = 2
+"""Threads that read at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,8 +79,7 @@ def _late(
     if sum(file.rows for file in files) > MOST_ROWS:
         return None
     share = request.memory // _SHARE
-    columns = [*request.keys, *request.ordering]
-    found = _read(filesystem, [f"{base}/{file.path}" for file in files], suspects, columns, share)
+    found = _read(filesystem, [f"{base}/{file.path}" for file in files], suspects, request)
     return pa.concat_arrays([_NONE, *(_older(suspects, some, request) for some in _some(found, share))])
 
 
@@ -99,24 +101,61 @@ def _near(rows: pa.Table, keys: Sequence[str], beside: EarlierRows) -> list[Fold
 
 
 def _read(
-    filesystem: fs.FileSystem, paths: Iterable[str], suspects: pa.Table, columns: Sequence[str], share: int
+    filesystem: fs.FileSystem, paths: Iterable[str], suspects: pa.Table, request: AdmissionRequest
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of files that share the first column of their key with a suspect."""
-    key = columns[0]
-    values = suspects.column(key).combine_chunks()
-    places = values.unique().to_pylist()
+    """Yield the rows of files that share the first column of their key with a suspect, in no order.
 
-    def meets(least: Any, most: Any) -> bool:
-        place = bisect_left(places, least) if isinstance(least, (int, str)) else None
-        return place is None or (place < len(places) and places[place] <= most)
+    Left out are row groups that say of themselves that they have no newer one.
+    """
+    columns = [*request.keys, *request.ordering]
+    values = suspects.column(columns[0]).combine_chunks()
+    share = request.memory // (_SHARE * _STREAMS)
+    footers = ((path, pq.read_metadata(path, filesystem=filesystem)) for path in paths)
+    newer = _Newer(suspects, request)
+    found = [(path, metadata, list(newer.groups(metadata))) for path, metadata in footers]
 
-    for path in paths:
-        metadata = pq.read_metadata(path, filesystem=filesystem)
-        groups = list(groups_where(metadata, key, meets))
-        size, rows = buffer_size(metadata, share), batch_rows(metadata, share, BATCH_ROWS)
-        with pq.ParquetFile(path, metadata=metadata, filesystem=filesystem, pre_buffer=False, buffer_size=size) as file:
-            for batch in file.iter_batches(rows, row_groups=groups, columns=list(columns), use_threads=False):
-                yield batch.select(columns).filter(pc.is_in(batch.column(key), value_set=values))
+    def stream(number: int) -> Iterator[pa.RecordBatch]:
+        for path, metadata, groups in found:
+            if not (mine := groups[number::_STREAMS]):
+                continue
+            size, rows = buffer_size(metadata, share), batch_rows(metadata, share, BATCH_ROWS)
+            with pq.ParquetFile(
+                path, metadata=metadata, filesystem=filesystem, pre_buffer=False, buffer_size=size
+            ) as file:
+                for batch in file.iter_batches(rows, row_groups=mine, columns=columns, use_threads=False):
+                    yield batch.select(columns).filter(pc.is_in(batch.column(columns[0]), value_set=values))
+
+    yield from side_by_side([stream(number) for number in range(_STREAMS)])
+
+
+class _Newer:
+    """Where rows may be that are newer than suspects of their key."""
+
+    def __init__(self, suspects: pa.Table, request: AdmissionRequest) -> None:
+        self._key, self._first = request.keys[0], request.ordering[0]
+        self._keys = suspects.column(self._key).to_pylist()
+        """Ascending."""
+        # A null is older than all.
+        self._ages = pc.fill_null(suspects.column(self._first).cast(pa.int64()), NEVER).combine_chunks()
+
+    def groups(self, metadata: pq.FileMetaData) -> Iterator[int]:
+        """Yield the row groups that may have some; what statistics do not tell may be."""
+        told = zip(statistics(metadata, self._key), statistics(metadata, self._first), strict=True)
+        for number, (keys, ages) in enumerate(told):
+            if self._may_be(_range(keys), _range(ages)):
+                yield number
+
+    def _may_be(self, keys: tuple[Any, Any] | None, ages: tuple[Any, Any] | None) -> bool:
+        if keys is None or not isinstance(keys[0], (int, str)):
+            return True
+        low, high = bisect_left(self._keys, keys[0]), bisect_right(self._keys, keys[1])
+        if low == high or ages is None or not isinstance(ages[1], int):
+            return low < high
+        return bool(pc.min(self._ages.slice(low, high - low)).as_py() <= ages[1])
+
+
+def _range(told: pq.Statistics | None) -> tuple[Any, Any] | None:
+    return (told.min, told.max) if told is not None and told.has_min_max else None
 
 
 def _some(found: Iterable[pa.RecordBatch], most_bytes: int) -> Iterator[list[pa.RecordBatch]]:
