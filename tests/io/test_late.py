@@ -32,12 +32,12 @@ PLACES = st.tuples(st.sampled_from(["", "x", "y", "é"]), st.integers(0, 3))
 
 
 @st.composite
-def some_rows(draw: st.DrawFn, *, admitted_ms: int) -> list[Row]:
-    """Draw rows sorted by key, one per key."""
+def some_rows(draw: st.DrawFn) -> list[Row]:
+    """Draw rows sorted by key, one per key; what the first ordering column leaves open the second one decides."""
     places = draw(st.lists(PLACES, unique=True, max_size=10))
-    numbers = st.sampled_from([None, 1, 2, 3, 4])
+    numbers, times = st.sampled_from([None, 1, 2, 3, 4]), st.integers(1, 2)
     return [
-        {"a": a, "b": b, "__seq1": draw(numbers), "__admitted_ms": admitted_ms, "v": n}
+        {"a": a, "b": b, "__seq1": draw(numbers), "__admitted_ms": draw(times), "v": n}
         for n, (a, b) in enumerate(sorted(places))
     ]
 
@@ -82,9 +82,9 @@ def left(root: Path, rows: list[Row], beside: EarlierRows | None) -> tuple[list[
 
 @settings(deadline=None)
 @given(
-    base=some_rows(admitted_ms=1),
-    earlier=st.lists(some_rows(admitted_ms=2), max_size=2),
-    delta=some_rows(admitted_ms=3),
+    base=some_rows(),
+    earlier=st.lists(some_rows(), max_size=2),
+    delta=some_rows(),
     bounds=st.lists(PLACES, max_size=2, unique=True),
 )
 def test_what_is_left_is_newer_than_all_that_is_there(
@@ -152,6 +152,20 @@ def test_a_row_group_is_not_read_for_rows_that_are_newer_than_all_of_it(tmp_path
     with pytest.raises(OSError, match="page header"):
         left(tmp_path, [rows[0] | {"__seq1": 1}], beside)
     assert left(tmp_path, rows, beside) == (rows[:1], True, True)
+
+
+def test_only_the_first_ordering_column_is_read_where_it_decides(tmp_path: Path) -> None:
+    there: list[Row] = [{"a": "x", "b": n, "__seq1": 3, "__admitted_ms": 1, "v": 1} for n in range(2)]
+    file = written(tmp_path, "base.parquet", there)
+    others = pq.read_metadata(tmp_path / "base.parquet").row_group(0).column(SCHEMA.get_field_index("__admitted_ms"))
+    with (tmp_path / "base.parquet").open("r+b") as stream:
+        stream.seek(others.dictionary_page_offset or others.data_page_offset)
+        stream.write(b"\xff" * others.total_compressed_size)
+    beside = EarlierRows(shards=(FoldedShard(name="base_s1", low=None, files=(file,)),), newest=5, deltas=())
+    rows: list[Row] = [{"a": "x", "b": n, "__seq1": 4 - 2 * n, "__admitted_ms": 2, "v": 1} for n in range(2)]
+    assert left(tmp_path, rows, beside) == (rows[:1], True, True)
+    with pytest.raises(OSError, match="page header"):
+        left(tmp_path, [rows[0] | {"__seq1": 3}], beside)
 
 
 def test_nothing_is_known_without_a_base_to_compare_with_or_of_one_that_is_too_large(tmp_path: Path) -> None:

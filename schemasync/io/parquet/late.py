@@ -1,14 +1,14 @@
 """Events that come late: rows of a delta that were there in a newer form, found before the delta is written.
 
 Rows whose first ordering value is larger than any in the base, or in a delta, need no look there. For the others keys
-and ordering columns are read, where statistics say that such keys may be.
+and that column are read, where statistics say that such keys may be; others where it leaves it open.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import pyarrow as pa
@@ -78,9 +78,13 @@ def _late(
     """Return the places of suspects that are older than what files have; None where there is too much to look at."""
     if sum(file.rows for file in files) > MOST_ROWS:
         return None
-    share = request.memory // _SHARE
-    found = _read(filesystem, [f"{base}/{file.path}" for file in files], suspects, request)
-    return pa.concat_arrays([_NONE, *(_older(suspects, some, request) for some in _some(found, share))])
+    paths = [f"{base}/{file.path}" for file in files]
+    # The first ordering column decides nearly always, and there are several.
+    late, tied = _older(filesystem, paths, suspects, replace(request, ordering=request.ordering[:1]))
+    if len(tied) and len(request.ordering) > 1:
+        alike = suspects.filter(pc.is_in(suspects.column(_PLACE), value_set=tied))
+        late = pa.concat_arrays([late, _older(filesystem, paths, alike, request)[0]])
+    return late
 
 
 def _not_above(rows: pa.Table, first: str, newest: int) -> pa.Table:
@@ -171,12 +175,32 @@ def _some(found: Iterable[pa.RecordBatch], most_bytes: int) -> Iterator[list[pa.
         yield held
 
 
-def _older(suspects: pa.Table, found: Sequence[pa.RecordBatch], request: AdmissionRequest) -> pa.Array:
-    """Return the places of suspects that are not the newest of their key."""
+def _older(
+    filesystem: fs.FileSystem, paths: Sequence[str], suspects: pa.Table, request: AdmissionRequest
+) -> tuple[pa.Array, pa.Array]:
+    """Return the places of suspects that are older than what files have of their key, and of those that are as new."""
+    asked = suspects.select([*request.keys, *request.ordering, _PLACE])
+    found = _some(_read(filesystem, paths, asked, request), request.memory // _SHARE)
+    compared = [_compared(asked, some, request) for some in found]
+    late = pa.concat_arrays([_NONE, *(beaten for beaten, _ in compared)])
+    return late, pa.concat_arrays([_NONE, *(tied for _, tied in compared)])
+
+
+def _compared(
+    suspects: pa.Table, found: Sequence[pa.RecordBatch], request: AdmissionRequest
+) -> tuple[pa.Array, pa.Array]:
+    """Return the places of suspects that are not the newest of their key, and of those that are not alone in that."""
     there = pa.Table.from_batches(found).append_column(_PLACE, pa.nulls(sum(b.num_rows for b in found), pa.int64()))
     rows = pa.concat_tables([suspects, there.cast(suspects.schema)])
     # Nulls come last: of equal rows the suspect is first, as the one that came later.
     order = newest_order(rows, request.keys, request.ordering, (_PLACE, "ascending"))
     ordered = rows.take(order).combine_chunks()
-    beaten = ordered.filter(pc.invert(firsts(ordered, request.keys))).column(_PLACE)
-    return pc.drop_null(beaten).combine_chunks()
+    newest = firsts(ordered, request.keys)
+    differs = firsts(ordered, [*request.keys, *request.ordering])
+    followed = pa.concat_arrays([pc.invert(differs.slice(1)), pa.array([False])])
+    beaten, tied = pc.invert(newest), pc.and_(newest, followed)
+    return _places(ordered.filter(beaten)), _places(ordered.filter(tied))
+
+
+def _places(rows: pa.Table) -> pa.Array:
+    return pc.drop_null(rows.column(_PLACE)).combine_chunks()
