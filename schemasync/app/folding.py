@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from schemasync.app.per_run import per_run_tables
-from schemasync.app.states import Draft, extents_of, newest_of, publish, require_files, require_in_place
+from schemasync.app.states import Draft, extents_of, key_range_of, newest_of, publish, require_files, require_in_place
 from schemasync.app.workspace import Storage, Workspace
 from schemasync.core import ddl
 from schemasync.core.admission import Unreadable
@@ -216,6 +216,7 @@ def read_back(
     """
     storage, now = workspace.storage(target.location), workspace.now_ms()
     files: list[DataFile] = []
+    keys = tuple(name for name, _ in shape.key_columns)
     declared = [(name, type_) for name, type_, _ in ddl.physical_columns(shape)]
     columns = tuple(name for name, _ in declared)
     for file in storage.lake.files(merged.directory):
@@ -249,8 +250,9 @@ def read_back(
         created_ms=now,
         partition_by=tuple(p.name for p in shape.partitions),
         tombstones=merged.counts.written - merged.counts.rows,
-        sorted_by=tuple(name for name, _ in shape.key_columns),
+        sorted_by=keys,
         low=low,
+        key_range=key_range_of(storage.small, keys, files),
         newest=newest_of(extents_of(storage.small, ordering_columns(shape.envelope)[0], files)),
     )
 

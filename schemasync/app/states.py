@@ -10,7 +10,7 @@ removed with what was written for it.
 from __future__ import annotations
 
 import json
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -109,7 +109,7 @@ def _parse(content: bytes, where: str) -> Manifest:
         raw = json.loads(content)
         if isinstance(raw, dict) and raw.get("format", 0) > FORMAT:
             raise DataError("a newer schemasync wrote this manifest", where=where, fix="Upgrade schemasync.")
-        return Manifest.model_validate(raw)
+        manifest = Manifest.model_validate(raw)
     except (ValueError, ValidationError) as error:
         raise DataError(
             "the table's manifest cannot be read",
@@ -117,6 +117,8 @@ def _parse(content: bytes, where: str) -> Manifest:
             why=str(error).splitlines()[0],
             fix="Restore it from a backup of the table's location; the data files are untouched.",
         ) from error
+    # States that follow it say more than its format knows.
+    return manifest.model_copy(update={"format": FORMAT})
 
 
 def extents_of(files: LandedFiles, column: str, written: Iterable[DataFile]) -> tuple[tuple[int, int], ...] | None:
@@ -127,6 +129,12 @@ def extents_of(files: LandedFiles, column: str, written: Iterable[DataFile]) -> 
     found = [files.extent(file.path, column) for file in written if file.rows]
     known = tuple(extent for extent in found if extent is not None)
     return known if len(known) == len(found) else None
+
+
+def key_range_of(files: LandedFiles, keys: Sequence[str], written: Iterable[DataFile]) -> tuple[int, int] | None:
+    """Return the lowest and the highest key in files of ours; None where it is not one whole number, or no row."""
+    extents = extents_of(files, keys[0], written) if len(keys) == 1 else None
+    return (min(low for low, _ in extents), max(high for _, high in extents)) if extents else None
 
 
 def newest_of(extents: Iterable[tuple[int, int]] | None) -> int | None:

@@ -25,12 +25,13 @@ from schemasync.core.layout import (
     meta_columns,
     shown_metadata,
 )
-from schemasync.core.manifest import Contents, Names
+from schemasync.core.manifest import WORD, Contents, Names
 from schemasync.core.mapping import TableTarget
 from schemasync.core.migration import Question
 from schemasync.core.names import Dialect, comment_text, free_name, quote_identifier, quote_string
 from schemasync.core.plan import Shape
 from schemasync.core.ports import HiveColumn
+from schemasync.core.promotion import INTEGER_DIGITS
 from schemasync.core.properties import SUBJECT, TableProperties, write_properties
 from schemasync.core.sharding import KeyRange, ShardFold
 from schemasync.core.toast import carried_columns, carried_partitions
@@ -215,6 +216,8 @@ def view_body(target: TableTarget, shape: Shape, contents: Contents, dialect: Di
     read but for their keys, and only they are sorted; not even they where each segment of changes is newer than those
     before it: a row counts where no later segment has its key, and names of segments ascend. Then changes are read in
     one scan with the base: a union would hand on row by row what a scan alone hands to an aggregate as it is.
+    Where the keys of the changes are too many for every task to hold, but lie close, tasks hold a bit for each: a join
+    that shuffles the base takes several times as long. Packed, keys of several segments say nothing of which is newer.
     A join rather than NOT EXISTS, which Spark rewrites too late to push a query's range of keys down to the changes.
     """
     source = row_source(shape, contents.versions)
@@ -235,10 +238,16 @@ def view_body(target: TableTarget, shape: Shape, contents: Contents, dialect: Di
     same_key = [f"k.schemasync_key{n} = t.{name}" for n, name in enumerate(physical, start=1)]
     deltas = sorted({name for names in contents.deltas for name in names})
     several = len(deltas) > 1
-    if several and contents.ascending:
+    packed = _packed(shape, contents, dialect)
+    ascending = contents.ascending and packed is None
+    if several and ascending:
         segment = quote_identifier(SEGMENT, dialect)
         changed_keys.append(f"d.{segment} AS schemasync_segment")
         same_key.append(f"t.{segment} < k.schemasync_segment")
+    unchanged = ["k.schemasync_key1 IS NULL"]
+    if packed:
+        same_key = [f"k.schemasync_key1 = {packed.word('t')}"]
+        unchanged.append(packed.unset("k.schemasync_bits", "t", "k.schemasync_key1"))
     values = {
         "table": qualified(target.database, target.table, dialect),
         "columns": shown,
@@ -256,17 +265,47 @@ def view_body(target: TableTarget, shape: Shape, contents: Contents, dialect: Di
         "base": _among_ranges("t", contents.base, dialect),
         "deltas": _among_ranges("t", contents.deltas, dialect),
         "several": several,
-        "ascending": contents.ascending,
+        "ascending": ascending,
         # Hive passes over the hint where Spark stored it, but itself stores a view without the signs of a comment.
-        "hint": " /*+ MAPJOIN(k) */" if contents.few and dialect is Dialect.SPARK else "",
+        "hint": " /*+ MAPJOIN(k) */" if (contents.few or packed) and dialect is Dialect.SPARK else "",
         "changed": _among_ranges("d", contents.deltas, dialect),
         # Under names of their own, as nothing but them may be seen there: a column of the table may be called t.
         "changed_keys": ", ".join(changed_keys),
         "same_key": " AND ".join(same_key),
+        "unchanged": " OR ".join(unchanged),
+        "packed": {"word": packed.word("d"), "bit": packed.bit("d")} if packed else None,
         # All its rows count. With IS NULL alone Hive 4 makes an anti join, and forgets what is asked of t alone.
         "last_delta": _among_ranges("t", [(name, name) for name in deltas[-1:]], dialect),
     }
     return Statement(template="view_body", values=values)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Packed:
+    """Expressions over whole numbers that are packed: the word's lowest number, and the bit that a number has in it.
+
+    Sums and quotients of powers, exact as there are `WORD` of them: what Trino reads views of a metastore with (Coral)
+    knows no operators of bits.
+    """
+
+    key: str
+
+    def word(self, alias: str) -> str:
+        return f"{alias}.{self.key} - {self.bit(alias)}"
+
+    def bit(self, alias: str) -> str:
+        return f"pmod({alias}.{self.key}, {WORD})"
+
+    def unset(self, bits: str, alias: str, word: str) -> str:
+        return f"pmod(floor({bits} / pow(2, {alias}.{self.key} - {word})), 2) = 0"
+
+
+def _packed(shape: Shape, contents: Contents, dialect: Dialect) -> _Packed | None:
+    """Tell how keys of changes are packed, None where they are not; Trino itself would write it in other words."""
+    if not contents.packed or dialect is Dialect.TRINO:
+        return None
+    (name, type_), *more = shape.key_columns
+    return _Packed(key=quote_identifier(name, dialect)) if type_ in INTEGER_DIGITS and not more else None
 
 
 def of_segments(contents: Contents, dialect: Dialect) -> str:

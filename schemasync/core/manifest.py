@@ -7,6 +7,7 @@ admission adds a delta segment and publishes a state of its own.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
@@ -18,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from schemasync.core.partitioning import partition_name
 
-FORMAT: Final = 5
+FORMAT: Final = 6
 """Version of this file format; a newer one is refused rather than misread."""
 
 _STATE: Final = re.compile(r"(?P<generation>[0-9]{6,})(-(?P<admission>[0-9]{4,}))?")
@@ -94,6 +95,8 @@ class Segment(_Value):
     """Physical columns by which every file is sorted: the key's when it was written."""
     low: tuple[str, ...] | None = None
     """Lowest key that a shard may hold (`schemasync.core.keys.print_key`); None for the first one."""
+    key_range: tuple[int, int] | None = None
+    """Lowest and highest key where that is one whole number; None where it is not, or not known."""
     newest: int | None = None
     """Largest value of the first ordering column, `NEVER` where no row has one; None where that is not known."""
     ahead: bool = False
@@ -122,6 +125,10 @@ class Segment(_Value):
 NEVER: Final = -(2**63)
 FEW_ROWS: Final = 1_000_000
 """Rows of changes whose keys every task may hold, some 100 MB of them: engines guess sizes, and shuffle the base."""
+WORD: Final = 32
+"""So many whole numbers that follow each other are one row where keys of changes are packed, a bit for each."""
+MOST_WORDS: Final = 1_000_000
+"""Such rows that every task may hold, like `FEW_ROWS`."""
 APART: Final = 2
 """Shards that no change falls into are read apart where they have more than this many times the rows of the others.
 Measured per row of the base: adding up two scans costs Spark 100 ns, a look into the changes' keys 70 to 200 ns."""
@@ -168,9 +175,10 @@ class Contents(_Value):
 
     Schema versions of rows, physical columns with placeholders to carry a value for, and the segments that it reads:
     all that are registered where it is no ``known`` state. ``few``: the keys of the changes fit the memory of every
-    task that joins them. ``unique``: the base has one row per key. ``ahead``: so does
-    each delta, all of these are newer than the base's, and none has a key in a shard that is ``untouched``. Few such
-    shards are read like the others. ``ascending``: the deltas are few, and rows of each are newer than those before it.
+    task that joins them; ``packed``: they do as bits of words alone. ``unique``: the base has one row per key.
+    ``ahead``: so does each delta, all of these are newer than the base's, and none has a key in a shard that is
+    ``untouched``. Few such shards are read like the others. ``ascending``: the deltas are few, and rows of each are
+    newer than those before it.
     """
 
     versions: frozenset[int] = frozenset()
@@ -180,6 +188,7 @@ class Contents(_Value):
     deltas: tuple[Names, ...] = ()
     known: bool = True
     few: bool = False
+    packed: bool = False
     unique: bool = False
     ahead: bool = False
     ascending: bool = False
@@ -255,17 +264,26 @@ class Manifest(_Value):
             touched = list(self.base)
         untouched = {s.name for s in self.base} - {s.name for s in touched}
         ahead = ahead and not self.toasted
+        few = bool(self.deltas) and sum(d.rows for d in self.deltas) <= FEW_ROWS
         return Contents(
             versions=self.segment_versions,
             toasted=self.toasted if self.deltas or not self.keyed else frozenset(),
             base=self._named({s.name for s in touched}),
             untouched=self._named(untouched),
             deltas=self._named({s.name for s in self.deltas}),
-            few=bool(self.deltas) and sum(d.rows for d in self.deltas) <= FEW_ROWS,
+            few=few,
+            packed=ahead and not few and self._words() <= MOST_WORDS,
             unique=self.keyed,
             ahead=ahead,
             ascending=ahead and len(self.deltas) <= FEW_DELTAS and all(d.ahead_of_deltas for d in self.deltas[1:]),
         )
+
+    def _words(self) -> float:
+        """Return in how many words the keys of all deltas are at most, infinity where that is not known."""
+        ranges = [d.key_range for d in self.deltas if d.key_range is not None]
+        if len(ranges) < len(self.deltas):
+            return math.inf
+        return (max(high for _, high in ranges) - min(low for low, _ in ranges)) // WORD + 2
 
     def _named(self, wanted: AbstractSet[str]) -> tuple[Names, ...]:
         """Write segments as few ranges of names between which no other partition is registered.

@@ -23,6 +23,7 @@ import pytest
 from schemasync.app.applying import Applied
 from schemasync.app.compacting import Compacted
 from schemasync.core.diagnostics import Severity
+from schemasync.core.manifest import FORMAT
 from schemasync.errors import DataError, OwnershipError, SchemasyncError, StorageError
 from tests.lab import Lab
 
@@ -162,6 +163,21 @@ class TestFiles:
         blamed(applied(shop).error, StorageError, str(path), "there is no such file")
         (shop.root / "kept.json").rename(path)
         assert (applied(shop).error, students(shop)) == (None, [row(1, "first")])
+
+    def test_a_manifest_of_a_newer_format_is_refused_and_one_of_an_older_format_read(self, shop: Lab) -> None:
+        states = shop.root / "lake" / STUDENT / "_schemasync" / "generations"
+        (path,) = states.iterdir()
+        written = json.loads(path.read_text())
+        path.write_text(json.dumps(written | {"format": FORMAT + 1, "unheard_of": 1}))
+        blamed(applied(shop).error, DataError, str(path), "newer schemasync", "Upgrade schemasync")
+        older = [{k: v for k, v in segment.items() if k != "key_range"} for segment in written["segments"]]
+        path.write_text(json.dumps(written | {"format": 5, "segments": older}))
+        shop.land(STUDENT, [event(2, "later")], name="second.parquet")
+        assert (applied(shop).error, students(shop)) == (None, [row(1, "first"), row(2, "later")])
+        (following,) = (json.loads(p.read_text()) for p in states.iterdir() if p != path)
+        # What an older version cannot read in it is refused by it, too.
+        assert following["format"] == FORMAT
+        assert [s["key_range"] for s in following["segments"]] == [None, [2, 2]]
 
     def test_a_file_that_fits_no_version_stays_where_it_is_while_others_are_admitted(self, shop: Lab) -> None:
         shop.land(STUDENT, [event(2, "good")], name="good.parquet")

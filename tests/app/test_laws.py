@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
@@ -12,6 +13,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from schemasync.app.applying import apply
 from schemasync.app.compacting import compact
 from schemasync.app.workspace import Workspace
+from schemasync.core import manifest
 from schemasync.core.layering import Mode
 from tests import model
 from tests.lab import HOUR, Lab, NewLab
@@ -193,6 +195,13 @@ def test_view_and_compacted_table_are_the_fold_of_debezium_events(new_lab: NewLa
 @given(story=model.stories(snapshots=False))
 def test_view_and_compacted_table_are_the_fold_of_flat_events(new_lab: NewLab, story: model.Story) -> None:
     holds(Telling(new_lab(), Flat, story))
+
+
+@settings(parent=FEW, max_examples=2)
+@given(story=model.stories(snapshots=True))
+def test_packed_keys_of_changes_make_no_difference(new_lab: NewLab, story: model.Story) -> None:
+    with patch.object(manifest, "FEW_ROWS", 0):
+        holds(Telling(new_lab(), Debezium, story))
 
 
 @settings(parent=FEW, max_examples=2)

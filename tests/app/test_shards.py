@@ -12,6 +12,7 @@ import pytest
 
 from schemasync.app.applying import apply_table
 from schemasync.app.compacting import compact
+from schemasync.core import manifest
 from schemasync.core.layering import Mode
 from schemasync.io.parquet import late
 from tests.lab import HOUR, Lab
@@ -211,6 +212,27 @@ def test_no_row_is_shuffled_for_changes_that_wait(lab: Lab, several: bool) -> No
     scans = [scan.partition("ReadSchema")[0] for scan in picked.split("FileScan parquet")[1:]]
     assert len(scans) == 2
     assert all("EqualTo(id,3)" in scan and "segment#" in scan.partition("PartitionFilters")[2] for scan in scans)
+
+
+@pytest.mark.parametrize("several", [False, True])
+@pytest.mark.parametrize(("type_", "first"), [("int", -40), ("long", -(2**63)), ("long", 2**63 - 100)])
+def test_many_changes_are_looked_for_by_words_of_keys(lab: Lab, type_: str, first: int, several: bool) -> None:
+    """All bits of some words, none of others, and words of which the base has only a part."""
+    keys = list(range(first, first + 100))
+    first_base(lab, keys[3:], type_)
+    expected = dict.fromkeys(keys[3:], "n1")
+    changes = [keys[:3] + keys[20:70] + keys[99:]] + ([keys[60:75] + keys[98:]] if several else [])
+    with patch.object(manifest, "FEW_ROWS", 0):
+        for ts_ms, changed in enumerate(changes, start=2):
+            gone, there = changed[::7], [key for key in changed if key not in changed[::7]]
+            landed = events(*there, ts_ms=ts_ms) + events(*gone, ts_ms=ts_ms, op="d")
+            lab.land(TOPIC, landed, hour=f"202611200{ts_ms}")
+            lab.apply()
+            expected = {key: n for key, n in expected.items() if key not in gone} | dict.fromkeys(there, f"n{ts_ms}")
+    assert {row["id"]: row["name"] for row in lab.rows(TABLE)} == expected
+    with unsure_of_sizes(lab):
+        text = physical_plan(lab, f"SELECT name FROM {lab.database}.{TABLE}_view")
+    assert ["BroadcastHashJoin" in text, "SortMergeJoin" in text, "schemasync_bits" in text] == [True, False, True]
 
 
 def test_whoever_resolved_the_view_earlier_sees_the_state_of_then_until_the_grace_is_over(lab: Lab) -> None:

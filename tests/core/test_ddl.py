@@ -75,6 +75,8 @@ ROWS = (
 STUDENT, STUDENT_FLAT = history(*ROWS, envelope=DEBEZIUM), history(*ROWS)
 """Reserved words, mixed case, a dash, a column called like our partition; widened, renamed, added, dropped."""
 
+BY_TEXT = history((col("id", STRING), col("n", INT)))
+
 LIKE_OURS = history(
     tuple(
         col(name, BIGINT)
@@ -201,6 +203,8 @@ AHEAD = Contents(untouched=SHARDS[:1], base=SHARDS[1:], deltas=CHANGES, unique=T
 ELSEWHERE = Contents(untouched=SHARDS, deltas=CHANGES, unique=True, ahead=True)
 UNORDERED = Contents(base=SHARDS[:1], deltas=(("delta_00000007", "delta_00000008"),), few=True, unique=True, ahead=True)
 SEVERAL = UNORDERED.model_copy(update={"ascending": True})
+PACKED = AHEAD.model_copy(update={"ascending": True, "packed": True})
+PACKED_SEVERAL = SEVERAL.model_copy(update={"few": False, "packed": True})
 
 ADDED = (HiveColumn(name="first-seen", type="timestamp"), HiveColumn(name="n", type="int", comment="it's new"))
 
@@ -238,6 +242,9 @@ STATEMENTS: dict[str, dict[Dialect, str]] = {
     "view_ahead_elsewhere": {d: view(shape(STUDENT, baseline=2), d, 2, contents=ELSEWHERE) for d in Dialect},
     "view_ahead_of_several": {d: view(shape(STUDENT, baseline=2), d, 2, contents=SEVERAL) for d in Dialect},
     "view_ahead_unordered": {d: view(shape(STUDENT, baseline=2), d, 2, contents=UNORDERED) for d in Dialect},
+    "view_ahead_packed": {d: view(shape(STUDENT, baseline=2), d, 2, contents=PACKED) for d in Dialect},
+    "view_ahead_packed_several": {d: view(shape(STUDENT, baseline=2), d, 2, contents=PACKED_SEVERAL) for d in Dialect},
+    "view_ahead_packed_under_a_text": {d: view(shape(BY_TEXT), d, 1, contents=PACKED) for d in Dialect},
     "view_ahead_of_other_versions": {d: view(shape(RETYPED), d, 1, 2, contents=AHEAD) for d in Dialect},
     "view_ahead_under_a_widened_key": {d: view(shape(STUDENT), d, 1, 2, contents=AHEAD) for d in Dialect},
     "view_toasted": {d: view(shape(DOCUMENT), d, 1, toasted=TOASTED) for d in Dialect},

@@ -9,6 +9,8 @@ from schemasync.core.manifest import (
     FEW_DELTAS,
     FEW_ROWS,
     FORMAT,
+    MOST_WORDS,
+    WORD,
     AdmittedFile,
     Contents,
     DataFile,
@@ -200,6 +202,23 @@ def test_changes_are_ahead_where_all_of_them_are_and_none_has_a_placeholder() ->
         True,
         False,
     ]
+
+
+def test_keys_of_many_changes_are_packed_where_all_lie_within_so_many_words() -> None:
+    def packed(*deltas: Segment, **more: object) -> bool:
+        state = fresh().model_copy(update={"segments": (segment("base_s00000001"), *deltas)} | more)
+        return state.contents.packed
+
+    many = segment("delta_00000001", ahead=True, rows=FEW_ROWS + 1, key_range=(-5, 7))
+    apart = WORD * (MOST_WORDS - 1) - 1
+    near, far, unknown = (
+        segment("delta_00000002", ahead=True, key_range=found) for found in ((0, apart - 5), (0, apart - 4), None)
+    )
+    few = many.model_copy(update={"rows": FEW_ROWS})
+    late = many.model_copy(update={"ahead": False})
+    assert [packed(many), packed(many, near)] == [True, True]
+    assert [packed(many, far), packed(many, unknown), packed(few), packed(late)] == [False] * 4
+    assert not packed(many, keyed=False)
 
 
 def test_few_changes_ascend_where_each_was_compared_with_those_before_it() -> None:

@@ -1,0 +1,43 @@
+CREATE OR REPLACE VIEW `lake`.`student_view` (
+  `id` COMMENT 'the student\'s number',
+  `Name` COMMENT 'since 2: "Name" the student\'s `full` name',
+  `born`,
+  `address`,
+  `select`,
+  `first-seen`,
+  `segment`
+)
+COMMENT 'the newest row per key of lake.student'
+TBLPROPERTIES (
+  'schemasync.subject' = 'shop.student-value'
+)
+AS
+SELECT
+  t.`id` AS `id`,
+  t.`name` AS `Name`,
+  t.`born` AS `born`,
+  t.`address` AS `address`,
+  t.`select` AS `select`,
+  t.`first-seen` AS `first-seen`,
+  t.`segment__2` AS `segment`
+FROM `lake`.`student` t
+WHERE t.`segment` BETWEEN 'base_s00000004' AND 'base_s00000009' AND t.`__op` <> 'd'
+UNION ALL
+SELECT
+  t.`id` AS `id`,
+  t.`name` AS `Name`,
+  t.`born` AS `born`,
+  t.`address` AS `address`,
+  t.`select` AS `select`,
+  t.`first-seen` AS `first-seen`,
+  t.`segment__2` AS `segment`
+FROM `lake`.`student` t
+LEFT JOIN (
+  SELECT w.schemasync_key1, SUM(pow(2, w.schemasync_bit)) AS schemasync_bits FROM (
+    SELECT d.`id` - pmod(d.`id`, 32) AS schemasync_key1, pmod(d.`id`, 32) AS schemasync_bit
+    FROM `lake`.`student` d WHERE d.`segment` = 'delta_00000007'
+  ) w
+  GROUP BY w.schemasync_key1
+) k ON k.schemasync_key1 = t.`id` - pmod(t.`id`, 32)
+WHERE (t.`segment` = 'base_s00000012' OR t.`segment` = 'delta_00000007') AND t.`__op` <> 'd'
+AND (k.schemasync_key1 IS NULL OR pmod(floor(k.schemasync_bits / pow(2, t.`id` - k.schemasync_key1)), 2) = 0 OR t.`segment` = 'delta_00000007')
