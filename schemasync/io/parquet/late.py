@@ -116,11 +116,16 @@ def _read(
     share = request.memory // (_SHARE * _STREAMS)
     footers = ((path, pq.read_metadata(path, filesystem=filesystem)) for path in paths)
     newer = _Newer(suspects, request)
-    found = [(path, metadata, list(newer.groups(metadata))) for path, metadata in footers]
+    found, dealt = [], 0
+    for path, metadata in footers:
+        groups = list(newer.groups(metadata))
+        # In turn across all files: many have one row group only.
+        found.append((path, metadata, [groups[(number - dealt) % _STREAMS :: _STREAMS] for number in range(_STREAMS)]))
+        dealt += len(groups)
 
     def stream(number: int) -> Iterator[pa.RecordBatch]:
-        for path, metadata, groups in found:
-            if not (mine := groups[number::_STREAMS]):
+        for path, metadata, shares in found:
+            if not (mine := shares[number]):
                 continue
             size, rows = buffer_size(metadata, share), batch_rows(metadata, share, BATCH_ROWS)
             with pq.ParquetFile(
