@@ -116,7 +116,7 @@ def _admitted(
     segment = _segment(request, written, name=delta_name(number))
     if request.keys:
         extents = extents_of(storage.small, request.ordering[0], written.files)
-        key_range = key_range_of(storage.small, request.keys, written.files)
+        key_range = key_range_of(storage.small, shape.key_columns, written.files)
         told: dict[str, Any] = {"newest": newest_of(extents), "key_range": key_range}
         if request.beside is not None and not written.toasted:
             told |= _beside_what_is_there(request.beside, written, extents)

@@ -216,7 +216,6 @@ def read_back(
     """
     storage, now = workspace.storage(target.location), workspace.now_ms()
     files: list[DataFile] = []
-    keys = tuple(name for name, _ in shape.key_columns)
     declared = [(name, type_) for name, type_, _ in ddl.physical_columns(shape)]
     columns = tuple(name for name, _ in declared)
     for file in storage.lake.files(merged.directory):
@@ -250,9 +249,9 @@ def read_back(
         created_ms=now,
         partition_by=tuple(p.name for p in shape.partitions),
         tombstones=merged.counts.written - merged.counts.rows,
-        sorted_by=keys,
+        sorted_by=tuple(name for name, _ in shape.key_columns),
         low=low,
-        key_range=key_range_of(storage.small, keys, files),
+        key_range=key_range_of(storage.small, shape.key_columns, files) if kind is SegmentKind.DELTA else None,
         newest=newest_of(extents_of(storage.small, ordering_columns(shape.envelope)[0], files)),
     )
 

@@ -25,6 +25,7 @@ from schemasync.core.mapping import TableTarget
 from schemasync.core.names import is_hidden
 from schemasync.core.partitioning import segment_of
 from schemasync.core.ports import Lake, LandedFiles, RegisteredSchema
+from schemasync.core.promotion import INTEGER_DIGITS
 from schemasync.core.properties import STATE, TableProperties, is_ours, read_properties, write_properties
 from schemasync.core.types import Type
 from schemasync.errors import ConflictError, DataError, SchemasyncError, StorageError
@@ -131,9 +132,12 @@ def extents_of(files: LandedFiles, column: str, written: Iterable[DataFile]) -> 
     return known if len(known) == len(found) else None
 
 
-def key_range_of(files: LandedFiles, keys: Sequence[str], written: Iterable[DataFile]) -> tuple[int, int] | None:
+def key_range_of(
+    files: LandedFiles, keys: Sequence[tuple[str, Type]], written: Iterable[DataFile]
+) -> tuple[int, int] | None:
     """Return the lowest and the highest key in files of ours; None where it is not one whole number, or no row."""
-    extents = extents_of(files, keys[0], written) if len(keys) == 1 else None
+    whole = [name for name, type_ in keys if type_ in INTEGER_DIGITS]
+    extents = extents_of(files, whole[0], written) if len(whole) == len(keys) == 1 else None
     return (min(low for low, _ in extents), max(high for _, high in extents)) if extents else None
 
 

@@ -209,6 +209,10 @@ def row_source(shape: Shape, segment_versions: frozenset[int]) -> RowSource:
     )
 
 
+MAP_JOIN: Final = {Dialect.SPARK: " /*+ MAPJOIN(k) */", Dialect.HIVE: "", Dialect.TRINO: ""}
+"""Hive passes over the hint where Spark stored it, but itself stores a view without the signs of a comment."""
+
+
 def view_body(target: TableTarget, shape: Shape, contents: Contents, dialect: Dialect) -> Statement:
     """Return the SELECT of the dedup view: the newest row per key of a state's segments, deletes left out.
 
@@ -217,7 +221,8 @@ def view_body(target: TableTarget, shape: Shape, contents: Contents, dialect: Di
     before it: a row counts where no later segment has its key, and names of segments ascend. Then changes are read in
     one scan with the base: a union would hand on row by row what a scan alone hands to an aggregate as it is.
     Where the keys of the changes are too many for every task to hold, but lie close, tasks hold a bit for each: a join
-    that shuffles the base takes several times as long. Packed, keys of several segments say nothing of which is newer.
+    that shuffles the base takes several times as long. No query's range of keys reaches the changes then, and keys of
+    several segments say nothing of which is newer.
     A join rather than NOT EXISTS, which Spark rewrites too late to push a query's range of keys down to the changes.
     """
     source = row_source(shape, contents.versions)
@@ -244,10 +249,6 @@ def view_body(target: TableTarget, shape: Shape, contents: Contents, dialect: Di
         segment = quote_identifier(SEGMENT, dialect)
         changed_keys.append(f"d.{segment} AS schemasync_segment")
         same_key.append(f"t.{segment} < k.schemasync_segment")
-    unchanged = ["k.schemasync_key1 IS NULL"]
-    if packed:
-        same_key = [f"k.schemasync_key1 = {packed.word('t')}"]
-        unchanged.append(packed.unset("k.schemasync_bits", "t", "k.schemasync_key1"))
     values = {
         "table": qualified(target.database, target.table, dialect),
         "columns": shown,
@@ -266,46 +267,36 @@ def view_body(target: TableTarget, shape: Shape, contents: Contents, dialect: Di
         "deltas": _among_ranges("t", contents.deltas, dialect),
         "several": several,
         "ascending": ascending,
-        # Hive passes over the hint where Spark stored it, but itself stores a view without the signs of a comment.
-        "hint": " /*+ MAPJOIN(k) */" if (contents.few or packed) and dialect is Dialect.SPARK else "",
+        "hint": MAP_JOIN[dialect] if contents.few else "",
         "changed": _among_ranges("d", contents.deltas, dialect),
         # Under names of their own, as nothing but them may be seen there: a column of the table may be called t.
         "changed_keys": ", ".join(changed_keys),
         "same_key": " AND ".join(same_key),
-        "unchanged": " OR ".join(unchanged),
-        "packed": {"word": packed.word("d"), "bit": packed.bit("d")} if packed else None,
+        "packed": packed,
         # All its rows count. With IS NULL alone Hive 4 makes an anti join, and forgets what is asked of t alone.
         "last_delta": _among_ranges("t", [(name, name) for name in deltas[-1:]], dialect),
     }
     return Statement(template="view_body", values=values)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Packed:
-    """Expressions over whole numbers that are packed: the word's lowest number, and the bit that a number has in it.
+def _packed(shape: Shape, contents: Contents, dialect: Dialect) -> dict[str, str] | None:
+    """Return how keys of changes are joined as bits of words, None where they are not.
 
-    Sums and quotients of powers, exact as there are `WORD` of them: what Trino reads views of a metastore with (Coral)
-    knows no operators of bits.
+    By sums and quotients of powers, exact as a word has fewer bits than a double: all that reads the text knows these.
+    What Trino reads Hive's views with knows no operators of bits, its older way no functions of Hive's.
     """
-
-    key: str
-
-    def word(self, alias: str) -> str:
-        return f"{alias}.{self.key} - {self.bit(alias)}"
-
-    def bit(self, alias: str) -> str:
-        return f"pmod({alias}.{self.key}, {WORD})"
-
-    def unset(self, bits: str, alias: str, word: str) -> str:
-        return f"pmod(floor({bits} / pow(2, {alias}.{self.key} - {word})), 2) = 0"
-
-
-def _packed(shape: Shape, contents: Contents, dialect: Dialect) -> _Packed | None:
-    """Tell how keys of changes are packed, None where they are not; Trino itself would write it in other words."""
-    if not contents.packed or dialect is Dialect.TRINO:
+    types = [type_ for _, type_ in shape.key_columns]
+    if not contents.packed or len(types) != 1 or types[0] not in INTEGER_DIGITS:
         return None
-    (name, type_), *more = shape.key_columns
-    return _Packed(key=quote_identifier(name, dialect)) if type_ in INTEGER_DIGITS and not more else None
+    key = quote_identifier(shape.key_columns[0][0], dialect)
+    bits = {alias: f"(({alias}.{key} % {WORD} + {WORD}) % {WORD})" for alias in "dt"}
+    return {
+        "word": f"d.{key} - {bits['d']}",
+        "bit": bits["d"],
+        "same_word": f"k.schemasync_word = t.{key} - {bits['t']}",
+        "unset": f"floor(k.schemasync_bits / pow(2, {bits['t']})) % 2 = 0",
+        "hint": MAP_JOIN[dialect],
+    }
 
 
 def of_segments(contents: Contents, dialect: Dialect) -> str:

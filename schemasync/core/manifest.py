@@ -96,7 +96,7 @@ class Segment(_Value):
     low: tuple[str, ...] | None = None
     """Lowest key that a shard may hold (`schemasync.core.keys.print_key`); None for the first one."""
     key_range: tuple[int, int] | None = None
-    """Lowest and highest key where that is one whole number; None where it is not, or not known."""
+    """Lowest and highest key of a delta's rows, where that is one whole number; None where it is not, or not known."""
     newest: int | None = None
     """Largest value of the first ordering column, `NEVER` where no row has one; None where that is not known."""
     ahead: bool = False
@@ -126,9 +126,12 @@ NEVER: Final = -(2**63)
 FEW_ROWS: Final = 1_000_000
 """Rows of changes whose keys every task may hold, some 100 MB of them: engines guess sizes, and shuffle the base."""
 WORD: Final = 32
-"""So many whole numbers that follow each other are one row where keys of changes are packed, a bit for each."""
+"""So many whole numbers that follow each other are one row where keys of changes are packed, a bit for each.
+
+Fewer than the 53 bits of a double, in which they are summed up.
+"""
 MOST_WORDS: Final = 1_000_000
-"""Such rows that every task may hold, like `FEW_ROWS`."""
+"""Such rows that every task may hold: the lowest and the highest key may lie 32 million apart."""
 APART: Final = 2
 """Shards that no change falls into are read apart where they have more than this many times the rows of the others.
 Measured per row of the base: adding up two scans costs Spark 100 ns, a look into the changes' keys 70 to 200 ns."""
@@ -175,7 +178,7 @@ class Contents(_Value):
 
     Schema versions of rows, physical columns with placeholders to carry a value for, and the segments that it reads:
     all that are registered where it is no ``known`` state. ``few``: the keys of the changes fit the memory of every
-    task that joins them; ``packed``: they do as bits of words alone. ``unique``: the base has one row per key.
+    task that joins them; ``packed``: only as bits, `WORD` keys to a row. ``unique``: the base has one row per key.
     ``ahead``: so does each delta, all of these are newer than the base's, and none has a key in a shard that is
     ``untouched``. Few such shards are read like the others. ``ascending``: the deltas are few, and rows of each are
     newer than those before it.
@@ -280,8 +283,9 @@ class Manifest(_Value):
 
     def _words(self) -> float:
         """Return in how many words the keys of all deltas are at most, infinity where that is not known."""
-        ranges = [d.key_range for d in self.deltas if d.key_range is not None]
-        if len(ranges) < len(self.deltas):
+        filled = [d for d in self.deltas if d.rows]
+        ranges = [d.key_range for d in filled if d.key_range is not None]
+        if not ranges or len(ranges) < len(filled):
             return math.inf
         return (max(high for _, high in ranges) - min(low for low, _ in ranges)) // WORD + 2
 

@@ -216,7 +216,8 @@ def test_keys_of_many_changes_are_packed_where_all_lie_within_so_many_words() ->
     )
     few = many.model_copy(update={"rows": FEW_ROWS})
     late = many.model_copy(update={"ahead": False})
-    assert [packed(many), packed(many, near)] == [True, True]
+    empty = segment("delta_00000002", ahead=True, rows=0)
+    assert [packed(many), packed(many, near), packed(many, empty)] == [True, True, True]
     assert [packed(many, far), packed(many, unknown), packed(few), packed(late)] == [False] * 4
     assert not packed(many, keyed=False)
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import tempfile
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -166,6 +167,22 @@ def test_only_the_first_ordering_column_is_read_where_it_decides(tmp_path: Path)
     assert left(tmp_path, rows, beside) == (rows[:1], True, True)
     with pytest.raises(OSError, match="page header"):
         left(tmp_path, [rows[0] | {"__seq1": 3}], beside)
+
+
+def test_row_groups_are_dealt_to_all_threads_also_where_each_is_alone_in_its_file(tmp_path: Path) -> None:
+    rows = [{"a": "x", "b": n, "__seq1": 5, "__admitted_ms": 1, "v": n} for n in range(4)]
+    files = tuple(written(tmp_path, f"{row['b']}.parquet", [row]) for row in rows)
+    beside = EarlierRows(shards=(FoldedShard(name="base_s00000001", low=None, files=files),), newest=5, deltas=())
+    shares = []
+
+    def counted(streams: Sequence[Iterator[pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:
+        parts = [list(stream) for stream in streams]
+        shares.append([sum(batch.num_rows for batch in part) for part in parts])
+        return chain.from_iterable(parts)
+
+    with patch.object(late, "side_by_side", counted):
+        assert left(tmp_path, [row | {"__seq1": 4} for row in rows], beside)[0] == []
+    assert shares[0] == [2, 2]
 
 
 def test_nothing_is_known_without_a_base_to_compare_with_or_of_one_that_is_too_large(tmp_path: Path) -> None:

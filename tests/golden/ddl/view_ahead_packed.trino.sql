@@ -20,7 +20,11 @@ SELECT
   t."segment__2" AS "segment"
 FROM "lake"."student" t
 LEFT JOIN (
-  SELECT d."id" AS schemasync_key1 FROM "lake"."student" d WHERE d."segment" = 'delta_00000007'
-) k ON k.schemasync_key1 = t."id"
+  SELECT w.schemasync_word, SUM(pow(2, w.schemasync_bit)) AS schemasync_bits FROM (
+    SELECT d."id" - ((d."id" % 32 + 32) % 32) AS schemasync_word, ((d."id" % 32 + 32) % 32) AS schemasync_bit
+    FROM "lake"."student" d WHERE d."segment" = 'delta_00000007'
+  ) w
+  GROUP BY w.schemasync_word
+) k ON k.schemasync_word = t."id" - ((t."id" % 32 + 32) % 32)
 WHERE (t."segment" = 'base_s00000012' OR t."segment" = 'delta_00000007') AND t."__op" <> 'd'
-AND (k.schemasync_key1 IS NULL OR t."segment" = 'delta_00000007')
+AND (k.schemasync_word IS NULL OR floor(k.schemasync_bits / pow(2, ((t."id" % 32 + 32) % 32))) % 2 = 0 OR t."segment" = 'delta_00000007')

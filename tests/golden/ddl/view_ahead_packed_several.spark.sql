@@ -22,14 +22,14 @@ SELECT /*+ MAPJOIN(k) */
   t.`segment__2` AS `segment`
 FROM `lake`.`student` t
 LEFT JOIN (
-  SELECT w.schemasync_key1, SUM(pow(2, w.schemasync_bit)) AS schemasync_bits FROM (
-    SELECT DISTINCT d.`id` - pmod(d.`id`, 32) AS schemasync_key1, pmod(d.`id`, 32) AS schemasync_bit
+  SELECT w.schemasync_word, SUM(pow(2, w.schemasync_bit)) AS schemasync_bits FROM (
+    SELECT DISTINCT d.`id` - ((d.`id` % 32 + 32) % 32) AS schemasync_word, ((d.`id` % 32 + 32) % 32) AS schemasync_bit
     FROM `lake`.`student` d WHERE d.`segment` BETWEEN 'delta_00000007' AND 'delta_00000008'
   ) w
-  GROUP BY w.schemasync_key1
-) k ON k.schemasync_key1 = t.`id` - pmod(t.`id`, 32)
+  GROUP BY w.schemasync_word
+) k ON k.schemasync_word = t.`id` - ((t.`id` % 32 + 32) % 32)
 WHERE t.`segment` BETWEEN 'base_s00000004' AND 'base_s00000009' AND t.`__op` <> 'd'
-AND (k.schemasync_key1 IS NULL OR pmod(floor(k.schemasync_bits / pow(2, t.`id` - k.schemasync_key1)), 2) = 0 OR t.`segment` = 'delta_00000008')
+AND (k.schemasync_word IS NULL OR floor(k.schemasync_bits / pow(2, ((t.`id` % 32 + 32) % 32))) % 2 = 0 OR t.`segment` = 'delta_00000008')
 UNION ALL
 SELECT
   r.`id`,

@@ -9,7 +9,35 @@ SELECT
   t."segment__2" AS "segment"
 FROM "lake"."student" t
 LEFT JOIN (
-  SELECT d."id" AS schemasync_key1, d."segment" AS schemasync_segment FROM "lake"."student" d WHERE d."segment" BETWEEN 'delta_00000007' AND 'delta_00000008'
-) k ON k.schemasync_key1 = t."id" AND t."segment" < k.schemasync_segment
-WHERE (t."segment" BETWEEN 'base_s00000004' AND 'base_s00000009' OR t."segment" BETWEEN 'delta_00000007' AND 'delta_00000008') AND t."__op" <> 'd'
-AND (k.schemasync_key1 IS NULL OR t."segment" = 'delta_00000008')
+  SELECT w.schemasync_word, SUM(pow(2, w.schemasync_bit)) AS schemasync_bits FROM (
+    SELECT DISTINCT d."id" - ((d."id" % 32 + 32) % 32) AS schemasync_word, ((d."id" % 32 + 32) % 32) AS schemasync_bit
+    FROM "lake"."student" d WHERE d."segment" BETWEEN 'delta_00000007' AND 'delta_00000008'
+  ) w
+  GROUP BY w.schemasync_word
+) k ON k.schemasync_word = t."id" - ((t."id" % 32 + 32) % 32)
+WHERE t."segment" BETWEEN 'base_s00000004' AND 'base_s00000009' AND t."__op" <> 'd'
+AND (k.schemasync_word IS NULL OR floor(k.schemasync_bits / pow(2, ((t."id" % 32 + 32) % 32))) % 2 = 0 OR t."segment" = 'delta_00000008')
+UNION ALL
+SELECT
+  r."id",
+  r."Name",
+  r."born",
+  r."address",
+  r."select",
+  r."first-seen",
+  r."segment"
+FROM (
+  SELECT
+    t."id" AS "id",
+    t."name" AS "Name",
+    t."born" AS "born",
+    t."address" AS "address",
+    t."select" AS "select",
+    t."first-seen" AS "first-seen",
+    t."segment__2" AS "segment",
+    t."__op" AS schemasync_op,
+    row_number() OVER (PARTITION BY t."id" ORDER BY t."__seq1" IS NULL, t."__seq1" DESC, t."__seq2" IS NULL, t."__seq2" DESC, t."__offset" IS NULL, t."__offset" DESC, t."__admitted_ms" IS NULL, t."__admitted_ms" DESC, t."segment") AS schemasync_rank
+  FROM "lake"."student" t
+  WHERE t."segment" BETWEEN 'delta_00000007' AND 'delta_00000008'
+) r
+WHERE r.schemasync_rank = 1 AND r.schemasync_op <> 'd'
