@@ -61,8 +61,11 @@ class Writer:
         self.lab.now_ms += 25 * HOUR // 60
 
 
-def reader(lab: Lab, done: threading.Event) -> Callable[[], list[Rows]]:
-    """Return a loop that asks the view until the writer is done, resolving it anew each time."""
+def reader(lab: Lab, begun: threading.Semaphore, done: threading.Event) -> Callable[[], list[Rows]]:
+    """Return a loop that asks the view until the writer is done, resolving it anew each time.
+
+    It says when it has its first answer: in a cold session that may take longer than the table's hours of grace.
+    """
     query = f"SELECT id, CAST(n AS INT) AS n FROM {lab.database}.{TABLE}_view ORDER BY id"
 
     def ask() -> list[Rows]:
@@ -70,6 +73,8 @@ def reader(lab: Lab, done: threading.Event) -> Callable[[], list[Rows]]:
         seen: list[Rows] = []
         while not done.is_set():
             seen.append(tuple((row["id"], row["n"]) for row in session.sql(query).collect()))
+            if len(seen) == 1:
+                begun.release()
         return seen
 
     return ask
@@ -78,10 +83,11 @@ def reader(lab: Lab, done: threading.Event) -> Callable[[], list[Rows]]:
 def reads_well(
     lab: Lab, settings: dict[str, Any], goes_on: Callable[[int], bool], *, retyped_after: int | None = None
 ) -> None:
-    writer, done = Writer(lab, settings), threading.Event()
+    writer, begun, done = Writer(lab, settings), threading.Semaphore(0), threading.Event()
     with ThreadPoolExecutor(2) as threads:
-        readers = [threads.submit(reader(lab, done)) for _ in range(2)]
+        readers = [threads.submit(reader(lab, begun, done)) for _ in range(2)]
         try:
+            assert all(begun.acquire(timeout=120) for _ in readers)
             while goes_on(len(writer.states)):
                 if len(writer.states) == retyped_after:
                     writer.retype()
