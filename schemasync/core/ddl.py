@@ -239,16 +239,6 @@ def view_body(target: TableTarget, shape: Shape, contents: Contents, dialect: Di
     taken = {c.name for c in columns} | {name for name, _ in metadata}
     keys = list(key_expressions(source, dialect))
     physical = [quote_identifier(name, dialect) for name, _ in shape.key_columns]
-    changed_keys = [f"d.{name} AS schemasync_key{n}" for n, name in enumerate(physical, start=1)]
-    same_key = [f"k.schemasync_key{n} = t.{name}" for n, name in enumerate(physical, start=1)]
-    deltas = sorted({name for names in contents.deltas for name in names})
-    several = len(deltas) > 1
-    packed = _packed(shape, contents, dialect)
-    ascending = contents.ascending and packed is None
-    if several and ascending:
-        segment = quote_identifier(SEGMENT, dialect)
-        changed_keys.append(f"d.{segment} AS schemasync_segment")
-        same_key.append(f"t.{segment} < k.schemasync_segment")
     values = {
         "table": qualified(target.database, target.table, dialect),
         "columns": shown,
@@ -265,6 +255,23 @@ def view_body(target: TableTarget, shape: Shape, contents: Contents, dialect: Di
         "one_scan": _among_ranges("t", (*contents.base, *contents.deltas), dialect),
         "base": _among_ranges("t", contents.base, dialect),
         "deltas": _among_ranges("t", contents.deltas, dialect),
+    }
+    return Statement(template="view_body", values=values | _join(shape, contents, physical, dialect))
+
+
+def _join(shape: Shape, contents: Contents, keys: Sequence[str], dialect: Dialect) -> dict[str, Any]:
+    """Return how rows ``t`` are joined with the keys of the changes; ``keys`` are the quoted physical columns."""
+    changed_keys = [f"d.{name} AS schemasync_key{n}" for n, name in enumerate(keys, start=1)]
+    same_key = [f"k.schemasync_key{n} = t.{name}" for n, name in enumerate(keys, start=1)]
+    deltas = sorted({name for names in contents.deltas for name in names})
+    several = len(deltas) > 1
+    packed = _packed(shape, contents, dialect)
+    ascending = contents.ascending and packed is None
+    if several and ascending:
+        segment = quote_identifier(SEGMENT, dialect)
+        changed_keys.append(f"d.{segment} AS schemasync_segment")
+        same_key.append(f"t.{segment} < k.schemasync_segment")
+    return {
         "several": several,
         "ascending": ascending,
         "hint": MAP_JOIN[dialect] if contents.few else "",
@@ -276,7 +283,6 @@ def view_body(target: TableTarget, shape: Shape, contents: Contents, dialect: Di
         # All its rows count. With IS NULL alone Hive 4 makes an anti join, and forgets what is asked of t alone.
         "last_delta": _among_ranges("t", [(name, name) for name in deltas[-1:]], dialect),
     }
-    return Statement(template="view_body", values=values)
 
 
 def _packed(shape: Shape, contents: Contents, dialect: Dialect) -> dict[str, str] | None:
