@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import product
 
 import pytest
 from hypothesis import given, settings
@@ -53,13 +54,15 @@ class Watched(Telling):
     """A story whose runs are watched at every step, and may be killed.
 
     ``may`` are the states that the view may be in: what was admitted never goes back, and a run brings one version.
-    ``versions`` are those that the table or its view may have; killed runs leave several.
+    ``versions`` are those that the table or its view may have; killed runs leave several. ``reach`` has by run, since
+    the last that was done, how many files had landed: what a killed one put in force shows when the next one begins.
     """
 
     def __init__(self, lab: Lab, kind: Kind, story: model.Story, *, everywhere: bool = False) -> None:
         super().__init__(lab, kind, story)
         self.everywhere = everywhere
         self.versions = {0}
+        self.reach: set[int] = set()
         self.may = {State(version=0, files=frozenset())}
 
     def run(self, run: model.Run) -> None:
@@ -76,6 +79,7 @@ class Watched(Telling):
             State(version=v, files=s.files) for v in self.versions for s in self.may if bool(v) == bool(s.version)
         }
         self.versions.add(self.version)
+        self.reach.add(len(self.landed))
         witness = Witness(self.look, run.killed, everywhere=self.everywhere)
         try:
             carry_out(mortal(self.lab.workspace, witness), run)
@@ -83,6 +87,7 @@ class Watched(Telling):
             return True
         self.may = {State(version=self.version, files=frozenset(range(len(self.landed))))}
         self.versions = {self.version}
+        self.reach = {len(self.landed)}
         self.look(f"after all of {run.what}")
         return False
 
@@ -119,8 +124,8 @@ class Watched(Telling):
             for version in {state.version, self.version}:
                 if any(self.landed[n].version > version for n in state.files):
                     continue
-                for readable in range(version + 1):
-                    more = (n for n, landing in enumerate(self.landed) if landing.version <= readable)
+                for readable, reach in product(range(version + 1), self.reach):
+                    more = (n for n, landing in enumerate(self.landed[:reach]) if landing.version <= readable)
                     yield State(version=version, files=state.files.union(more))
 
 
