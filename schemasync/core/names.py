@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
 from enum import Enum
-from functools import cache
+from functools import cache, lru_cache
 from typing import assert_never
 
 from schemasync.errors import SchemaError, UsageError
@@ -160,6 +160,7 @@ def _is_digit(character: str) -> bool:
     return character <= "\uffff" and unicodedata.category(character) == "Nd"
 
 
+@lru_cache(maxsize=10_000)
 def folded(name: str) -> str:
     """Return what engines compare names by: equal texts are one name to Spark and Hive.
 

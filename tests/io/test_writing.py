@@ -19,11 +19,13 @@ ROWS, MEMORY = 262_144, 2**27
     ("distinct", "has_one"), [(1, True), (1_000, True), (20_000, True), (120_000, False), (ROWS, False)]
 )
 @pytest.mark.parametrize("chunks", [1, 40])
+@pytest.mark.parametrize("nulls", [0, 0.3])
 def test_a_column_has_a_dictionary_where_its_values_repeat(
-    tmp_path: Path, distinct: int, has_one: bool, chunks: int
+    tmp_path: Path, distinct: int, has_one: bool, chunks: int, nulls: float
 ) -> None:
-    chosen = Random(1).choices(range(distinct), k=ROWS)  # noqa: S311 - the same ones every time
-    values = pa.array(chosen if distinct < ROWS else range(ROWS))
+    random = Random(1)  # noqa: S311 - the same ones every time
+    chosen = random.choices(range(distinct), k=ROWS) if distinct < ROWS else range(ROWS)
+    values = pa.array(None if random.random() < nulls else value for value in chosen)
     step = ROWS // chunks
     pieces = [values.slice(n, step) for n in range(0, ROWS, step)]
     table = pa.table({"number": pa.chunked_array(pieces), "text": pa.chunked_array([p.cast("string") for p in pieces])})

@@ -52,4 +52,4 @@ def _repeats(values: pa.ChunkedArray, most_bytes: int) -> bool:
     # Chunk by chunk: Arrow would make one of all of them to take from.
     places = (pc.multiply(counted(-(-len(chunk) // step)), step) for chunk in values.chunks)
     sample = pa.chunked_array([c.take(p) for c, p in zip(values.chunks, places, strict=False)], values.type)
-    return bool(pc.count_distinct(sample).as_py() <= _REPEATING * len(sample))
+    return bool(pc.count_distinct(sample).as_py() <= _REPEATING * (len(sample) - sample.null_count))
