@@ -24,7 +24,7 @@ from schemasync.core.layering import Mode
 from tests.app.mortal import Fuse, KilledError, mortal, raise_killed
 from tests.lab import DAY, HOUR, Lab, NewLab
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.one_spark]
 
 TOPIC, TABLE = "shop.student", "shop_student"
 MINUTE = HOUR // 60

@@ -18,7 +18,7 @@ from tests.app.mortal import Fuse, KilledError, mortal
 from tests.app.test_laws import FEW, MANY, MINUTE, TABLE, Debezium, Flat, Kind, Telling, carry_out, holds
 from tests.lab import Lab, NewLab
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.one_spark]
 
 SEEN = ("redefine_view", "set_view_text", "add_partitions", "drop_partitions", "replace_columns", "delete")
 """How the calls begin that change what a view shows or reads; the long run looks after every call."""

@@ -25,7 +25,7 @@ from schemasync.errors import ConflictError, EngineError, StorageError
 from tests.app.mortal import Fuse, KilledError, mortal
 from tests.lab import HOUR, Lab, NewLab
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.one_spark]
 
 TOPIC, TABLE = "shop.student", "shop_student"
 FULL = StorageError("the disk is full")

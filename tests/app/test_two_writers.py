@@ -16,7 +16,7 @@ from schemasync.errors import ConflictError
 from tests.app.mortal import Fuse, mortal
 from tests.lab import Lab, NewLab
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.one_spark]
 
 TOPIC, TABLE = "shop.student", "shop_student"
 Rows = list[dict[str, Any]]
