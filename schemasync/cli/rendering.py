@@ -116,6 +116,9 @@ def _compacted(table: Compacted, *, dry_run: bool) -> Iterator[Line]:
         )
         sizes = f"read {_size(fold.bytes_read)}, wrote {_size(table.bytes_written)}"
         yield f"  {_shards(fold, table.base)} written: {sizes} in {table.seconds:.1f} s"
+    if dry_run:
+        first = (step.why for step in table.applied.plan.steps if step.kind == "admit")
+        yield from (f"  {why}: a run takes them in first, and decides with them" for why in first)
     if table.applied.held or not dry_run:
         yield from _diagnostics(table.applied.diagnostics)
 

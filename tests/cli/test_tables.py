@@ -88,6 +88,18 @@ def test_a_dry_run_compacts_nothing(project: Project) -> None:
     assert project("status", "--json").json["tables"][0]["generation"] == 0
 
 
+def test_a_dry_run_says_what_its_figures_leave_out(project: Project) -> None:
+    project.register("student", NAME)
+    project.land("student", event(1, name="a"))
+    assert "decides with them" not in project("compact").out
+    assert "decides with them" not in project("compact", "--dry-run").out
+    project.land("student", event(2, name="b"))
+    first, then = project("compact", "--dry-run").out.splitlines()
+    assert first == f"{project.database}.student  nothing to fold"
+    assert then.startswith("  1 landed files (")
+    assert then.endswith(" bytes) are not in the table yet: a run takes them in first, and decides with them")
+
+
 def test_apply_says_what_it_did(project: Project) -> None:
     project.register("student", NAME)
     project.land("student", event(1, name="a"))
