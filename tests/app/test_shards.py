@@ -265,10 +265,26 @@ def test_a_kept_plan_stays_good_while_changes_are_admitted_under_the_schema_befo
 
 def test_predicates_on_keys_and_segments_reach_the_files(lab: Lab) -> None:
     first_base(lab, list(range(12)))
+    lab.land(TOPIC, events(7, ts_ms=2), hour="2026112001")
+    shards = compacted(lab)["shards"]
+    assert shards < len(lab.workspace.metastore.partitions(lab.database, TABLE))
     text = physical_plan(lab, f"SELECT name FROM {lab.database}.{TABLE}_view WHERE id = 7")
     assert "Window" not in text
     assert "EqualTo(id,7)" in text
-    assert "segment#" in text.partition("PartitionFilters: [")[2].partition("]")[0]
+    assert f"InMemoryFileIndex({shards} paths)" in text
+
+
+@pytest.mark.parametrize("changes", [0, 1, 2])
+def test_of_columns_that_nobody_asks_for_nothing_is_read(lab: Lab, changes: int) -> None:
+    first_base(lab, list(range(12)))
+    for ts_ms in range(2, 2 + changes):
+        lab.land(TOPIC, events(3, ts_ms=ts_ms), hour=f"202611200{ts_ms}")
+        lab.apply()
+    for asked, other in (("id", "name"), ("name", "kafka_offset")):
+        text = physical_plan(lab, f"SELECT {asked} FROM {lab.database}.{TABLE}_view")
+        scans = text.split("FileScan parquet")[1:]
+        read = [scan.partition("ReadSchema: struct<")[2].partition(">")[0] for scan in scans]
+        assert [len(read), other in "".join(read)] == [2 if changes else 1, False]
 
 
 @contextmanager
