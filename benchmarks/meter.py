@@ -1,4 +1,4 @@
-"""What something costs: wall time, CPU of a process and all below it (JVM, Python workers), bytes written, memory."""
+"""What something costs: wall time, CPU and bytes read of a process and all below it, what it wrote, memory."""
 
 from __future__ import annotations
 
@@ -8,18 +8,25 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import psutil
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """Seconds and bytes; ``value`` is what was returned. Files that are gone again at the end do not count."""
+    """Seconds and bytes; ``value`` is what was returned. Files that are gone again at the end do not count as written.
+
+    Bytes are read whether from a disk or from the page cache; None where the system does not count them (only Linux
+    does by process).
+    """
 
     value: Any
     wall_s: float
     cpu_s: float
+    bytes_read: int | None
     bytes_written: int
     files_written: int
 
@@ -27,11 +34,18 @@ class Cost:
 def measure(action: Callable[[], Any], *, root: Path) -> Cost:
     """Do something that writes below ``root``, and say what it cost."""
     before = _files(root)
-    cpu, started = _cpu_s(), time.perf_counter()
+    there, cpu, started = _bytes_read(), _cpu_s(), time.perf_counter()
     value = action()
-    wall_s, cpu_s = time.perf_counter() - started, _cpu_s() - cpu
+    wall_s, cpu_s, read = time.perf_counter() - started, _cpu_s() - cpu, _bytes_read()
     written = [size for file, size in _files(root).items() if file not in before]
-    return Cost(value=value, wall_s=wall_s, cpu_s=cpu_s, bytes_written=sum(written), files_written=len(written))
+    return Cost(
+        value=value,
+        wall_s=wall_s,
+        cpu_s=cpu_s,
+        bytes_read=None if read is None or there is None else max(read - there, 0),
+        bytes_written=sum(written),
+        files_written=len(written),
+    )
 
 
 def _files(root: Path) -> dict[tuple[Path, int], int]:
@@ -41,14 +55,23 @@ def _files(root: Path) -> dict[tuple[Path, int], int]:
 
 
 def _cpu_s() -> float:
+    # Of a process that ended just now its parent's children_* have the time.
+    return sum(_of_all(lambda process: sum(process.cpu_times()[:4])))
+
+
+def _bytes_read() -> int | None:
+    if not hasattr(psutil.Process, "io_counters"):
+        return None
+    return sum(_of_all(lambda process: int(process.io_counters().read_chars)))
+
+
+def _of_all(look: Callable[[Any], _T]) -> Iterator[_T]:
+    """Yield what is found of this process and of all below it; one that ends meanwhile is passed over."""
     process = psutil.Process()
-    times = [process.cpu_times()]
+    yield look(process)
     for child in process.children(recursive=True):
-        try:
-            times.append(child.cpu_times())
-        except psutil.NoSuchProcess:  # it ended just now; its parent's children_* have its time
-            continue
-    return sum(sum(t[:4]) for t in times)
+        with suppress(psutil.NoSuchProcess):
+            yield look(child)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,8 +12,9 @@ from pathlib import Path
 class Record:
     """One measurement. ``work`` is ``compact`` or ``read:QUERY/pending``, ``read:QUERY/compacted``.
 
-    ``rows`` are the base's, ``landed_bytes`` the change set's. Where not ``ok`` the result was wrong, or there was
-    none, and ``problem`` says what happened; the other figures count for nothing then.
+    ``rows`` are the base's, ``landed_bytes`` the change set's, ``bytes_read`` is None where nobody counts them. Where
+    not ``ok`` the result was wrong, or there was none, and ``problem`` says what happened; the other figures count for
+    nothing then.
     """
 
     work: str
@@ -23,6 +24,7 @@ class Record:
     rep: int
     wall_s: float = 0.0
     cpu_s: float = 0.0
+    bytes_read: int | None = None
     bytes_written: int = 0
     files_written: int = 0
     landed_bytes: int = 0

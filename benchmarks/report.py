@@ -22,8 +22,8 @@ _HEAD: Final = """\
 
 What is measured, what is fair about it and what is not: [benchmarks/README.md](../benchmarks/README.md). Wall
 seconds are geometric means over the repetitions; *spread* is fastest to slowest; *ratio* is to the best peer (below 1
-is faster than it); *written* is bytes written for each byte that landed. `limit` merges nothing: Arrow reads and
-writes the files that schemasync replaced, Spark scans plain files.
+is faster than it); *read* and *written* are bytes for each byte that landed, read from a disk or from memory. `limit`
+merges nothing: Arrow reads and writes the files that schemasync replaced, Spark scans plain files.
 
 ![Compaction: wall seconds](benchmark.svg)
 """
@@ -43,8 +43,8 @@ def _parted(groups: Iterable[Group]) -> tuple[list[Group], list[Group]]:
 
 def _table(group: Group) -> str:
     rows = [
-        "| system | wall s | spread | CPU s | written | ratio |",
-        "|---|---:|---|---:|---:|---:|",
+        "| system | wall s | median s | spread | CPU s | read | written | files | ratio |",
+        "|---|---:|---:|---|---:|---:|---:|---:|---:|",
         *(_row(line) for line in group.lines),
     ]
     return f"### {group.shape}, {group.rows:,} rows\n\n" + "\n".join(rows) + "\n"
@@ -53,8 +53,8 @@ def _table(group: Group) -> str:
 def _row(line: Line) -> str:
     spread = f"{line.fastest_s:.2f} - {line.slowest_s:.2f}, {line.reps} runs"
     return (
-        f"| {_named(line.system)} | {line.wall_s:.2f} | {spread} | {line.cpu_s:.1f} "
-        f"| {_number(line.written)} | {_number(line.ratio)} |"
+        f"| {_named(line.system)} | {line.wall_s:.2f} | {line.median_s:.2f} | {spread} | {line.cpu_s:.1f} "
+        f"| {_number(line.read)} | {_number(line.written)} | {_number(line.files, 0)} | {_number(line.ratio)} |"
     )
 
 
@@ -78,8 +78,8 @@ def _cell(line: Line | None) -> str:
     return f"{line.wall_s:.2f} ({_number(line.ratio)})" if line else ""
 
 
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.2f}"
+def _number(value: float | None, digits: int = 2) -> str:
+    return "" if value is None else f"{value:.{digits}f}"
 
 
 def _named(system: str) -> str:

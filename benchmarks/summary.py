@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import exp, log
-from statistics import median
+from statistics import mean, median
 from typing import Final
 
 from benchmarks.records import Record
@@ -20,7 +20,8 @@ NO_PEERS: Final = frozenset({OURS, "limit"})
 class Line:
     """One system at one work: seconds, geometric mean, median and extremes; ``ratio`` to the best peer's mean.
 
-    ``written`` are bytes written for one that landed, None for reads.
+    ``read`` and ``written`` are bytes for one that landed, ``files`` those written in the mean; None for reads, and
+    where nobody counted what is read.
     """
 
     system: str
@@ -29,7 +30,9 @@ class Line:
     fastest_s: float
     slowest_s: float
     cpu_s: float
+    read: float | None
     written: float | None
+    files: float | None
     reps: int
     ratio: float | None
 
@@ -70,20 +73,22 @@ def _lines(systems: Mapping[str, list[Record]]) -> tuple[Line, ...]:
     return tuple(_line(system, systems[system], means[system], best) for system in ordered)
 
 
-def _line(system: str, records: list[Record], mean: float, best: float | None) -> Line:
+def _line(system: str, records: list[Record], wall_s: float, best: float | None) -> Line:
     walls = [record.wall_s for record in records]
-    landed = sum(record.landed_bytes for record in records)
-    compacting = records[0].work == "compact"
+    landed = sum(record.landed_bytes for record in records) if records[0].work == "compact" else 0
+    read = [record.bytes_read for record in records if record.bytes_read is not None]
     return Line(
         system=system,
-        wall_s=mean,
+        wall_s=wall_s,
         median_s=median(walls),
         fastest_s=min(walls),
         slowest_s=max(walls),
         cpu_s=geometric_mean(record.cpu_s for record in records),
-        written=sum(record.bytes_written for record in records) / landed if compacting and landed else None,
+        read=sum(read) / landed if landed and len(read) == len(records) else None,
+        written=sum(record.bytes_written for record in records) / landed if landed else None,
+        files=mean(record.files_written for record in records) if landed else None,
         reps=len(records),
-        ratio=mean / best if best else None,
+        ratio=wall_s / best if best else None,
     )
 
 

@@ -189,6 +189,7 @@ class Trial:
                 blank,
                 wall_s=round(cost.wall_s, 4),
                 cpu_s=round(cost.cpu_s, 3),
+                bytes_read=cost.bytes_read,
                 bytes_written=cost.bytes_written,
                 files_written=cost.files_written,
                 landed_bytes=state.step.landed_bytes,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.records import Record, read_records, write_records
@@ -18,7 +19,9 @@ def _record(system: str, wall_s: float, *, rep: int = 0, work: str = "compact", 
         rep=rep,
         wall_s=wall_s,
         cpu_s=wall_s * 2,
+        bytes_read=900,
         bytes_written=600 if work == "compact" else 0,
+        files_written=rep,
         landed_bytes=300,
         ok=ok,
     )
@@ -29,23 +32,25 @@ def _walls(groups: tuple[Group, ...]) -> list[tuple[str, float, float | None]]:
 
 
 def test_repetitions_become_one_line_with_their_geometric_mean_and_spread() -> None:
-    records = [_record("delta", 1.0), _record("delta", 4.0, rep=1), _record("delta", 2.0, rep=2)]
+    records = [_record("delta", 1.0), _record("delta", 27.0, rep=1), _record("delta", 8.0, rep=2)]
 
     (group,) = summarize(records)
 
-    assert group.lines == (
+    assert [replace(line, wall_s=round(line.wall_s, 9), cpu_s=round(line.cpu_s, 9)) for line in group.lines] == [
         Line(
             system="delta",
-            wall_s=2.0,
-            median_s=2.0,
+            wall_s=6.0,
+            median_s=8.0,
             fastest_s=1.0,
-            slowest_s=4.0,
-            cpu_s=4.0,
+            slowest_s=27.0,
+            cpu_s=12.0,
+            read=3.0,
             written=2.0,
+            files=1.0,
             reps=3,
             ratio=1.0,
         ),
-    )
+    ]
 
 
 def test_ratios_are_to_the_best_peer_which_is_neither_the_limit_nor_schemasync() -> None:
@@ -72,10 +77,14 @@ def test_a_wrong_result_counts_for_nothing() -> None:
 def test_each_work_is_compared_for_itself() -> None:
     records = [_record("delta", 4.0), _record("delta", 1.0, work="read:count/pending")]
 
-    assert [(group.work, group.lines[0].written) for group in summarize(records)] == [
-        ("compact", 2.0),
-        ("read:count/pending", None),
-    ]
+    found = [(group.work, line.read, line.written, line.files) for group in summarize(records) for line in group.lines]
+    assert found == [("compact", 3.0, 2.0, 0.0), ("read:count/pending", None, None, None)]
+
+
+def test_what_was_not_counted_every_time_is_not_told() -> None:
+    records = [_record("delta", 4.0), replace(_record("delta", 4.0, rep=1), bytes_read=None)]
+
+    assert [line.read for group in summarize(records) for line in group.lines] == [None]
 
 
 def test_records_survive_their_file(tmp_path: Path) -> None:
@@ -93,10 +102,10 @@ def test_the_page_has_a_table_for_compactions_and_one_for_reads() -> None:
 
     assert shown.partition("## Compaction\n\n")[2] == (
         "### 100-rows, 1,000 rows\n\n"
-        "| system | wall s | spread | CPU s | written | ratio |\n"
-        "|---|---:|---|---:|---:|---:|\n"
-        "| **schemasync** | 1.00 | 1.00 - 1.00, 1 runs | 2.0 | 2.00 | 0.25 |\n"
-        "| delta | 4.00 | 4.00 - 4.00, 1 runs | 8.0 | 2.00 | 1.00 |\n"
+        "| system | wall s | median s | spread | CPU s | read | written | files | ratio |\n"
+        "|---|---:|---:|---|---:|---:|---:|---:|---:|\n"
+        "| **schemasync** | 1.00 | 1.00 | 1.00 - 1.00, 1 runs | 2.0 | 3.00 | 2.00 | 0 | 0.25 |\n"
+        "| delta | 4.00 | 4.00 | 4.00 - 4.00, 1 runs | 8.0 | 3.00 | 2.00 | 0 | 1.00 |\n"
         "\n"
         "## Reads\n\n"
         "### 100-rows, 1,000 rows, pending\n\n"
