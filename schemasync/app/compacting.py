@@ -229,8 +229,7 @@ def _compact(
 
 def _is_long(target: TableTarget, shape: Shape, manifest: Manifest, work: FoldPlan | MergePlan) -> bool:
     """Tell whether work takes so long, or is done in such a way, that what was admitted is to be shown before it."""
-    by_sql = isinstance(work, FoldPlan) and is_by_sql(target, shape, manifest)
-    return by_sql or work.bytes_read > _LONG_BYTES
+    return work.bytes_read > (0 if is_by_sql(target, shape, manifest) else _LONG_BYTES)
 
 
 def _done(
@@ -254,7 +253,7 @@ def _planned(
     workspace: Workspace, shape: Shape, manifest: Manifest, applied: Applied, mode: Mode, old: frozenset[str]
 ) -> FoldPlan | MergePlan:
     target = applied.target
-    if target.compaction.kernel == "arrow" and can_be_cut(shape, manifest):
+    if can_be_cut(shape, manifest):
         merge = plan_merge(manifest, outdated=old, mode=mode)
         if merge is not None:
             return merge

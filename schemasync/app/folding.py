@@ -6,14 +6,14 @@ stays readable.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from schemasync.app.per_run import per_run_tables
 from schemasync.app.states import Draft, extents_of, key_range_of, newest_of, publish, require_files, require_in_place
-from schemasync.app.workspace import Storage, Workspace
+from schemasync.app.workspace import Workspace
 from schemasync.core import ddl
 from schemasync.core.admission import Unreadable
 from schemasync.core.compaction import FoldCounts, FoldPlan, after_fold
@@ -22,10 +22,10 @@ from schemasync.core.layout import ordering_columns
 from schemasync.core.manifest import DataFile, Manifest, Segment, SegmentKind
 from schemasync.core.mapping import TableTarget
 from schemasync.core.merge_plan import merge_request
-from schemasync.core.merging import MergedShard, MergeRequest
+from schemasync.core.merging import MergedShard
 from schemasync.core.names import Dialect, is_hidden, quote_identifier
 from schemasync.core.plan import Shape
-from schemasync.core.ports import Lake, ShardJob
+from schemasync.core.ports import Lake
 from schemasync.core.sharding import ShardFold, bounds, cut, has_ranges, in_one_shard
 from schemasync.core.toast import left_unsent
 from schemasync.errors import DataError, SchemasyncError, StorageError
@@ -95,19 +95,20 @@ def run_fold(
         StorageError: a new shard cannot be written, or is not what the job wrote.
     """
     manifest = draft.manifest
-    run = _Run(
-        workspace=workspace,
-        target=target,
-        shape=shape,
-        manifest=manifest,
-        fold=fold,
-        directory=f"base/g={fold.generation:06}/{workspace.token()}",
-    )
-    lake = run.storage.lake
+    lake = workspace.storage(target.location).lake
+    directory = f"base/g={fold.generation:06}/{workspace.token()}"
     require_files(lake, (*fold.rewrite, *fold.fold))
     workspace.progress(target.table, f"folding {fold.events} events into generation {fold.generation}")
-    with abandoned(lake, run.directory):
-        merged = _merged(run)
+    with abandoned(lake, directory):
+        merged = merge_shards(
+            workspace,
+            target,
+            shape,
+            manifest,
+            {f"{directory}/s={s.shard.removeprefix('base_s')}": s for s in fold.shards},
+            directory=directory,
+            purge_before_ms=fold.purge_before_ms,
+        )
         shards = {shard.shard: shard for shard in fold.shards}
         written = tuple(
             read_back(workspace, target, shape, m, kind=SegmentKind.BASE, low=shards[m.shard].low) for m in merged
@@ -116,29 +117,6 @@ def run_fold(
     folded = after_fold(cleaned.manifest, fold, written=written, now_ms=workspace.now_ms())
     counts = sum((m.counts for m in merged), start=FoldCounts())
     return Folded(written=written, counts=counts, draft=publish(workspace, target, cleaned, folded))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Run:
-    """What one fold works on, and the directory below which it writes."""
-
-    workspace: Workspace
-    target: TableTarget
-    shape: Shape
-    manifest: Manifest
-    fold: FoldPlan
-    directory: str
-
-    @property
-    def storage(self) -> Storage:
-        return self.workspace.storage(self.target.location)
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        return tuple(name for name, _ in self.shape.key_columns)
-
-    def place(self, shard: ShardFold) -> str:
-        return f"{self.directory}/s={shard.shard.removeprefix('base_s')}"
 
 
 @contextmanager
@@ -152,52 +130,97 @@ def abandoned(lake: Lake, directory: str) -> Iterator[None]:
         raise
 
 
-def _merged(run: _Run) -> tuple[MergedShard, ...]:
-    """Write the shards."""
-    if is_by_sql(run.target, run.shape, run.manifest):
-        with per_run_tables(run.workspace, run.target, run.shape, run.manifest, run.fold, run.directory) as present:
-            return tuple(_selected(run, shard, present) for shard in run.fold.shards)
+def merge_shards(
+    workspace: Workspace,
+    target: TableTarget,
+    shape: Shape,
+    manifest: Manifest,
+    places: Mapping[str, ShardFold],
+    *,
+    directory: str,
+    purge_before_ms: int,
+) -> tuple[MergedShard, ...]:
+    """Write shards, or a delta, each into its place: ``directory``, or one below it.
+
+    Raises:
+        DataError: a value does not fit the type that its column has now.
+        EngineError: the engine failed.
+        StorageError: a shard cannot be written, or a file is not what it should be.
+    """
+    storage, shards = workspace.storage(target.location), tuple(places.values())
+    if is_by_sql(target, shape, manifest):
+        base = {s.name: s for shard in shards for s in shard.rewrite}
+        deltas = {s.name: s for shard in shards for s in shard.deltas}
+        tables = per_run_tables(
+            workspace,
+            target,
+            shape,
+            manifest,
+            base=tuple(base.values()),
+            deltas=tuple(deltas.values()),
+            directory=directory,
+        )
+        with tables as present:
+            run = _Selecting(workspace, target, shape, manifest, present, purge_before_ms)
+            return tuple(run.into(place, shard) for place, shard in places.items())
     request = merge_request(
-        run.target,
-        run.shape,
-        run.manifest,
-        run.fold.shards,
-        directories={shard.shard: run.place(shard) for shard in run.fold.shards},
-        purge_before_ms=run.fold.purge_before_ms,
-    )
-    return job_for(run.storage, run.target, request).merge(request)
-
-
-def job_for(storage: Storage, target: TableTarget, request: MergeRequest) -> ShardJob:
-    """Merge in this process while little is read, in Spark's tasks beyond that."""
-    small = storage.is_small(sum(shard.bytes for shard in request.shards), target.compaction.arrow_limit)
-    return storage.shards if small else storage.large_shards
-
-
-def _selected(run: _Run, shard: ShardFold, present: frozenset[str]) -> MergedShard:
-    """Write one shard with Spark's SQL."""
-    workspace, target, shape, manifest = run.workspace, run.target, run.shape, run.manifest
-    statement = ddl.fold(
         target,
         shape,
-        shard,
-        segment_versions=manifest.segment_versions,
-        present=present,
-        purge_before_ms=run.fold.purge_before_ms,
-        dialect=Dialect.SPARK,
-        toasted=manifest.toasted,
+        manifest,
+        shards,
+        directories={shard.shard: place for place, shard in places.items()},
+        purge_before_ms=purge_before_ms,
     )
-    directory, lake = run.place(shard), run.storage.lake
-    lake.make_directory(directory)
-    # By path, not by the compactor's name: another run's table of that name has another directory.
-    into = lake.uri(directory)
-    unsent = left_unsent(target, shape, manifest.toasted, Dialect.SPARK)
-    counts = workspace.fold.run(
-        workspace.text(statement), into=into, sort_by=run.keys, unsent=unsent, partition_by=run.shape.partitions
-    )
-    if _repeats_keys(run, into):
-        raise StorageError("the job wrote a key twice", where=into, fix="Run again; the old state is in force.")
-    return MergedShard(shard=shard.shard, directory=directory, counts=counts)
+    small = storage.is_small(sum(shard.bytes for shard in request.shards), target.compaction.arrow_limit)
+    # In this process while little is read, in Spark's tasks beyond that.
+    return (storage.shards if small else storage.large_shards).merge(request)
+
+
+@dataclass(frozen=True, slots=True)
+class _Selecting:
+    """Writes shards with Spark's SQL. ``present`` are the columns that the long-lived table has."""
+
+    workspace: Workspace
+    target: TableTarget
+    shape: Shape
+    manifest: Manifest
+    present: frozenset[str]
+    purge_before_ms: int
+
+    def into(self, directory: str, shard: ShardFold) -> MergedShard:
+        target, shape, toasted = self.target, self.shape, self.manifest.toasted
+        statement = ddl.fold(
+            target,
+            shape,
+            shard,
+            segment_versions=self.manifest.segment_versions,
+            present=self.present,
+            purge_before_ms=self.purge_before_ms,
+            dialect=Dialect.SPARK,
+            toasted=toasted,
+        )
+        lake = self.workspace.storage(target.location).lake
+        lake.make_directory(directory)
+        # By path, not by the compactor's name: another run's table of that name has another directory.
+        into = lake.uri(directory)
+        counts = self.workspace.fold.run(
+            self.workspace.text(statement),
+            into=into,
+            sort_by=[name for name, _ in shape.key_columns],
+            unsent=left_unsent(target, shape, toasted, Dialect.SPARK),
+            partition_by=shape.partitions,
+        )
+        if self._repeats_keys(into):
+            raise StorageError("the job wrote a key twice", where=into, fix="Run again; the old state is in force.")
+        return MergedShard(shard=shard.shard, directory=directory, counts=counts)
+
+    def _repeats_keys(self, directory: str) -> bool:
+        if not self.shape.key_columns:
+            return False
+        keys = ", ".join(quote_identifier(name, Dialect.SPARK) for name, _ in self.shape.key_columns)
+        files = f"parquet.{quote_identifier(directory, Dialect.SPARK)}"
+        twice = f"SELECT 1 FROM {files} GROUP BY {keys} HAVING count(*) > 1 LIMIT 1"  # noqa: S608 - quoted names only
+        return bool(self.workspace.sql.query(twice).rows)
 
 
 def read_back(
@@ -254,12 +277,3 @@ def read_back(
         key_range=key_range_of(storage.small, shape.key_columns, files) if kind is SegmentKind.DELTA else None,
         newest=newest_of(extents_of(storage.small, ordering_columns(shape.envelope)[0], files)),
     )
-
-
-def _repeats_keys(run: _Run, directory: str) -> bool:
-    if not run.keys:
-        return False
-    keys = ", ".join(quote_identifier(name, Dialect.SPARK) for name in run.keys)
-    files = f"parquet.{quote_identifier(directory, Dialect.SPARK)}"
-    twice = f"SELECT 1 FROM {files} GROUP BY {keys} HAVING count(*) > 1 LIMIT 1"  # noqa: S608 - quoted names only
-    return bool(run.workspace.sql.query(twice).rows)

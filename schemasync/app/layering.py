@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from schemasync.app.folding import abandoned, job_for, read_back
+from schemasync.app.folding import abandoned, merge_shards, read_back
 from schemasync.app.states import Draft, publish, require_files
 from schemasync.app.workspace import Workspace
 from schemasync.core.layering import MergePlan, after_merge
 from schemasync.core.manifest import Manifest, Segment, SegmentKind, delta_name
 from schemasync.core.mapping import TableTarget
-from schemasync.core.merge_plan import merge_request
 from schemasync.core.plan import Shape
 from schemasync.core.sharding import KeyRange, ShardFold
 
@@ -53,20 +52,15 @@ def run_merge(
 
 
 def _merged(workspace: Workspace, target: TableTarget, shape: Shape, manifest: Manifest, plan: MergePlan) -> Segment:
-    storage = workspace.storage(target.location)
+    lake = workspace.storage(target.location).lake
     name = delta_name(manifest.next_delta)
     workspace.progress(target.table, f"merging {len(plan.merge)} deltas into {name}")
     directory = f"delta/g={manifest.next_delta:06}/{workspace.token()}"
-    request = merge_request(
-        target,
-        shape,
-        manifest,
-        [ShardFold(shard=name, keys=KeyRange(), rewrite=(), deltas=plan.merge)],
-        directories={name: directory},
-        purge_before_ms=0,
-    )
-    with abandoned(storage.lake, directory):
-        (merged,) = job_for(storage, target, request).merge(request)
+    shard = ShardFold(shard=name, keys=KeyRange(), rewrite=(), deltas=plan.merge)
+    with abandoned(lake, directory):
+        (merged,) = merge_shards(
+            workspace, target, shape, manifest, {directory: shard}, directory=directory, purge_before_ms=0
+        )
         segment = read_back(workspace, target, shape, merged, kind=SegmentKind.DELTA)
     touches = {shard for s in plan.merge for shard in s.touches or ()}
     known = all(s.touches is not None for s in plan.merge)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
 from schemasync.app.workspace import Workspace
 from schemasync.core import ddl
-from schemasync.core.compaction import FoldPlan
-from schemasync.core.manifest import Manifest
+from schemasync.core.manifest import Manifest, Segment
 from schemasync.core.mapping import TableTarget
 from schemasync.core.names import Dialect, expand_pattern, parse_hour
 from schemasync.core.plan import Shape
@@ -21,23 +20,33 @@ EMPTY: Final = "_schemasync/empty"
 
 @contextmanager
 def per_run_tables(
-    workspace: Workspace, target: TableTarget, shape: Shape, manifest: Manifest, fold: FoldPlan, directory: str
+    workspace: Workspace,
+    target: TableTarget,
+    shape: Shape,
+    manifest: Manifest,
+    *,
+    base: Sequence[Segment],
+    deltas: Sequence[Segment],
+    directory: str,
 ) -> Iterator[frozenset[str]]:
-    """Make the run's tables, yield the columns that the long-lived table has, and drop them whatever happens."""
+    """Make the tables of a run that reads these segments and writes below ``directory``.
+
+    Yields the columns that the long-lived table has. The tables are dropped whatever happens.
+    """
     lake = workspace.storage(target.location).lake
     for place in (directory, EMPTY):
         lake.make_directory(place)
     run = ddl.PerRun(
         base=lake.uri(EMPTY),
         compactor=lake.uri(directory),
-        increments=_hours(workspace, target, manifest, fold),
+        increments=_hours(workspace, target, manifest, deltas),
         present=_present(workspace, target),
     )
     drop_per_run_tables(workspace, target)
     try:
         for statement in ddl.per_run_tables(target, shape, run, Dialect.SPARK):
             workspace.sql.execute(workspace.text(statement))
-        shards = {name: lake.uri(place) for shard in fold.rewrite for name, place in shard.partitions.items()}
+        shards = {name: lake.uri(place) for shard in base for name, place in shard.partitions.items()}
         if shards:
             workspace.metastore.add_partitions(target.database, target.base, shards)
         yield run.present
@@ -50,11 +59,11 @@ def _present(workspace: Workspace, target: TableTarget) -> frozenset[str]:
     return frozenset(c.name for c in table.columns) if table else frozenset()
 
 
-def _hours(workspace: Workspace, target: TableTarget, manifest: Manifest, fold: FoldPlan) -> dict[str, str]:
-    """Return hour -> location of the increment directories whose files the run folds."""
+def _hours(workspace: Workspace, target: TableTarget, manifest: Manifest, deltas: Sequence[Segment]) -> dict[str, str]:
+    """Return hour -> location of the increment directories whose files are in these deltas."""
     lake = workspace.storage(target.location).lake
-    folded = {segment.name for segment in fold.fold}
-    directories = {f.path.rpartition("/")[0] for f in manifest.admitted if f.segment in folded}
+    among = {delta.name for delta in deltas}
+    directories = {f.path.rpartition("/")[0] for f in manifest.admitted if f.segment in among}
     hours = ((parse_hour(target.increments, d), d) for d in sorted(directories))
     return {hour: lake.uri(directory) for hour, directory in hours if hour is not None}
 

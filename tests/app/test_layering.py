@@ -21,9 +21,10 @@ def changes(*keys: int, ts_ms: int, op: str = "u") -> list[dict[str, Any]]:
     return [{"id": key, "n": ts_ms, "op": op, "ts_ms": ts_ms} for key in keys]
 
 
-@pytest.fixture
-def table(lab: Lab) -> Lab:
-    """A base of twenty rows, of which no rewrite is cheap."""
+@pytest.fixture(params=["arrow", "spark"])
+def table(lab: Lab, request: pytest.FixtureRequest) -> Lab:
+    """A base of twenty rows, of which no rewrite is cheap; Arrow merges, or Spark's SQL."""
+    lab.settings = {"defaults": {"compaction": {"kernel": request.param}}}
     lab.register(TOPIC, lab.flat("Student", ("n", "int")))
     lab.land(TOPIC, changes(*range(20), ts_ms=1))
     lab.compact()
@@ -95,9 +96,3 @@ def state(lab: Lab) -> str:
     table = lab.workspace.metastore.table(lab.database, TABLE)
     assert table is not None
     return table.properties["schemasync.state"]
-
-
-def test_where_sql_folds_nothing_is_left_beside_the_base(table: Lab) -> None:
-    table.settings = {"defaults": {"compaction": {"kernel": "spark"}}}
-    table.land(TOPIC, changes(3, ts_ms=2), hour="2026112002")
-    assert compacted(table, Mode.MINOR)["kind"] == "major"
