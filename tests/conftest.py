@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _NUMBERS = itertools.count(1)
+HADOOP_ONLY = {"spark.hadoop.fs.viewfs.mounttable.tests.link./disk": "file:///"}
+"""The local disk as ``viewfs://tests/disk/``, which nothing but Hadoop's client reaches."""
 
 
 @pytest.fixture(scope="session")
@@ -27,7 +29,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     home = tmp_path_factory.mktemp("spark")
     with held(home, purpose="tests"):
         java = find_java(os.environ, cache_dir=home / "java")
-        session = start_session(SessionSettings(home=home), java_home=java.home, python=sys.executable)
+        settings = SessionSettings(home=home, conf=HADOOP_ONLY)
+        session = start_session(settings, java_home=java.home, python=sys.executable)
         yield session
         session.stop()
 

@@ -97,6 +97,11 @@ class Lab:
         given = dict(self.settings)
         return Config.model_validate(base | given | {"defaults": defaults | given.get("defaults", {})})
 
+    def only_hadoop_reaches_it(self, **compaction: Any) -> None:
+        """Let the table lie where Arrow has no file system for it, and compact it so."""
+        location = f"viewfs://tests/disk{self.root}/lake/{{topic}}"
+        self.settings = {"defaults": {"location": location, "compaction": compaction}}
+
     @property
     def workspace(self) -> Workspace:
         """A workspace with this lab's registry and clock."""

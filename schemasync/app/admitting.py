@@ -104,7 +104,7 @@ def put_off(
 def _admitted(
     workspace: Workspace, target: TableTarget, shape: Shape, before: AdmissionOutcome, landed: Landed
 ) -> AdmissionOutcome:
-    storage, current = workspace.storage(target.location), before.draft.manifest
+    storage, current = workspace.storage(target), before.draft.manifest
     # Later than every admission before, whatever the clock did: the time of admission decides between equal events.
     now = max(workspace.now_ms(), current.published_ms + 1)
     number = current.next_delta

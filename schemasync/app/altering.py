@@ -75,7 +75,7 @@ def _keep_schemas(workspace: Workspace, view: TableView) -> None:
     shape = view.decision.effective
     if shape is None:  # pragma: no cover - only shapes have schema steps
         return
-    lake = workspace.storage(view.decision.target.location).lake
+    lake = workspace.storage(view.decision.target).lake
     live = set(workspace.registry.versions(view.decision.target.subject))
     # All of them, not only those since the baseline: a column's identity is the version in which its life began.
     for version in shape.history.versions:
@@ -114,7 +114,7 @@ def _record_version(workspace: Workspace, plan: TablePlan) -> None:
         now_ms=workspace.now_ms(),
     )
     if record is not None:
-        keep_record(workspace.storage(plan.target.location).lake, record)
+        keep_record(workspace.storage(plan.target).lake, record)
 
 
 def _run_sql(workspace: Workspace, step: Step, plan: TablePlan) -> None:
@@ -135,7 +135,7 @@ def _add_columns(workspace: Workspace, step: Step, plan: TablePlan) -> None:
 def _create_table(workspace: Workspace, step: Step, plan: TablePlan) -> None:
     target = plan.target
     # The location must be there and writable before the metastore promises it to anyone.
-    workspace.storage(target.location).lake.make_directory("_schemasync")
+    workspace.storage(target).lake.make_directory("_schemasync")
     try:
         workspace.sql.execute(step.sql)
     except EngineError as error:

@@ -182,7 +182,7 @@ def _compact(
         if needs_fold(manifest, outdated=old):
             work = _planned(workspace, shape, manifest, applied, mode, old)
         if work is not None and not dry_run:
-            if draft.unpublished and _is_long(target, shape, manifest, work):
+            if draft.unpublished and _is_long(workspace, target, shape, manifest, work):
                 draft = show(workspace, target, shape, draft)
             done = _done(workspace, target, shape, draft, work)
     except BaseException:
@@ -227,9 +227,12 @@ def _compact(
     )
 
 
-def _is_long(target: TableTarget, shape: Shape, manifest: Manifest, work: FoldPlan | MergePlan) -> bool:
+def _is_long(
+    workspace: Workspace, target: TableTarget, shape: Shape, manifest: Manifest, work: FoldPlan | MergePlan
+) -> bool:
     """Tell whether work takes so long, or is done in such a way, that what was admitted is to be shown before it."""
-    return work.bytes_read > (0 if is_by_sql(target, shape, manifest) else _LONG_BYTES)
+    size = work.bytes_read
+    return size > (0 if is_by_sql(workspace, target, shape, manifest, size=size) else _LONG_BYTES)
 
 
 def _done(

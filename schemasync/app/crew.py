@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from schemasync.app.workspace import Storage, Workspace
+from schemasync.core.mapping import TableTarget
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
@@ -69,9 +70,9 @@ class Crew:
         self._go_on()
         self._given.progress(table, text)
 
-    def _storage(self, location: str) -> Storage:
+    def _storage(self, target: TableTarget) -> Storage:
         self._go_on()
-        return self._given.storage(location)
+        return self._given.storage(target)
 
     def _go_on(self) -> None:
         """Raise what an interrupt raises in the main thread: work may be given up wherever it may be killed."""

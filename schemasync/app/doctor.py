@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import Enum
@@ -19,17 +19,17 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from schemasync.app.ddl_printing import from_text, print_ddl
-from schemasync.app.opening import open_registry, open_renderer
+from schemasync.app.opening import is_left_to_spark, open_registry, open_renderer
 from schemasync.app.workspace import Workspace
 from schemasync.core.config import Config
 from schemasync.core.mapping import Mapping as TableMapping
-from schemasync.core.mapping import map_subjects
+from schemasync.core.mapping import TableTarget, map_subjects
 from schemasync.core.names import Dialect
-from schemasync.core.ports import Registry
+from schemasync.core.ports import Lake, Registry
 from schemasync.errors import SchemasyncError, StorageError
 from schemasync.io.config_file import LoadedConfig
 from schemasync.io.java import find_java
-from schemasync.io.lake import ArrowLake
+from schemasync.io.lake.arrow import ArrowLake
 
 PYSPARK: Final = "4.1"
 """The Spark that is installed by default."""
@@ -126,11 +126,12 @@ def _checks(around: Surroundings) -> Iterator[Check]:
         yield from (_skipped(name, "config") for name in names)
         return
     yield _made("templates", lambda: _templates(config))
-    yield from _world(around, config)
+    of_hadoop: list[TableTarget] = []
+    yield from _world(around, config, of_hadoop)
     if java.health is Health.FAIL:
         yield from (_skipped(name, "java") for name in _SPARK_CHECKS)
         return
-    yield from _spark(around, config)
+    yield from _spark(around, config, of_hadoop)
 
 
 def _made(name: str, probe: Callable[[], Check]) -> Check:
@@ -186,8 +187,11 @@ def _templates(config: Config) -> Check:
     return _ok("templates", f"{len(made)} statements in {len(Dialect)} dialects{whose}")
 
 
-def _world(around: Surroundings, config: Config) -> Iterator[Check]:
-    """Check what lies outside of Spark: the registry, which tables it makes, where they lie."""
+def _world(around: Surroundings, config: Config, of_hadoop: list[TableTarget]) -> Iterator[Check]:
+    """Check what lies outside of Spark: the registry, which tables it makes, where they lie.
+
+    Tables ``of_hadoop`` are left to those who have Spark: nothing else reaches them.
+    """
     mapping: TableMapping | None = None
     try:
         mapping = map_subjects(around.open_registry(config).subjects(), config)
@@ -196,8 +200,11 @@ def _world(around: Surroundings, config: Config) -> Iterator[Check]:
     except SchemasyncError as error:
         yield _failed("registry", error)
         yield _skipped("tables", "registry")
-    locations = _locations(config, mapping)
-    yield _made("storage", lambda: _storage(locations))
+    targets = (*mapping.targets, *mapping.missing) if mapping else ()
+    of_hadoop.extend(target for target in targets if is_left_to_spark(target))
+    left = {target.location for target in of_hadoop}
+    locations = tuple(sorted({target.location for target in targets} - left)) if targets else (_top(config),)
+    yield _made("storage", lambda: _storage(locations, left))
     yield _made("disk", lambda: _disk(around, config, locations))
 
 
@@ -223,11 +230,9 @@ def _tables(mapping: TableMapping) -> Check:
     return _ok("tables", f"{len(mapping.targets)} tables: {', '.join(t.table for t in mapping.targets)}".rstrip(": "))
 
 
-def _locations(config: Config, mapping: TableMapping | None) -> tuple[str, ...]:
-    """Return where tables lie; where none is known, the directory that the default location begins with."""
-    targets = (*mapping.targets, *mapping.missing) if mapping else ()
-    default = config.defaults.location.split("{", 1)[0].rpartition("/")[0]
-    return tuple(sorted({target.location for target in targets})) or (default,)
+def _top(config: Config) -> str:
+    """Return the directory that the default location begins with."""
+    return config.defaults.location.split("{", 1)[0].rpartition("/")[0]
 
 
 def _local(location: str) -> Path | None:
@@ -241,18 +246,26 @@ def _local(location: str) -> Path | None:
     return place
 
 
-def _storage(locations: Sequence[str]) -> Check:
+def _storage(locations: Sequence[str], left: Collection[str]) -> Check:
     places = sorted({str(_local(location) or location) for location in locations})
     for place in places:
-        _probe(place)
-    return _ok("storage", f"{len(locations)} locations can be written, tried in {', '.join(places)}")
+        if Path(place).is_file():
+            fix = "Move the file, or change location:."
+            raise StorageError("a file stands where a directory is needed", where=place, fix=fix)
+        _probe(ArrowLake(place))
+    written = f"{len(locations)} locations can be written, tried in {', '.join(places)}" if places else ""
+    by_spark = f"{len(left)} are reached by Spark only" if left else ""
+    return _ok("storage", "; ".join(part for part in (written, by_spark) if part))
 
 
-def _probe(place: str) -> None:
-    if Path(place).is_file():
-        fix = "Move the file, or change location:."
-        raise StorageError("a file stands where a directory is needed", where=place, fix=fix)
-    lake = ArrowLake(place)
+def _storage_of_hadoop(workspace: Workspace, targets: Sequence[TableTarget]) -> Check:
+    places = {target.location: target for target in targets}
+    for target in places.values():
+        _probe(workspace.storage(target).lake)
+    return _ok("hadoop", f"{len(places)} locations can be written, tried in {', '.join(sorted(places))}")
+
+
+def _probe(lake: Lake) -> None:
     name = f"_schemasync-doctor-{uuid.uuid4().hex}"
     lake.create(name, b"")
     lake.delete(name)
@@ -272,7 +285,7 @@ def _disk(around: Surroundings, config: Config, locations: Sequence[str]) -> Che
 _SPARK_CHECKS: Final = ("spark", "metastore", "column_types", "time_zone", "parquet")
 
 
-def _spark(around: Surroundings, config: Config) -> Iterator[Check]:
+def _spark(around: Surroundings, config: Config, of_hadoop: Sequence[TableTarget]) -> Iterator[Check]:
     try:
         with around.open_workspace(config) as workspace:
             yield _made("spark", lambda: _starts(config, workspace))
@@ -280,6 +293,8 @@ def _spark(around: Surroundings, config: Config) -> Iterator[Check]:
             yield _made("column_types", lambda: _column_types(workspace))
             yield _made("time_zone", lambda: _time_zone(workspace))
             yield _made("parquet", lambda: _parquet(workspace))
+            if of_hadoop:
+                yield _made("hadoop", lambda: _storage_of_hadoop(workspace, of_hadoop))
     except SchemasyncError as error:
         yield _failed("spark", error)
         yield from (_skipped(name, "spark") for name in _SPARK_CHECKS[1:])

@@ -46,7 +46,7 @@ def shards_to_write(
     """Look where the changes lie, and decide which shards a compaction writes: ``outdated`` ones, changes or none."""
     if not can_be_cut(shape, manifest):
         return in_one_shard(manifest)
-    job = workspace.storage(target.location).shards
+    job = workspace.storage(target).shards
     keys = shape.key_columns
     names, types = [name for name, _ in keys], [type_ for _, type_ in keys]
 
@@ -70,12 +70,15 @@ def can_be_cut(shape: Shape, manifest: Manifest) -> bool:
     return has_ranges(shape.key_columns, manifest.segments)
 
 
-def is_by_sql(target: TableTarget, shape: Shape, manifest: Manifest) -> bool:
-    """Tell whether a fold is done with Spark's SQL, which reads changes where the metastore has them: published ones.
+def is_by_sql(workspace: Workspace, target: TableTarget, shape: Shape, manifest: Manifest, *, size: int) -> bool:
+    """Tell whether Spark's SQL does what reads ``size`` bytes; else Arrow streams sorted files.
 
-    Else Arrow streams sorted files.
+    SQL reads changes where the metastore has them: published ones.
     """
-    return target.compaction.kernel == "spark" or not can_be_cut(shape, manifest)
+    if target.compaction.kernel == "spark" or not can_be_cut(shape, manifest):
+        return True
+    storage = workspace.storage(target)
+    return not (storage.everywhere or storage.is_small(size, target.compaction.arrow_limit))
 
 
 def run_fold(
@@ -95,7 +98,7 @@ def run_fold(
         StorageError: a new shard cannot be written, or is not what the job wrote.
     """
     manifest = draft.manifest
-    lake = workspace.storage(target.location).lake
+    lake = workspace.storage(target).lake
     directory = f"base/g={fold.generation:06}/{workspace.token()}"
     require_files(lake, (*fold.rewrite, *fold.fold))
     workspace.progress(target.table, f"folding {fold.events} events into generation {fold.generation}")
@@ -108,6 +111,7 @@ def run_fold(
             {f"{directory}/s={s.shard.removeprefix('base_s')}": s for s in fold.shards},
             directory=directory,
             purge_before_ms=fold.purge_before_ms,
+            by_sql=is_by_sql(workspace, target, shape, manifest, size=fold.bytes_read),
         )
         shards = {shard.shard: shard for shard in fold.shards}
         written = tuple(
@@ -139,16 +143,17 @@ def merge_shards(
     *,
     directory: str,
     purge_before_ms: int,
+    by_sql: bool,
 ) -> tuple[MergedShard, ...]:
-    """Write shards, or a delta, each into its place: ``directory``, or one below it.
+    """Write shards, or a delta, each into its place: ``directory``, or one below it. ``by_sql`` is of `is_by_sql`.
 
     Raises:
         DataError: a value does not fit the type that its column has now.
         EngineError: the engine failed.
         StorageError: a shard cannot be written, or a file is not what it should be.
     """
-    storage, shards = workspace.storage(target.location), tuple(places.values())
-    if is_by_sql(target, shape, manifest):
+    storage, shards = workspace.storage(target), tuple(places.values())
+    if by_sql:
         base = {s.name: s for shard in shards for s in shard.rewrite}
         deltas = {s.name: s for shard in shards for s in shard.deltas}
         tables = per_run_tables(
@@ -199,7 +204,7 @@ class _Selecting:
             dialect=Dialect.SPARK,
             toasted=toasted,
         )
-        lake = self.workspace.storage(target.location).lake
+        lake = self.workspace.storage(target).lake
         lake.make_directory(directory)
         # By path, not by the compactor's name: another run's table of that name has another directory.
         into = lake.uri(directory)
@@ -237,7 +242,7 @@ def read_back(
     Raises:
         StorageError: it is not what the job said that it wrote; nothing is published then.
     """
-    storage, now = workspace.storage(target.location), workspace.now_ms()
+    storage, now = workspace.storage(target), workspace.now_ms()
     files: list[DataFile] = []
     declared = [(name, type_) for name, type_, _ in ddl.physical_columns(shape)]
     columns = tuple(name for name, _ in declared)

@@ -100,7 +100,7 @@ def _history(workspace: Workspace, target: TableTarget, problems: Sequence[Usage
     inspected = inspect(workspace, target)
     decision = decide(inspected)
     properties = decision.properties
-    lake = workspace.storage(target.location).lake
+    lake = workspace.storage(target).lake
     records = applied_versions(lake) if properties else ()
     generations, unreadable = _generations(workspace, target, properties) if properties else ((), ())
     return TableHistory(
@@ -117,7 +117,7 @@ def _generations(
     workspace: Workspace, target: TableTarget, properties: TableProperties
 ) -> tuple[tuple[Manifest, ...], tuple[Diagnostic, ...]]:
     """Return the manifests of every generation's first state and of the state in force; admissions are many."""
-    lake = workspace.storage(target.location).lake
+    lake = workspace.storage(target).lake
     manifests: list[Manifest] = []
     unreadable: list[Diagnostic] = []
     for state in published_states(lake, properties):

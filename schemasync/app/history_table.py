@@ -72,7 +72,7 @@ def write_history(workspace: Workspace, target: TableTarget, shape: Shape, prope
     table = workspace.metastore.table(target.database, target.history)
     if is_current(table, wanted) or (table is not None and not is_history_of(table, target)):
         return False
-    lake = workspace.storage(target.location).lake
+    lake = workspace.storage(target).lake
     workspace.progress(target.table, f"writing {target.history}")
     directory = _write(workspace, lake, shape, properties)
     _show(workspace, target, table, lake.uri(directory), wanted)

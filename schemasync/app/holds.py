@@ -16,7 +16,7 @@ HOLDS = "_schemasync/holds"
 
 def note_hold(workspace: Workspace, target: TableTarget, version: int, *, held: bool) -> None:
     """Note that the table, at this version, is held from now on, or that it no longer is."""
-    lake = workspace.storage(target.location).lake
+    lake = workspace.storage(target).lake
     if held:
         lake.create(_path(version), json.dumps({"version": version, "since_ms": workspace.now_ms()}).encode())
         return

@@ -95,7 +95,7 @@ def inspect(workspace: Workspace, target: TableTarget, entries: Entries | None =
     """
     there = entries or entries_of(workspace, target)
     table = there.table
-    kept = kept_schemas(workspace.storage(target.location).lake) if table and is_ours(table.properties) else ()
+    kept = kept_schemas(workspace.storage(target).lake) if table and is_ours(table.properties) else ()
     history, trouble = _history(workspace, target, kept, _version_of(table))
     key, key_trouble = read_key(workspace.registry, target)
     if table is None or not is_ours(table.properties):
@@ -121,7 +121,7 @@ def _version_of(table: HiveTable | None) -> int | None:
 
 def _leftovers(workspace: Workspace, target: TableTarget) -> tuple[Diagnostic, ...]:
     """Notice states of an earlier table: a new one would have other columns, and must not take them for its own."""
-    lake = workspace.storage(target.location).lake
+    lake = workspace.storage(target).lake
     if not lake.files(GENERATIONS):
         return ()
     return (diagnose("SS206", f"{lake.uri(GENERATIONS)} has manifests, but {target.database}.{target.table} is gone"),)
@@ -214,7 +214,7 @@ def pending_files(workspace: Workspace, target: TableTarget, manifest: Manifest 
     pattern = target.increments
     hour_directory_regex(pattern)
     top = pattern.split("{", 1)[0].rpartition("/")[0]
-    files = workspace.storage(target.location).lake.files(top)
+    files = workspace.storage(target).lake.files(top)
     landed = (f for f in files if _is_landed(pattern, f.path))
     if manifest is None:
         return tuple(landed)
@@ -237,7 +237,7 @@ _OURS = ("_schemasync/", "base/", "delta/", "archive/", "changes/", "history/")
 def stray_files(workspace: Workspace, target: TableTarget) -> tuple[FileInfo, ...]:
     """List Parquet files that lie where increments are expected, but in no directory of an hour."""
     top = target.increments.split("{", 1)[0].rpartition("/")[0]
-    files = workspace.storage(target.location).lake.files(top)
+    files = workspace.storage(target).lake.files(top)
     landed = (f for f in files if f.path.endswith(".parquet") and not f.path.startswith(_OURS))
     visible = (f for f in landed if not any(part.startswith(("_", ".")) for part in f.path.split("/")))
     return tuple(f for f in visible if not _is_landed(target.increments, f.path))
@@ -250,7 +250,7 @@ def _is_landed(pattern: str, path: str) -> bool:
 
 def look_at(workspace: Workspace, shape: Shape, target: TableTarget, files: Sequence[FileInfo]) -> Landed:
     """Read the footers of new files and say how each is read into the table as ``shape`` has it."""
-    reader = workspace.storage(target.location).small
+    reader = workspace.storage(target).small
     now = workspace.now_ms()
     ready: list[LandedFile] = []
     waiting: list[FileInfo] = []
@@ -336,7 +336,7 @@ def look(workspace: Workspace, target: TableTarget, entries: Entries | None = No
     try:
         if inspected.table is not None and is_ours(inspected.table.properties) and decision.properties is not None:
             properties = read_properties(inspected.table.properties)
-            manifest = read_manifest(workspace.storage(target.location).lake, target, properties)
+            manifest = read_manifest(workspace.storage(target).lake, target, properties)
         pending = pending_files(workspace, target, manifest)
     except SchemasyncError as error:
         findings.append(diagnose("SS306", str(error)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from schemasync.app.folding import abandoned, merge_shards, read_back
+from schemasync.app.folding import abandoned, is_by_sql, merge_shards, read_back
 from schemasync.app.states import Draft, publish, require_files
 from schemasync.app.workspace import Workspace
 from schemasync.core.layering import MergePlan, after_merge
@@ -42,7 +42,7 @@ def run_merge(
         StorageError: the delta cannot be written, or is not what the job wrote.
     """
     now, manifest = workspace.now_ms(), draft.manifest
-    require_files(workspace.storage(target.location).lake, plan.merge)
+    require_files(workspace.storage(target).lake, plan.merge)
     written = (_merged(workspace, target, shape, manifest, plan),) if plan.merge else ()
     cleaned = clean(draft)
     if not (plan.merge or cleaned.unpublished or now >= manifest.compacted_ms + target.compaction.every):
@@ -52,14 +52,21 @@ def run_merge(
 
 
 def _merged(workspace: Workspace, target: TableTarget, shape: Shape, manifest: Manifest, plan: MergePlan) -> Segment:
-    lake = workspace.storage(target.location).lake
+    lake = workspace.storage(target).lake
     name = delta_name(manifest.next_delta)
     workspace.progress(target.table, f"merging {len(plan.merge)} deltas into {name}")
     directory = f"delta/g={manifest.next_delta:06}/{workspace.token()}"
     shard = ShardFold(shard=name, keys=KeyRange(), rewrite=(), deltas=plan.merge)
     with abandoned(lake, directory):
         (merged,) = merge_shards(
-            workspace, target, shape, manifest, {directory: shard}, directory=directory, purge_before_ms=0
+            workspace,
+            target,
+            shape,
+            manifest,
+            {directory: shard},
+            directory=directory,
+            purge_before_ms=0,
+            by_sql=is_by_sql(workspace, target, shape, manifest, size=plan.bytes_read),
         )
         segment = read_back(workspace, target, shape, merged, kind=SegmentKind.DELTA)
     touches = {shard for s in plan.merge for shard in s.touches or ()}

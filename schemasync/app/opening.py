@@ -9,16 +9,17 @@ import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
-from functools import lru_cache
+from contextlib import ExitStack, contextmanager, suppress
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from schemasync.app.workspace import Progress, Storage, Workspace, silent
 from schemasync.core.config import Config, Notice
+from schemasync.core.mapping import TableTarget
 from schemasync.core.ports import Lake, Notifier, Registry
-from schemasync.errors import MetastoreBusyError
+from schemasync.errors import MetastoreBusyError, StorageError
 from schemasync.io.java import find_java
 from schemasync.io.notify import CommandNotifier, WebhookNotifier
 from schemasync.io.registry.auth import NO_AUTH, Auth, BasicAuth, BearerAuth
@@ -28,6 +29,8 @@ from schemasync.io.templates import TemplateRenderer
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from schemasync.io.lake.arrow import ArrowLake
 
 
 def now_ms() -> int:
@@ -82,14 +85,30 @@ def _notifier(notice: Notice) -> Notifier:
     return WebhookNotifier(url=notice.webhook.get_secret_value(), headers=headers)
 
 
-def open_lake(location: str) -> Lake:
-    """Open the storage under a table's location.
+def open_lake(target: TableTarget) -> Lake:
+    """Open the storage under a table's location without Spark.
 
     Raises:
-        StorageError: no such scheme, or the file system cannot be reached.
+        StorageError: Arrow has no such scheme, cannot reach the file system, or is not to be asked; Spark may.
     """
-    from schemasync.io.lake import ArrowLake  # noqa: PLC0415
+    return _arrow_lake(target.location, target.compaction.kernel)
 
+
+def is_left_to_spark(target: TableTarget) -> bool:
+    """Tell whether nothing but Spark reaches a table's location."""
+    from schemasync.io.lake.arrow import is_local  # noqa: PLC0415
+
+    with suppress(StorageError):
+        open_lake(target)
+        return False
+    return not is_local(target.location)
+
+
+def _arrow_lake(location: str, kernel: str) -> ArrowLake:
+    from schemasync.io.lake.arrow import ArrowLake, is_local  # noqa: PLC0415
+
+    if kernel == "spark" and not is_local(location):
+        raise StorageError("the location is left to Spark", where=location, why="compaction: {kernel: spark}")
     return ArrowLake(location)
 
 
@@ -166,27 +185,12 @@ def workspace_of(
     config: Config, session: SparkSession, *, progress: Progress = silent, clock: Callable[[], int] = now_ms
 ) -> Workspace:
     """Wire a workspace around a running Spark session."""
-    from schemasync.io.lake import ArrowLake  # noqa: PLC0415
     from schemasync.io.metastore_hive import HiveMetastore  # noqa: PLC0415
-    from schemasync.io.parquet.arrow import ArrowFiles  # noqa: PLC0415
-    from schemasync.io.parquet.shards import ArrowShards, SparkShards  # noqa: PLC0415
-    from schemasync.io.parquet.spark import SparkFiles  # noqa: PLC0415
     from schemasync.io.spark_fold import SparkFold  # noqa: PLC0415
     from schemasync.io.spark_lanes import SparkLanes  # noqa: PLC0415
     from schemasync.io.spark_sql import SparkSql  # noqa: PLC0415
 
-    @lru_cache
-    def storage(location: str) -> Storage:
-        lake = ArrowLake(location)
-        arrow = ArrowFiles(lake.filesystem, lake.path(""))
-        return Storage(
-            lake=lake,
-            small=arrow,
-            large=SparkFiles(session, arrow, lake),
-            shards=ArrowShards(lake.filesystem, lake.path("")),
-            large_shards=SparkShards(session, lake.filesystem, lake.path("")),
-            local=str(session.sparkContext.master).startswith("local"),
-        )
+    opened = lru_cache(partial(_opened, session))
 
     return Workspace(
         config=config,
@@ -195,9 +199,61 @@ def workspace_of(
         sql=SparkSql(session),
         renderer=open_renderer(config),
         fold=SparkFold(session),
-        storage=storage,
+        storage=lambda target: opened(target.location, target.compaction.kernel),
         now_ms=clock,
         token=new_token,
         progress=progress,
         lanes=SparkLanes(session),
+    )
+
+
+def _opened(session: SparkSession, location: str, kernel: str) -> Storage:
+    """Open a location with Arrow's file systems, with Hadoop's where Arrow does not reach it or is not to be asked."""
+    from schemasync.io.lake.arrow import is_local  # noqa: PLC0415
+
+    local = str(session.sparkContext.master).startswith("local")
+    try:
+        lake = _arrow_lake(location, kernel)
+    except StorageError as error:
+        if is_local(location):
+            raise
+        return _by_hadoop(session, location, local=local, otherwise=error.why)
+    return _by_arrow(session, lake, local=local)
+
+
+def _by_arrow(session: SparkSession, lake: ArrowLake, *, local: bool) -> Storage:
+    from schemasync.io.parquet.arrow import ArrowFiles  # noqa: PLC0415
+    from schemasync.io.parquet.shards import ArrowShards, SparkShards  # noqa: PLC0415
+    from schemasync.io.parquet.spark import SparkFiles  # noqa: PLC0415
+
+    files = ArrowFiles(lake.filesystem, lake.path(""))
+    return Storage(
+        lake=lake,
+        small=files,
+        large=SparkFiles(session, files, lake),
+        shards=ArrowShards(lake.filesystem, lake.path("")),
+        large_shards=SparkShards(session, lake.filesystem, lake.path("")),
+        local=local,
+    )
+
+
+def _by_hadoop(session: SparkSession, location: str, *, local: bool, otherwise: str) -> Storage:
+    from schemasync.io.lake.arrow import ArrowLake  # noqa: PLC0415
+    from schemasync.io.lake.hadoop import open_hadoop  # noqa: PLC0415
+    from schemasync.io.parquet.arrow import ArrowFiles  # noqa: PLC0415
+    from schemasync.io.parquet.shards import ArrowShards  # noqa: PLC0415
+
+    try:
+        filesystem = open_hadoop(session, location)
+    except OSError as error:
+        raise StorageError(
+            "the location cannot be opened",
+            where=location,
+            why=f"{error.strerror}; without Spark: {otherwise.splitlines()[0]}",
+            fix="Use file:, s3a: or hdfs:, and check the storage's settings: those of Hadoop stand in spark.conf.",
+        ) from error
+    lake = ArrowLake(location, filesystem=filesystem)
+    files, shards = ArrowFiles(filesystem, lake.path("")), ArrowShards(filesystem, lake.path(""))
+    return Storage(
+        lake=lake, small=files, large=files, shards=shards, large_shards=shards, local=local, everywhere=False
     )

@@ -33,7 +33,7 @@ def per_run_tables(
 
     Yields the columns that the long-lived table has. The tables are dropped whatever happens.
     """
-    lake = workspace.storage(target.location).lake
+    lake = workspace.storage(target).lake
     for place in (directory, EMPTY):
         lake.make_directory(place)
     run = ddl.PerRun(
@@ -61,7 +61,7 @@ def _present(workspace: Workspace, target: TableTarget) -> frozenset[str]:
 
 def _hours(workspace: Workspace, target: TableTarget, manifest: Manifest, deltas: Sequence[Segment]) -> dict[str, str]:
     """Return hour -> location of the increment directories whose files are in these deltas."""
-    lake = workspace.storage(target.location).lake
+    lake = workspace.storage(target).lake
     among = {delta.name for delta in deltas}
     directories = {f.path.rpartition("/")[0] for f in manifest.admitted if f.segment in among}
     hours = ((parse_hour(target.increments, d), d) for d in sorted(directories))

@@ -361,7 +361,7 @@ def _left_texts(workspace: Workspace, found: TableView, *shapes: Shape) -> tuple
 
 def text_before(workspace: Workspace, target: TableTarget, shape: Shape | None, manifest: Manifest) -> str | None:
     """Return the view's text of the state that came before one, None where there was none that this shape can show."""
-    before = state_before(workspace.storage(target.location).lake, target, manifest)
+    before = state_before(workspace.storage(target).lake, target, manifest)
     if before is None or shape is None:
         return None
     try:

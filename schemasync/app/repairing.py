@@ -33,7 +33,7 @@ def find_drift(workspace: Workspace, found: TableView) -> Drift:
     properties, current, effective = decision.properties, decision.current, decision.effective
     if table is None or properties is None:
         return Drift()
-    placed = None if manifest is None else placed_of(workspace.storage(decision.target.location).lake, manifest)
+    placed = None if manifest is None else placed_of(workspace.storage(decision.target).lake, manifest)
     if current is None or effective is None:
         return partition_drift(table, found.partitions, placed)
     return table_drift(
@@ -64,7 +64,7 @@ def partition_steps(drift: Drift) -> Iterator[Step]:
 
 def restore_table(workspace: Workspace, target: TableTarget) -> None:
     """Make the table external again, where its data is, read as Parquet."""
-    root = workspace.storage(target.location).lake.root
+    root = workspace.storage(target).lake.root
     workspace.metastore.restore_table(target.database, target.table, location=root, formats=PARQUET)
 
 

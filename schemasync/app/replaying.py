@@ -89,7 +89,7 @@ class Replay:
 
 
 def replay(
-    registry: Registry, config: Config, names: Sequence[str] = (), *, open_lake: Callable[[str], Lake]
+    registry: Registry, config: Config, names: Sequence[str] = (), *, open_lake: Callable[[TableTarget], Lake]
 ) -> Replay:
     """Judge every version of the named tables' subjects, of all where none is named.
 
@@ -102,11 +102,11 @@ def replay(
     return Replay(tables=tables, problems=mapping.problems)
 
 
-def _table(registry: Registry, target: TableTarget, open_lake: Callable[[str], Lake]) -> TableReplay:
+def _table(registry: Registry, target: TableTarget, open_lake: Callable[[TableTarget], Lake]) -> TableReplay:
     unread = ""
     kept: tuple[RegisteredSchema, ...] = ()
     try:
-        kept = kept_schemas(open_lake(target.location))
+        kept = kept_schemas(open_lake(target))
     except PermanentError as error:
         unread = str(error)
     run = _Run(target=target, keys=_Keys(registry, target))

@@ -48,7 +48,7 @@ def clean_up(workspace: Workspace, target: TableTarget, shape: Shape, draft: Dra
     if found.empty:
         return draft
     workspace.progress(target.table, _summary(found))
-    lake = workspace.storage(target.location).lake
+    lake = workspace.storage(target).lake
     if found.partitions:
         workspace.metastore.drop_partitions(target.database, target.table, _names(workspace, target, shape, found))
     for superseded in found.directories:

@@ -89,7 +89,7 @@ def read_draft(workspace: Workspace, target: TableTarget, properties: TablePrope
     Raises:
         DataError: as `read_manifest`.
     """
-    return Draft.of(properties, read_manifest(workspace.storage(target.location).lake, target, properties))
+    return Draft.of(properties, read_manifest(workspace.storage(target).lake, target, properties))
 
 
 def state_before(lake: Lake, target: TableTarget, manifest: Manifest) -> Manifest | None:
@@ -195,7 +195,7 @@ def publish(workspace: Workspace, target: TableTarget, draft: Draft, manifest: M
         ConflictError: another writer published first; nothing of this state is visible.
     """
     following = manifest or draft.following
-    lake = workspace.storage(target.location).lake
+    lake = workspace.storage(target).lake
     path = manifest_path(following.state)
     if not lake.create(path, following.model_dump_json(indent=1).encode()):
         # Where something else was to follow the draft, that may still be shown; and what stands there may be this
@@ -234,7 +234,7 @@ def withdraw(workspace: Workspace, target: TableTarget, lost: Manifest) -> None:
     properties = properties_in_force(workspace, target)
     if properties is None or lost.parent is None or not lost.parent < properties.state:
         return
-    lake = workspace.storage(target.location).lake
+    lake = workspace.storage(target).lake
     in_force = read_manifest(lake, target, properties)
     later: Manifest | None = in_force
     while later is not None and lost.parent < later.state:
@@ -269,7 +269,7 @@ def _conflict(target: TableTarget, why: str) -> ConflictError:
 def sync_partitions(workspace: Workspace, target: TableTarget, manifest: Manifest) -> None:
     """Make sure that the metastore has a partition for every segment of a manifest that is in force, at its place."""
     actual = workspace.metastore.partitions(target.database, target.table)
-    wanted = placed_of(workspace.storage(target.location).lake, manifest).locations
+    wanted = placed_of(workspace.storage(target).lake, manifest).locations
     _register(workspace, target, wanted, actual)
     # Ours never move: these were moved by hand.
     if moved := {s: p for s, p in wanted.items() if s in actual and not same_place(actual[s], p)}:
@@ -298,7 +298,7 @@ def roll_forward(workspace: Workspace, target: TableTarget, properties: TablePro
     Raises:
         ConflictError: another writer is doing the same right now.
     """
-    lake = workspace.storage(target.location).lake
+    lake = workspace.storage(target).lake
     for state, path in _unpublished(lake, properties):
         manifest = _parse(lake.read(path), lake.uri(path))
         if manifest.parent == properties.state:

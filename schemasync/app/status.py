@@ -225,7 +225,7 @@ def _hold(workspace: Workspace, plan: TablePlan) -> Hold | None:
         return None
     since = None
     if plan.current_version is not None:
-        since = held_since_ms(workspace.storage(plan.target.location).lake, plan.current_version)
+        since = held_since_ms(workspace.storage(plan.target).lake, plan.current_version)
     how = way_out(workspace, found)
     command = None if how is None else f"schemasync release {plan.target.table}{how}"
     return Hold(since_ms=since, release=command)
@@ -234,7 +234,7 @@ def _hold(workspace: Workspace, plan: TablePlan) -> Hold | None:
 def _missing(workspace: Workspace, target: TableTarget, manifest: Manifest) -> tuple[Diagnostic, ...]:
     """Notice data files that are gone: engines read a directory without one in silence."""
     try:
-        require_files(workspace.storage(target.location).lake, manifest.segments)
+        require_files(workspace.storage(target).lake, manifest.segments)
     except SchemasyncError as error:
         return (diagnose("SS306", str(error)),)
     return ()
@@ -245,7 +245,7 @@ def _odd_footers(workspace: Workspace, plan: TablePlan, manifest: Manifest) -> t
     if plan.view is None:
         return ()
     columns = find_drift(workspace, plan.view).wanted
-    reader, now = workspace.storage(plan.target.location).small, workspace.now_ms()
+    reader, now = workspace.storage(plan.target).small, workspace.now_ms()
     findings: list[Diagnostic] = []
     for sampled in sample(manifest):
         file = FileInfo(path=sampled.file.path, bytes=sampled.file.bytes, modified_ms=0)

@@ -14,6 +14,7 @@ from typing import Any, Final, Protocol
 from schemasync.core.config import Config
 from schemasync.core.config_values import MB
 from schemasync.core.ddl import Statement
+from schemasync.core.mapping import TableTarget
 from schemasync.core.names import Dialect
 from schemasync.core.ports import FoldJob, Lake, LandedFiles, Metastore, Registry, ShardJob, SqlEngine
 
@@ -51,7 +52,8 @@ _ARROW_LIMIT: Final = 256 * MB
 class Storage:
     """One table's location: its files, the two ways to admit what landed there, and the two to merge shards.
 
-    ``local``: the second ways would do it on the cores of this machine, too.
+    ``local``: the second ways would do it on the cores of this machine, too. ``everywhere``: there are second ways;
+    else Arrow reaches the files in this process only, and Spark's SQL does what is too much for it.
     """
 
     lake: Lake
@@ -60,6 +62,7 @@ class Storage:
     shards: ShardJob
     large_shards: ShardJob
     local: bool = False
+    everywhere: bool = True
 
     def is_small(self, size: int, limit: int | None) -> bool:
         """Tell whether this process does the work on so many bytes; ``limit`` is the table's ``arrow_limit``."""
@@ -82,7 +85,7 @@ class Workspace:
     sql: SqlEngine
     renderer: Renderer
     fold: FoldJob
-    storage: Callable[[str], Storage]
+    storage: Callable[[TableTarget], Storage]
     now_ms: Callable[[], int]
     token: Callable[[], str]
     progress: Progress = field(default=silent)

@@ -17,14 +17,15 @@ import click
 from schemasync.app import applying, compacting, planning, querying, releasing, replaying
 from schemasync.app import history as remembering
 from schemasync.app import status as standing
-from schemasync.app.opening import open_lake, open_notifiers, open_registry
+from schemasync.app.opening import is_left_to_spark, open_lake, open_notifiers, open_registry
 from schemasync.app.plan_file import plan_json, read_plan, write_plan
 from schemasync.cli import outcomes, rendering, rendering_checks
 from schemasync.cli.context import Call
 from schemasync.cli.history_text import history_text
 from schemasync.cli.options import global_options
 from schemasync.core.layering import Mode
-from schemasync.core.ports import Notifier
+from schemasync.core.mapping import TableTarget
+from schemasync.core.ports import Lake, Notifier
 from schemasync.core.release import Release
 from schemasync.errors import UsageError
 from schemasync.io.notify import LinesNotifier
@@ -61,7 +62,11 @@ def _replay(call: Call, tables: tuple[str, ...], out: Path | None) -> int:
     if out is not None:
         raise UsageError("a replay is nothing that apply could do", where="--out", fix="Leave out --replay or --out.")
     config = call.loaded().config
-    result = replaying.replay(open_registry(config), config, tables, open_lake=open_lake)
+
+    def lake(target: TableTarget) -> Lake:
+        return call.workspace("plan").storage(target).lake if is_left_to_spark(target) else open_lake(target)
+
+    result = replaying.replay(open_registry(config), config, tables, open_lake=lake)
     call.answer(result.to_json(), rendering_checks.replay_text(result))
     _complain(call, result.problems)
     return outcomes.replay_exit(result)

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from schemasync.app.workspace import Storage, Workspace
+from schemasync.core.mapping import TableTarget
 
 _OF_THE_LAKE = ("create", "delete", "delete_directory", "make_directory", "move")
 _OF_THE_METASTORE = (
@@ -84,9 +85,10 @@ def _label(name: str, args: tuple[Any, ...]) -> str:
 def mortal(workspace: Workspace, fuse: Fuse) -> Workspace:
     """Return the workspace with the fuse before every edge that writes."""
 
-    def storage(location: str) -> Storage:
-        real = workspace.storage(location)
-        return Storage(
+    def storage(target: TableTarget) -> Storage:
+        real = workspace.storage(target)
+        return replace(
+            real,
             lake=Mortal(real.lake, fuse),
             small=Mortal(real.small, fuse),
             large=Mortal(real.large, fuse),

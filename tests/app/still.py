@@ -22,7 +22,7 @@ from schemasync.core.layout import SEGMENT
 from schemasync.core.manifest import Contents
 from schemasync.core.ports import HiveColumn, HiveTable
 from schemasync.core.properties import SUBJECT, write_properties
-from schemasync.io.lake import ArrowLake
+from schemasync.io.lake.arrow import ArrowLake
 from schemasync.io.parquet.arrow import ArrowFiles
 from schemasync.io.parquet.shards import ArrowShards
 from tests.twins.metastore import MemoryMetastore
@@ -72,7 +72,7 @@ class Still:
             sql=cast(Any, None),
             renderer=open_renderer(self.config),
             fold=cast(Any, None),
-            storage=storage,
+            storage=lambda target: storage(target.location),
             now_ms=lambda: 0,
             token=lambda: "0000",
         )
@@ -103,7 +103,7 @@ class Still:
             target.table,
             columns=columns,
             partition_keys=keys,
-            location=self.workspace.storage(target.location).lake.root,
+            location=self.workspace.storage(target).lake.root,
             formats=PARQUET,
             properties=spark_schema.rewritten(write_properties(table.properties), columns, keys),
         )

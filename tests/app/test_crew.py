@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -17,6 +19,7 @@ from schemasync.app.workspace import Workspace
 from tests.app.still import Still
 
 PATIENCE_SECONDS = 20.0
+SOMEWHERE: Any = SimpleNamespace(location="/lake/table")
 
 
 @pytest.fixture
@@ -122,7 +125,7 @@ def _interruptible() -> Iterator[None]:
 
 @pytest.mark.usefixtures("_interruptible")
 @pytest.mark.parametrize(
-    "step", [lambda w: w.progress("table", "next step"), lambda w: w.storage("/lake/table")], ids=["told", "storage"]
+    "step", [lambda w: w.progress("table", "next step"), lambda w: w.storage(SOMEWHERE)], ids=["told", "storage"]
 )
 def test_an_interrupt_gives_up_what_is_at_hand_at_its_next_step_and_begins_no_other(
     three: Workspace, step: Callable[[Workspace], object]

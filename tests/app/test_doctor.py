@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -18,6 +19,7 @@ from schemasync.core.config import Config
 from schemasync.core.ports import Rows
 from schemasync.errors import EngineError, RegistryError, UsageError
 from schemasync.io.config_file import LoadedConfig, resolve
+from schemasync.io.lake.arrow import ArrowLake
 from tests.lab import Lab
 from tests.twins.registry import MemoryRegistry
 
@@ -52,6 +54,7 @@ def surroundings(root: Path, answers: Answers | None = None, **settings: Any) ->
     def opened(_: Config) -> Iterator[Workspace]:
         class Fake:
             metastore = sql = answers or Answers()
+            storage = staticmethod(lambda target: SimpleNamespace(lake=ArrowLake(f"mock://{target.topic}")))
 
         yield cast(Workspace, Fake())
 
@@ -149,6 +152,37 @@ def test_a_file_where_a_location_should_be_is_found(tmp_path: Path) -> None:
 def test_probing_the_storage_leaves_nothing_behind(tmp_path: Path) -> None:
     examine(surroundings(tmp_path))
     assert [path for path in tmp_path.rglob("*") if ".schemasync" not in path.parts] == []
+
+
+@pytest.mark.parametrize(
+    ("location", "kernel", "storage", "hadoop"),
+    [
+        ("/lake/{topic}", "arrow", "1 locations can be written, tried in {root}", []),
+        (
+            "nowhere://x/{topic}",
+            "arrow",
+            "1 are reached by Spark only",
+            ["1 locations can be written, tried in {there}"],
+        ),
+        ("mock://x/{topic}", "spark", "1 are reached by Spark only", ["1 locations can be written, tried in {there}"]),
+    ],
+)
+def test_what_nothing_but_spark_reaches_is_tried_through_spark(
+    tmp_path: Path, location: str, kernel: str, storage: str, hadoop: list[str]
+) -> None:
+    place = f"{tmp_path}{location}" if location.startswith("/") else location
+    around = surroundings(tmp_path, defaults={"location": place, "compaction": {"kernel": kernel}})
+    report = examine(around)
+    told = {check.name: check.detail for check in report.checks}
+    names = {"root": tmp_path, "there": place.replace("{topic}", "student")}
+    assert (report.healthy, told["storage"]) == (True, storage.format(**names))
+    assert [told[name] for name in told if name == "hadoop"] == [text.format(**names) for text in hadoop]
+
+
+def test_without_spark_what_only_it_reaches_is_not_called_broken(tmp_path: Path) -> None:
+    around = surroundings(tmp_path, defaults={"location": "nowhere://x/{topic}"})
+    states = health(replace(around, open_workspace=failing(EngineError("no Spark"))))
+    assert (states["storage"], states["spark"], "hadoop" in states) == ("ok", "fail", False)
 
 
 @pytest.mark.parametrize(("free", "state"), [(10 * GIB, "ok"), (GIB // 2, "warn"), (1024, "fail")])

@@ -13,6 +13,7 @@ from schemasync.app.applying import apply
 from schemasync.app.compacting import Compacted, compact
 from schemasync.app.watching import watch
 from schemasync.app.workspace import Storage, Workspace
+from schemasync.core.mapping import TableTarget
 from tests.lab import Lab
 
 if TYPE_CHECKING:
@@ -100,8 +101,8 @@ def meeting_in_the_lake(workspace: Workspace, threads: int, met: set[str]) -> Wo
     """Let no table go on to write a manifest until so many are about to do that."""
     barrier = threading.Barrier(threads)
 
-    def storage(location: str) -> Storage:
-        found = workspace.storage(location)
+    def storage(target: TableTarget) -> Storage:
+        found = workspace.storage(target)
         lake: Any = Meeting(found.lake, "create", barrier, met)
         return replace(found, lake=lake)
 
@@ -139,10 +140,10 @@ def test_a_table_that_fails_in_the_middle_of_others_stops_none_of_them(lab: Lab)
     registered(lab, TABLES, at_once=3)
     workspace = lab.workspace
 
-    def storage(location: str) -> Storage:
-        if location.endswith(f"/{BROKEN}"):
+    def storage(target: TableTarget) -> Storage:
+        if target.location.endswith(f"/{BROKEN}"):
             raise RuntimeError("a bug")
-        return workspace.storage(location)
+        return workspace.storage(target)
 
     result = apply(replace(workspace, storage=storage))
     assert [one.target.table for one in result.tables if one.error] == [BROKEN]

@@ -18,10 +18,12 @@ from schemasync.app.compacting import Compacted, compact
 from schemasync.app.states import published_states
 from schemasync.app.workspace import Storage, Workspace
 from schemasync.core.layering import Mode
+from schemasync.core.mapping import TableTarget
 from schemasync.core.merging import MergeRequest
 from schemasync.core.ports import Lake, ShardJob
 from schemasync.core.properties import read_properties
 from schemasync.errors import ConflictError, EngineError, StorageError
+from schemasync.io.lake.arrow import ArrowLake
 from tests.app.mortal import Fuse, KilledError, mortal
 from tests.lab import HOUR, Lab, NewLab
 
@@ -69,7 +71,7 @@ def partitions(lab: Lab) -> list[str]:
 def states(lab: Lab) -> list[str]:
     found = lab.workspace.metastore.table(lab.database, TABLE)
     assert found is not None
-    lake = lab.workspace.storage(lab.config.defaults.location.replace("{topic}", TOPIC)).lake
+    lake = ArrowLake(lab.config.defaults.location.replace("{topic}", TOPIC))
     return [str(state) for state in published_states(lake, read_properties(found.properties))]
 
 
@@ -105,8 +107,8 @@ class Standing:
 def merging(workspace: Workspace, before: Callable[[], object]) -> Workspace:
     """Return a workspace that does something before each merge."""
 
-    def storage(location: str) -> Storage:
-        real = workspace.storage(location)
+    def storage(target: TableTarget) -> Storage:
+        real = workspace.storage(target)
         return replace(real, shards=Standing(real.shards, before=before))
 
     return replace(workspace, storage=storage)
@@ -299,8 +301,8 @@ class Full:
 def test_trouble_with_what_is_old_stops_no_compaction(table: Lab) -> None:
     workspace = table.workspace
 
-    def storage(location: str) -> Storage:
-        real = workspace.storage(location)
+    def storage(target: TableTarget) -> Storage:
+        real = workspace.storage(target)
         return replace(real, lake=Full(real.lake))
 
     done = compacted(replace(workspace, storage=storage))

@@ -15,6 +15,7 @@ from schemasync.app.inspecting import map_tables
 from schemasync.app.opening import open_lake
 from schemasync.app.replaying import Replay, TableReplay, replay
 from schemasync.app.states import SCHEMAS, keep_schema
+from schemasync.core.mapping import TableTarget
 from schemasync.errors import StorageError, UsageError
 from tests.app.still import Still, avro, key
 
@@ -112,7 +113,7 @@ def test_tables_can_be_named_and_a_subject_without_versions_has_no_timeline(stil
 
 def test_what_is_kept_beside_the_data_counts_as_it_was_applied(still: Still) -> None:
     still.register(avro(NAME), avro(NAME, AGE))
-    lake = open_lake(map_tables(still.workspace).targets[0].location)
+    lake = open_lake(map_tables(still.workspace).targets[0])
     for version in (1, 2):
         keep_schema(lake, still.registry.schema("student-value", version))
     still.registry.delete("student-value", 1)
@@ -122,8 +123,8 @@ def test_what_is_kept_beside_the_data_counts_as_it_was_applied(still: Still) -> 
 
 
 def test_what_is_kept_but_cannot_be_reached_is_said_and_not_missed(still: Still) -> None:
-    def refused(location: str) -> Any:
-        raise StorageError("the location cannot be opened", where=location)
+    def refused(target: TableTarget) -> Any:
+        raise StorageError("the location cannot be opened", where=target.location)
 
     still.register(avro(NAME))
     (table,) = replay(still.registry, still.config, open_lake=refused).tables

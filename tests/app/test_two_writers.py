@@ -88,7 +88,7 @@ def unnamed(lab: Lab) -> list[str]:
     """Return the data files in directories that no state names which was ever in force."""
     (planned,) = lab.plan().tables
     assert planned.view is not None
-    lake = lab.workspace.storage(planned.target.location).lake
+    lake = lab.workspace.storage(planned.target).lake
     named: set[str] = set()
     manifest = planned.view.manifest
     while manifest is not None:

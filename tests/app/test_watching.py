@@ -108,7 +108,8 @@ class World:
             raise EngineError("Spark refused the statement or failed in it", where=sql)
         return Rows(columns=("1",), rows=((1,),))
 
-    def storage(self, location: str) -> Any:
+    def storage(self, target: TableTarget) -> Any:
+        location = target.location
         if location in self.unreadable:
             self.unreadable[location] += 1
             raise StorageError("permission denied", where=location)

@@ -1,104 +1,60 @@
-"""What the storage under a table must do: create-only, all or nothing, and errors that name the path."""
+"""The storage under a table: on the local disk, in memory, and through Hadoop's client."""
 
 from __future__ import annotations
 
-import threading
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from pyarrow import fs
+from pyspark.sql import SparkSession
 
 from schemasync.errors import StorageError
-from schemasync.io.lake import ArrowLake
+from schemasync.io.lake.arrow import ArrowLake
+from schemasync.io.lake.hadoop import open_hadoop
+from tests.io.lake_behaviour import LakeBehaviour, OneWinnerBehaviour, paths
 
 
-@pytest.fixture(params=["path", "file", "mock"])
-def lake(request: pytest.FixtureRequest, tmp_path: Path) -> ArrowLake:
-    """The local disk, written both ways, and Arrow's file system in memory: the code path of all the others."""
-    places = {
-        "path": f"{tmp_path}/shop/student",
-        "file": f"file://{tmp_path}/shop/student",
-        "mock": "mock://host/shop/student",
-    }
-    return ArrowLake(places[request.param])
+class TestLocalDisk(OneWinnerBehaviour):
+    @pytest.fixture(params=["", "file://"])
+    def lake(self, request: pytest.FixtureRequest, tmp_path: Path) -> ArrowLake:
+        return ArrowLake(f"{request.param}{tmp_path}/shop/student")
 
 
-def paths(lake: ArrowLake, directory: str) -> list[str]:
-    return [f.path for f in lake.files(directory)]
+class TestMemory(LakeBehaviour):
+    """Arrow's file system in memory: the code path of all the others that it has."""
+
+    @pytest.fixture
+    def lake(self) -> ArrowLake:
+        return ArrowLake("mock://host/shop/student")
 
 
-def test_what_is_created_reads_back(lake: ArrowLake) -> None:
-    created = lake.create("_schemasync/generations/000001.json", b"{}")
-    assert (created, lake.read("_schemasync/generations/000001.json")) == (True, b"{}")
+@pytest.mark.spark
+class TestHadoop(LakeBehaviour):
+    """The local disk again, by Hadoop's client for it."""
+
+    @pytest.fixture
+    def lake(self, tmp_path: Path, spark: SparkSession) -> ArrowLake:
+        location = f"file://{tmp_path}/shop/student"
+        return ArrowLake(location, filesystem=open_hadoop(spark, location))
+
+    def test_what_hadoop_throws_is_told_as_of_any_disk(self, lake: ArrowLake) -> None:
+        lake.create("a/x", b"")
+        with pytest.raises(StorageError, match="a/y: cannot read it: there is no such file"):
+            lake.read("a/y")
+        with pytest.raises(StorageError, match=r"a/x/y: cannot make the directory it|a/x: cannot make the directory"):
+            lake.create("a/x/y", b"")
+        with pytest.raises(FileNotFoundError):
+            lake.filesystem.get_file_info(fs.FileSelector(lake.path("nowhere")))
+
+    def test_storages_are_the_same_where_hadoop_says_so(self, lake: ArrowLake, spark: SparkSession) -> None:
+        again, other = open_hadoop(spark, "file:///elsewhere"), open_hadoop(spark, "viewfs://tests/disk")
+        assert (lake.filesystem == again, lake.filesystem == other) == (True, False)
 
 
-def test_a_file_that_exists_is_never_overwritten(lake: ArrowLake) -> None:
-    lake.create("a/x.json", b"first")
-    assert (lake.create("a/x.json", b"second"), lake.read("a/x.json")) == (False, b"first")
-
-
-def test_creating_leaves_nothing_beside_the_file(lake: ArrowLake) -> None:
-    for content in (b"first", b"second"):
-        lake.create("a/x.json", content)
-    assert paths(lake, "") == ["a/x.json"]
-
-
-def test_files_are_listed_recursively_and_sorted_with_their_sizes(lake: ArrowLake) -> None:
-    for path in ("a/h=2/y", "a/h=1/x", "b/z", "a/w"):
-        lake.create(path, path.encode())
-    assert [(f.path, f.bytes) for f in lake.files("a")] == [("a/h=1/x", 7), ("a/h=2/y", 7), ("a/w", 3)]
-
-
-def test_a_directory_that_is_not_there_has_no_files(lake: ArrowLake) -> None:
-    assert lake.files("nowhere") == ()
-
-
-def test_reading_what_is_not_there_names_the_path(lake: ArrowLake) -> None:
-    with pytest.raises(StorageError, match=r"_schemasync/gone\.json: cannot read it"):
-        lake.read("_schemasync/gone.json")
-
-
-def test_deleting_is_idempotent(lake: ArrowLake) -> None:
+def test_files_of_the_top_directory_are_told_below_it() -> None:
+    lake = ArrowLake("mock:///")
     lake.create("a/x", b"")
-    lake.delete("a/x")
-    lake.delete("a/x")
-    assert paths(lake, "a") == []
-
-
-def test_deleting_a_directory_takes_all_that_is_in_it_and_is_idempotent(lake: ArrowLake) -> None:
-    for path in ("a/b/x", "a/b/c/y", "a/z"):
-        lake.create(path, b"")
-    lake.delete_directory("a/b")
-    lake.delete_directory("a/b")
-    assert paths(lake, "") == ["a/z"]
-
-
-def test_making_a_directory_again_keeps_its_files(lake: ArrowLake) -> None:
-    lake.create("a/x", b"")
-    lake.make_directory("a")
-    assert paths(lake, "a") == ["a/x"]
-
-
-def test_a_moved_file_is_whole_at_its_new_place_only(lake: ArrowLake) -> None:
-    lake.create("incremental/h/x", b"rows")
-    lake.move("incremental/h/x", "archive/incremental/h/x")
-    assert (paths(lake, ""), lake.read("archive/incremental/h/x")) == (["archive/incremental/h/x"], b"rows")
-
-
-def test_moving_again_is_no_error(lake: ArrowLake) -> None:
-    lake.create("a", b"rows")
-    for _ in range(2):
-        lake.move("a", "archive/a")
-    assert paths(lake, "") == ["archive/a"]
-
-
-def test_a_move_never_overwrites_what_stands_at_the_target(lake: ArrowLake) -> None:
-    lake.create("archive/a", b"first")
-    lake.create("a", b"second")
-    with pytest.raises(StorageError, match="archive/a"):
-        lake.move("a", "archive/a")
-    assert (lake.read("a"), lake.read("archive/a")) == (b"second", b"first")
+    assert (paths(lake, ""), lake.path("a"), ArrowLake("file:///").path("")) == (["a/x"], "/a", "/")
 
 
 def test_a_path_goes_to_engines_below_the_root(tmp_path: Path) -> None:
@@ -109,36 +65,6 @@ def test_a_path_goes_to_engines_below_the_root(tmp_path: Path) -> None:
 def test_an_unknown_scheme_is_an_error_that_names_the_location() -> None:
     with pytest.raises(StorageError, match=r"ftp://host/lake: the location cannot be opened.*s3a:"):
         ArrowLake("ftp://host/lake")
-
-
-def test_of_racing_creators_exactly_one_wins_and_its_content_stays_whole(tmp_path: Path) -> None:
-    lake, start = ArrowLake(str(tmp_path)), threading.Barrier(8)
-
-    def create(who: int) -> bool:
-        start.wait()
-        return lake.create("_schemasync/generations/000001.json", str(who).encode() * 100_000)
-
-    with ThreadPoolExecutor(8) as threads:
-        won = list(threads.map(create, range(8)))
-    content = str(won.index(True)).encode() * 100_000
-    assert (won.count(True), lake.read("_schemasync/generations/000001.json") == content) == (1, True)
-
-
-def test_a_reader_never_meets_half_a_file(tmp_path: Path) -> None:
-    lake, done = ArrowLake(str(tmp_path)), threading.Event()
-
-    def read() -> set[int]:
-        sizes = set()
-        while not done.is_set():
-            sizes |= {f.bytes for f in lake.files("g") if f.path.endswith(".json")}
-        return sizes
-
-    with ThreadPoolExecutor(1) as threads:
-        reading = threads.submit(read)
-        for number in range(50):
-            lake.create(f"g/{number}.json", b"x" * 500_000)
-        done.set()
-    assert reading.result() <= {500_000}
 
 
 def test_a_failed_write_leaves_nothing(tmp_path: Path) -> None:

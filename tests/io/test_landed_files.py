@@ -23,7 +23,7 @@ from schemasync.core.ports import LandedFiles
 from schemasync.core.types import Decimal, Primitive
 from schemasync.core.written import avro_type
 from schemasync.errors import DataError, EngineError, StorageError
-from schemasync.io.lake import ArrowLake
+from schemasync.io.lake.arrow import ArrowLake
 from schemasync.io.parquet.arrow import ArrowFiles
 from schemasync.io.parquet.values import arrow_type
 from tests.io.landing import Rows, admitted, land, request

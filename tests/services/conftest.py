@@ -8,11 +8,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from schemasync.io.java import find_java
+from tests.services.jars import HADOOP, downloaded
 
 START_SECONDS = 180.0
 STOP_SECONDS = 30.0
@@ -29,13 +31,27 @@ def java_environ(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 def hive_metastore(tmp_path_factory: pytest.TempPathFactory, java_environ: dict[str, str]) -> Iterator[str]:
     """Serve an empty Hive metastore; yield its address, ``thrift://127.0.0.1:PORT``."""
     directory = tmp_path_factory.mktemp("metastore")
-    command = [sys.executable, str(Path(__file__).with_name("metastore_server.py")), str(directory)]
+    with served("metastore_server.py", directory, java_environ) as port:
+        yield f"thrift://127.0.0.1:{port}"
+
+
+@pytest.fixture(scope="session")
+def hdfs(tmp_path_factory: pytest.TempPathFactory, java_environ: dict[str, str]) -> Iterator[str]:
+    """Serve an empty HDFS; yield its address, ``hdfs://127.0.0.1:PORT``."""
+    directory = tmp_path_factory.mktemp("hdfs")
+    classpath = os.pathsep.join(str(jar) for jar in downloaded(HADOOP))
+    with served("hdfs_server.py", directory, java_environ | {"HDFS_SERVER_CLASSPATH": classpath}) as port:
+        yield f"hdfs://127.0.0.1:{port}"
+
+
+@contextmanager
+def served(program: str, directory: Path, environ: dict[str, str]) -> Iterator[int]:
+    """Run one of the programs beside this file; yield the port that it announces in the directory."""
+    command = [sys.executable, str(Path(__file__).with_name(program)), str(directory)]
     with (directory / "log").open("wb") as log:
-        process = subprocess.Popen(
-            command, cwd=directory, env=java_environ, stdout=log, stderr=log, start_new_session=True
-        )
+        process = subprocess.Popen(command, cwd=directory, env=environ, stdout=log, stderr=log, start_new_session=True)
     try:
-        yield f"thrift://127.0.0.1:{announced_port(process, directory)}"
+        yield announced_port(process, directory)
     finally:
         stop(process)
 
@@ -45,7 +61,7 @@ def announced_port(process: subprocess.Popen[bytes], directory: Path) -> int:
     while not (directory / "port").exists():
         if process.poll() is not None or time.monotonic() > deadline:
             tail = (directory / "log").read_text(errors="replace")[-5000:]
-            pytest.fail(f"the metastore did not start (exit code {process.poll()}); the end of its log:\n{tail}")
+            pytest.fail(f"the service did not start (exit code {process.poll()}); the end of its log:\n{tail}")
         time.sleep(0.1)
     return int((directory / "port").read_text())
 

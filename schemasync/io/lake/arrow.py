@@ -1,4 +1,4 @@
-"""The storage under a table's location, through Arrow's file systems: local disk, S3, HDFS.
+"""The storage under a table's location, through Arrow's file systems: local disk, S3, or what Hadoop reaches.
 
 One instance serves one location. Called by admission, compaction and publishing; promises that a file written by
 `Lake.create` is whole or absent, and that nothing here ever overwrites.
@@ -33,6 +33,8 @@ _REASONS = {
     errno.ENOENT: "there is no such file",
 }
 
+_WHOLE_WHEN_CLOSED = {"s3", "gcs", "abfs"}
+"""Arrow's names of storages where a file is there with all that was written to it, or not at all."""
 
 _LISTINGS = 100
 """How often a directory is listed that changes under the listing, before that is an error."""
@@ -41,16 +43,20 @@ _LISTINGS = 100
 class ArrowLake:
     """A table's location on any file system that Arrow reaches."""
 
-    def __init__(self, location: str) -> None:
+    def __init__(self, location: str, *, filesystem: fs.FileSystem | None = None) -> None:
         """Open ``location``: a URI, or an absolute path of the local disk.
+
+        ``filesystem`` is the one that it lies in, where that is not the one that Arrow has for its scheme.
 
         Raises:
             StorageError: no such scheme, or the file system cannot be reached.
         """
         parts = urlsplit(location)
-        self._local = parts.scheme in {"", "file"}
+        self._local = filesystem is None and is_local(location)
         try:
-            if self._local:
+            if filesystem is not None:
+                self.filesystem, self._base = filesystem, parts.path.rstrip("/")
+            elif self._local:
                 self.filesystem, self._base = fs.LocalFileSystem(), parts.path.rstrip("/")
             else:
                 scheme = _ARROW_SCHEMES.get(parts.scheme, parts.scheme)
@@ -71,7 +77,7 @@ class ArrowLake:
 
     def path(self, relative: str) -> str:
         """Return the path that ``filesystem`` understands."""
-        return posixpath.join(self._base, relative) if relative else self._base
+        return f"{self._base}/{relative}" if relative else self._base or "/"
 
     def uri(self, path: str) -> str:
         """Return the path as engines write it."""
@@ -108,8 +114,8 @@ class ArrowLake:
     def create(self, path: str, content: bytes) -> bool:
         """Write a file that must not exist yet, all or nothing; return False where it exists.
 
-        On local disks this is one atomic link. Object stores and HDFS are looked at first; there the metastore's
-        compare-and-set is what keeps two writers apart.
+        On local disks this is one atomic link, on HDFS one atomic renaming. Object stores are looked at first; there
+        the metastore's compare-and-set is what keeps two writers apart.
         """
         self.make_directory(posixpath.dirname(path))
         with self._translated("write", path):
@@ -117,14 +123,31 @@ class ArrowLake:
                 return self._link(Path(self.path(path)), content)
             if self.filesystem.get_file_info(self.path(path)).type is not fs.FileType.NotFound:
                 return False
-            with self.filesystem.open_output_stream(self.path(path)) as stream:
-                stream.write(content)
-            return True
+            if self.filesystem.type_name in _WHOLE_WHEN_CLOSED:
+                self._written(self.path(path), content)
+                return True
+            return self._renamed(self.path(path), content)
+
+    def _written(self, path: str, content: bytes) -> None:
+        with self.filesystem.open_output_stream(path) as stream:
+            stream.write(content)
+
+    def _renamed(self, path: str, content: bytes) -> bool:
+        temporary = _beside(path)
+        try:
+            self._written(temporary, content)
+            self.filesystem.move(temporary, path)
+        except OSError:
+            with suppress(OSError):
+                self.filesystem.delete_file(temporary)
+            if self.filesystem.get_file_info(path).type is fs.FileType.NotFound:
+                raise
+            return False
+        return True
 
     @staticmethod
     def _link(target: Path, content: bytes) -> bool:
-        # A leading underscore hides the file from engines that list the directory.
-        temporary = target.with_name(f"_{uuid.uuid4().hex}.tmp")
+        temporary = Path(_beside(str(target)))
         try:
             with temporary.open("xb") as stream:
                 stream.write(content)
@@ -175,6 +198,16 @@ class ArrowLake:
             yield
         except (OSError, pa.ArrowException) as error:
             raise storage_error(error, verb=verb, where=self.uri(path)) from error
+
+
+def is_local(location: str) -> bool:
+    """Tell whether a location, a URI or a path, is on the local disk."""
+    return urlsplit(location).scheme in {"", "file"}
+
+
+def _beside(path: str) -> str:
+    """Return a new path in the same directory; a leading underscore hides it from engines that list that."""
+    return posixpath.join(posixpath.dirname(path), f"_{uuid.uuid4().hex}.tmp")
 
 
 def storage_error(error: Exception, *, verb: str, where: str) -> StorageError:

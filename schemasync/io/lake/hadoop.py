@@ -1,0 +1,312 @@
+"""Hadoop's file systems for Arrow, through the JVM that Spark runs in: HDFS, viewfs, vendors' connectors.
+
+Whatever Spark reads this process reads, too, with Spark's settings and credentials. Tasks of Spark have no such JVM.
+What is large passes through an unnamed file of the local disk: the socket to the JVM takes a tenth of a second for a
+megabyte that is read.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyarrow import fs
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_LITTLE: Final = 8 * 1024
+"""So many bytes are passed through the socket."""
+_NUMBERS: Final = {
+    "java.io.FileNotFoundException": errno.ENOENT,
+    "java.nio.file.NoSuchFileException": errno.ENOENT,
+    "org.apache.hadoop.fs.FileAlreadyExistsException": errno.EEXIST,
+    "java.nio.file.FileAlreadyExistsException": errno.EEXIST,
+    "org.apache.hadoop.security.AccessControlException": errno.EACCES,
+    "java.nio.file.AccessDeniedException": errno.EACCES,
+    "org.apache.hadoop.hdfs.protocol.DSQuotaExceededException": errno.EDQUOT,
+    "org.apache.hadoop.hdfs.protocol.NSQuotaExceededException": errno.EDQUOT,
+}
+"""What the system would call it that Java throws."""
+
+
+def open_hadoop(session: SparkSession, location: str) -> fs.FileSystem:
+    """Return the file system in which ``location``, a URI, lies for this session.
+
+    Raises:
+        OSError: Hadoop has no such file system, or cannot reach it.
+    """
+    return fs.PyFileSystem(HadoopFileSystem(session, location))
+
+
+class HadoopFileSystem(fs.FileSystemHandler):  # type: ignore[misc]  # pyarrow is untyped
+    """One of Hadoop's file systems, as far as a lake is asked for; paths have neither scheme nor authority."""
+
+    def __init__(self, session: SparkSession, location: str) -> None:
+        """Reach ``location``, a URI, as this session does.
+
+        Raises:
+            OSError: Hadoop has no such file system, or cannot reach it.
+        """
+        jvm: Any = session._jvm
+        context: Any = session.sparkContext
+        self._jvm = jvm
+        self._path: Any = jvm.org.apache.hadoop.fs.Path
+        with _as_os_error(location):
+            self._hadoop = self._path(location).getFileSystem(context._jsc.hadoopConfiguration())
+            self._name = f"hadoop+{self._hadoop.getUri().toString()}"
+
+    def __eq__(self, other: object) -> bool:
+        """Tell whether both are the same storage."""
+        return isinstance(other, HadoopFileSystem) and self._name == other._name
+
+    def __ne__(self, other: object) -> bool:
+        """Tell whether they are not the same storage."""
+        return not self == other
+
+    def __hash__(self) -> int:
+        """Hash what makes two equal."""
+        return hash(self._name)
+
+    def get_type_name(self) -> str:
+        """Return the storage's address."""
+        return self._name
+
+    def normalize_path(self, path: str) -> str:
+        """Return the path as it is."""
+        return path
+
+    def get_file_info(self, paths: Sequence[str]) -> list[fs.FileInfo]:
+        """Look at files or directories."""
+        return [self._looked_at(path) for path in paths]
+
+    def _looked_at(self, path: str) -> fs.FileInfo:
+        try:
+            with _as_os_error(path):
+                status = self._hadoop.getFileStatus(self._path(path))
+                return fs.FileInfo(path, fs.FileType.Directory) if status.isDirectory() else _file(path, status)
+        except FileNotFoundError:
+            return fs.FileInfo(path, fs.FileType.NotFound)
+
+    def get_file_info_selector(self, selector: fs.FileSelector) -> list[fs.FileInfo]:
+        """List the files below a directory, at any depth; directories are not told, object stores have none."""
+        try:
+            with _as_os_error(selector.base_dir):
+                return list(self._listed(selector.base_dir, recursive=selector.recursive))
+        except FileNotFoundError:
+            if selector.allow_not_found:
+                return []
+            raise
+
+    def _listed(self, directory: str, *, recursive: bool) -> Iterator[fs.FileInfo]:
+        found = self._hadoop.listFiles(self._path(directory), recursive)
+        while found.hasNext():
+            status = found.next()
+            yield _file(status.getPath().toUri().getPath(), status)
+
+    def create_dir(self, path: str, recursive: bool) -> None:  # noqa: ARG002 - Hadoop makes parents always
+        """Make a directory, and those above it."""
+        with _as_os_error(path):
+            self._hadoop.mkdirs(self._path(path))
+
+    def delete_dir(self, path: str) -> None:
+        """Delete a directory with all that is in it."""
+        with _as_os_error(path):
+            self._hadoop.delete(self._path(path), True)
+
+    def delete_file(self, path: str) -> None:
+        """Delete a file."""
+        with _as_os_error(path):
+            if not self._hadoop.delete(self._path(path), False):
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+
+    def move(self, src: str, dest: str) -> None:
+        """Move a file to where none is; HDFS does that in one step, others may overwrite one that comes meanwhile.
+
+        Raises:
+            FileExistsError: there is one.
+        """
+        with _as_os_error(src):
+            if self._hadoop.exists(self._path(dest)) or not self._hadoop.rename(self._path(src), self._path(dest)):
+                if self._hadoop.exists(self._path(dest)):
+                    raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), dest)
+                raise OSError(errno.EIO, "it was not renamed", src)
+
+    def open_input_stream(self, path: str) -> pa.NativeFile:
+        """Open a file to read it from its beginning."""
+        return self.open_input_file(path)
+
+    def open_input_file(self, path: str) -> pa.NativeFile:
+        """Open a file to read anywhere in it."""
+        with _as_os_error(path):
+            size = self._hadoop.getFileStatus(self._path(path)).getLen()
+            return pa.PythonFile(_Input(self._jvm, self._hadoop.open(self._path(path)), path, size), mode="r")
+
+    def open_output_stream(self, path: str, metadata: object) -> pa.NativeFile:  # noqa: ARG002 - Hadoop has none
+        """Open a new file to write it."""
+        with _as_os_error(path):
+            return pa.PythonFile(_Output(self._jvm, self._hadoop.create(self._path(path), False), path), mode="w")
+
+    def open_append_stream(self, path: str, metadata: object) -> pa.NativeFile:
+        """Refuse: nothing in a lake is ever appended to."""
+        raise NotImplementedError
+
+    def copy_file(self, src: str, dest: str) -> None:
+        """Refuse: nothing in a lake is ever copied."""
+        raise NotImplementedError
+
+    def delete_dir_contents(self, path: str, missing_dir_ok: bool) -> None:
+        """Refuse: directories of a lake go as a whole."""
+        raise NotImplementedError
+
+    def delete_root_dir_contents(self) -> None:
+        """Refuse: a lake is not alone in its storage."""
+        raise NotImplementedError
+
+
+def _file(path: str, status: Any) -> fs.FileInfo:
+    return fs.FileInfo(path, fs.FileType.File, size=status.getLen(), mtime_ns=status.getModificationTime() * 1_000_000)
+
+
+class _Between:
+    """An unnamed local file that both sides have open: Python by its descriptor, Java as a channel."""
+
+    def __init__(self, jvm: Any) -> None:
+        descriptor, name = tempfile.mkstemp(prefix="schemasync-")
+        try:
+            self.descriptor = descriptor
+            self.channel = jvm.java.io.RandomAccessFile(name, "rw").getChannel()
+        finally:
+            Path(name).unlink()
+
+    def close(self) -> None:
+        os.close(self.descriptor)
+        self.channel.close()
+
+
+class _Open:
+    """What Arrow asks of a Python file that is open."""
+
+    def __init__(self, jvm: Any, stream: Any, path: str) -> None:
+        self._jvm = jvm
+        self._stream = stream
+        self._where = path
+        self._at = 0
+        self._spare: _Between | None = None
+        self.closed = False
+
+    def tell(self) -> int:
+        return self._at
+
+    def flush(self) -> None:
+        """Do nothing: what counts is the end."""
+
+    def close(self) -> None:
+        if self.closed:
+            return
+        self.closed = True
+        if self._spare is not None:
+            self._spare.close()
+        with _as_os_error(self._where):
+            self._stream.close()
+
+    @property
+    def _between(self) -> _Between:
+        self._spare = self._spare or _Between(self._jvm)
+        return self._spare
+
+
+class _Input(_Open):
+    """A file that is read."""
+
+    def __init__(self, jvm: Any, stream: Any, path: str, size: int) -> None:
+        super().__init__(jvm, stream, path)
+        self._size = size
+        self._channel: Any = None
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def size(self) -> int:
+        return self._size
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        self._at = offset + {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._size}[whence]
+        return self._at
+
+    def read(self, size: int | None = -1) -> bytes:
+        left = max(self._size - self._at, 0)
+        wanted = left if size is None or size < 0 else min(size, left)
+        with _as_os_error(self._where):
+            self._stream.seek(self._at)
+            found = bytes(self._stream.readNBytes(wanted)) if wanted <= _LITTLE else self._much(wanted)
+        if len(found) < wanted:
+            raise OSError(errno.EIO, "it ended early", self._where)
+        self._at += wanted
+        return found
+
+    def _much(self, wanted: int) -> bytes:
+        between, done = self._between, 0
+        self._channel = self._channel or self._jvm.java.nio.channels.Channels.newChannel(self._stream)
+        while done < wanted and (moved := between.channel.transferFrom(self._channel, done, wanted - done)):
+            done += moved
+        return os.pread(between.descriptor, done, 0)
+
+
+class _Output(_Open):
+    """A file that is written."""
+
+    def __init__(self, jvm: Any, stream: Any, path: str) -> None:
+        super().__init__(jvm, stream, path)
+        self._channel: Any = None
+
+    def readable(self) -> bool:
+        return False
+
+    def writable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return False
+
+    def write(self, content: bytes | pa.Buffer) -> int:
+        held = memoryview(content)
+        with _as_os_error(self._where):
+            if len(held) <= _LITTLE:
+                self._stream.write(bytes(held))
+            else:
+                self._much(held)
+        self._at += len(held)
+        return len(held)
+
+    def _much(self, held: memoryview) -> None:
+        between, done = self._between, 0
+        self._channel = self._channel or self._jvm.java.nio.channels.Channels.newChannel(self._stream)
+        while done < len(held):
+            done += os.pwrite(between.descriptor, held[done:], done)
+        done = 0
+        while done < len(held):
+            done += between.channel.transferTo(done, len(held) - done, self._channel)
+
+
+@contextmanager
+def _as_os_error(path: str) -> Iterator[None]:
+    """Raise what Java throws as the error that Python has for it."""
+    try:
+        yield
+    except Py4JJavaError as error:
+        thrown = error.java_exception
+        name, text = thrown.getClass().getName(), str(thrown.getMessage() or thrown.toString()).splitlines()[0]
+        raise OSError(_NUMBERS.get(name, errno.EIO), text, path) from error
+    except Py4JError as error:
+        raise OSError(errno.EIO, f"Spark's JVM does not answer: {error}", path) from error

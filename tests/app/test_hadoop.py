@@ -1,0 +1,101 @@
+"""A table that lies where only Hadoop's client reaches it: what is little is done here, all else by Spark's SQL."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from schemasync.app.compacting import compact
+from schemasync.app.inspecting import map_tables
+from schemasync.app.workspace import Storage
+from schemasync.core.layering import Mode
+from schemasync.errors import StorageError
+from tests.app.mortal import Fuse, mortal
+from tests.lab import DAY, Lab
+
+pytestmark = pytest.mark.spark
+
+TOPIC, TABLE = "shop.student", "shop_student"
+WAYS: dict[str, dict[str, Any]] = {
+    "here": {"shard_size": "1KB"},
+    "too much for one process": {"arrow_limit": "0"},
+    "by nothing but Spark": {"kernel": "spark"},
+}
+
+
+def changes(*keys: int, ts_ms: int, op: str = "u") -> list[dict[str, Any]]:
+    return [{"id": key, "n": ts_ms, "op": op, "ts_ms": ts_ms} for key in keys]
+
+
+def opened(lab: Lab) -> Storage:
+    workspace = lab.workspace
+    (target,) = map_tables(workspace).targets
+    return workspace.storage(target)
+
+
+@pytest.fixture
+def table(lab: Lab) -> Lab:
+    lab.register(TOPIC, lab.flat("Student", ("n", "int")))
+    lab.land(TOPIC, changes(*range(40), ts_ms=1))
+    return lab
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_changes_gather_are_folded_and_cleaned_up(table: Lab, way: str) -> None:
+    table.only_hadoop_reaches_it(**WAYS[way])
+    assert [t.failure for t in table.compact().tables] == [None]
+    rows, kinds = dict.fromkeys(range(40), 1), []
+    for step, mode in ((2, Mode.MINOR), (3, Mode.MINOR), (4, Mode.MAJOR)):
+        table.land(TOPIC, changes(step, 50 + step, ts_ms=step) + changes(1, ts_ms=0), hour=f"202611200{step}")
+        table.now_ms += 1000
+        fuse = Fuse()
+        (done,) = compact(mortal(table.workspace, fuse), mode=mode).tables
+        rows |= {step: step, 50 + step: step}
+        assert (done.failure, {row["id"]: row["n"] for row in table.rows(TABLE)}) == (None, rows)
+        kinds.append((done.to_json()["kind"], "run" in fuse.calls, "merge" in fuse.calls))
+    by_sql, here = way != "here", way == "here"
+    # The first change lies beside the base as it was admitted.
+    assert kinds == [("minor", False, False), ("minor", by_sql, here), ("major", by_sql, here)]
+    assert table.compact().tables[0].base[0].location.startswith("base/g=000002/")
+    table.now_ms += 8 * DAY
+    assert [t.failure for t in table.compact().tables] == [None]
+    left = {path.relative_to(table.root / "lake" / TOPIC).parts[:2] for path in table.root.rglob("*.parquet")}
+    assert {place for place in left if place[0] != "history"} == {("base", "g=000002")}
+
+
+def test_where_arrow_reaches_it_spark_is_asked_for_nothing_else(lab: Lab) -> None:
+    lab.register(TOPIC, lab.flat("Student", ("n", "int")))
+    found = {}
+    for kernel in ("arrow", "spark"):
+        lab.settings = {"defaults": {"compaction": {"kernel": kernel}}}
+        found["disk", kernel] = opened(lab).everywhere
+        lab.settings["defaults"]["location"] = "mock://somewhere/{topic}"
+        found["memory", kernel] = kernel == "arrow" and opened(lab).everywhere
+    assert found == {
+        ("disk", "arrow"): True,
+        ("disk", "spark"): True,
+        ("memory", "arrow"): True,
+        ("memory", "spark"): False,
+    }
+
+
+@pytest.mark.parametrize(("kernel", "why"), [("arrow", "Unrecognized"), ("spark", "kernel: spark")])
+def test_a_location_that_nobody_reaches_is_an_error_that_says_who_tried(lab: Lab, kernel: str, why: str) -> None:
+    lab.register(TOPIC, lab.flat("Student", ("n", "int")))
+    lab.settings = {"defaults": {"location": "nowhere://host/{topic}", "compaction": {"kernel": kernel}}}
+    with pytest.raises(
+        StorageError, match=f"nowhere://host/shop.student: the location cannot be opened: No FileSystem.*{why}"
+    ):
+        opened(lab)
+
+
+def test_landed_files_that_are_no_parquet_are_told_of_with_their_names(table: Lab) -> None:
+    table.only_hadoop_reaches_it()
+    table.apply()
+    path = table.land(TOPIC, changes(1, ts_ms=2), hour="2026112001", name="broken.parquet")
+    path.write_bytes(b"no Parquet")
+    (applied,) = table.apply().tables
+    assert applied.admitted is not None
+    assert [d.code for d in applied.admitted.findings] == ["SS301"]
+    assert "broken.parquet" in applied.admitted.findings[0].message

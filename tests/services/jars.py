@@ -1,0 +1,68 @@
+"""Jars of services from Maven Central, kept in the user's cache and used only as their checksums say."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+import time
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import requests
+
+HADOOP: Final = {
+    "org/apache/hadoop/hadoop-client-api/3.4.2/hadoop-client-api-3.4.2.jar": (
+        "607c0299f4df33013bd0a0f37c8cf255c635bbaddd247b8fec68c210cc17d19f"
+    ),
+    "org/apache/hadoop/hadoop-client-runtime/3.4.2/hadoop-client-runtime-3.4.2.jar": (
+        "18d071c7f72f8a946677b398a57af9c7afa2dd41a81023c310f99373fec200b3"
+    ),
+    "org/apache/hadoop/hadoop-client-minicluster/3.4.2/hadoop-client-minicluster-3.4.2.jar": (
+        "ae2406c544825b7734b8aad4f87eff60d9ec422284f0b16c2856032083b63c77"
+    ),
+}
+"""A name node and a data node, 90 MB: path in the repository -> SHA-256."""
+
+_REPOSITORY: Final = "https://repo.maven.apache.org/maven2/"
+_TRIES: Final = 4
+
+
+def downloaded(jars: Mapping[str, str]) -> tuple[Path, ...]:
+    """Return where jars lie; those that the cache does not have are fetched.
+
+    ``DEFAULT_ARTIFACT_REPOSITORY``, Spark's own variable, names a mirror.
+    """
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "schemasync-services"
+    cache.mkdir(parents=True, exist_ok=True)
+    return tuple(_jar(cache / path.rpartition("/")[2], path, checksum) for path, checksum in jars.items())
+
+
+def _jar(place: Path, path: str, checksum: str) -> Path:
+    if place.exists() and hashlib.sha256(place.read_bytes()).hexdigest() == checksum:
+        return place
+    content = _fetched(os.environ.get("DEFAULT_ARTIFACT_REPOSITORY", _REPOSITORY).rstrip("/") + "/" + path)
+    found = hashlib.sha256(content).hexdigest()
+    if found != checksum:
+        raise ValueError(f"{path} has the checksum {found}, not {checksum}")
+    whole = place.with_name(f"{place.name}.{uuid.uuid4().hex}")
+    whole.write_bytes(content)
+    whole.replace(place)
+    return place
+
+
+def _fetched(address: str) -> bytes:
+    print(f"fetching {address}", file=sys.stderr)  # noqa: T201 - people wait for it
+    for left in reversed(range(_TRIES)):
+        try:
+            answer = requests.get(address, timeout=60)
+            answer.raise_for_status()
+        except requests.RequestException:
+            if not left:
+                raise
+            time.sleep(5)
+        else:
+            return answer.content
+    raise AssertionError
