@@ -115,7 +115,9 @@ def measure(*, shards: int, deltas: int, touched: int) -> dict[str, float]:
     _timed(
         seconds, "write the view's text", lambda: TemplateRenderer().render(body.template, body.values, dialect="spark")
     )
-    _timed(seconds, "choose minor or major", lambda: plan_merge(state, outdated=frozenset(), mode=Mode.AUTO))
+    _timed(
+        seconds, "choose minor or major", lambda: plan_merge(state, outdated=frozenset(), in_order=True, mode=Mode.AUTO)
+    )
     spread = {
         f.path: dict.fromkeys(range(0, shards, max(shards // touched, 1)), 1) for d in state.deltas for f in d.files
     }

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from schemasync.app.inspecting import Landed, look_at, pending_files
-from schemasync.app.states import Draft, extents_of, key_range_of, newest_of, publish, read_draft, require_in_place
+from schemasync.app.states import Draft, extents_of, key_range_of, ordering_range, publish, read_draft, require_in_place
 from schemasync.app.viewing import catch_up, refresh_view
 from schemasync.app.workspace import Storage, Workspace
 from schemasync.core import ddl
@@ -117,7 +117,8 @@ def _admitted(
     if request.keys:
         extents = extents_of(storage.small, request.ordering[0], written.files)
         key_range = key_range_of(storage.small, shape.key_columns, written.files)
-        told: dict[str, Any] = {"newest": newest_of(extents), "key_range": key_range}
+        oldest, newest = ordering_range(extents)
+        told: dict[str, Any] = {"oldest": oldest, "newest": newest, "key_range": key_range}
         if request.beside is not None and not written.toasted:
             told |= _beside_what_is_there(request.beside, written, extents)
         segment = segment.model_copy(update=told)

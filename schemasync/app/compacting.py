@@ -30,7 +30,7 @@ from schemasync.app.workspace import Workspace
 from schemasync.core.compaction import FoldCounts, FoldPlan, needs_fold, plan_fold
 from schemasync.core.config_values import MB
 from schemasync.core.diagnostics import Severity
-from schemasync.core.layering import MergePlan, Mode, plan_merge
+from schemasync.core.layering import MergePlan, Mode, plan_merge, why_folded
 from schemasync.core.manifest import Manifest, Segment
 from schemasync.core.mapping import TableTarget
 from schemasync.core.migration import outdated
@@ -48,7 +48,7 @@ class Compacted:
 
     ``base`` are the shards that are in force then, ``deltas`` the changes beside them. ``counts`` are None in a dry
     run, and after a merge, which looks at no row of the base. ``seconds`` is the wall time of the work and its
-    publication.
+    publication. ``why`` it folds, where it was told not to.
     """
 
     target: TableTarget
@@ -58,6 +58,7 @@ class Compacted:
     deltas: tuple[Segment, ...] = ()
     fold: FoldPlan | None = None
     merge: MergePlan | None = None
+    why: str | None = None
     counts: FoldCounts | None = None
     bytes_written: int = 0
     seconds: float = 0.0
@@ -80,6 +81,7 @@ class Compacted:
         return {
             "table": self.target.table,
             "kind": "major" if self.fold else "minor" if self.merge else None,
+            "why": self.why,
             "generation": self.generation,
             "events": work.events if work else 0,
             "keys": counts.keys,
@@ -90,6 +92,8 @@ class Compacted:
             "shards_rewritten": len(self.fold.shards) if self.fold and self.counts else 0,
             "shards": len(self.base),
             "deltas": len(self.deltas),
+            "rewrite_bytes": work.rewrite_bytes if work else 0,
+            "change_bytes": work.change_bytes if work else 0,
             "bytes_read": work.bytes_read if work else 0,
             "bytes_written": self.bytes_written,
             "seconds": round(self.seconds, 3),
@@ -203,6 +207,7 @@ def _compact(
         deltas=manifest.deltas,
         fold=work if isinstance(work, FoldPlan) else None,
         merge=work if isinstance(work, MergePlan) else None,
+        why=_why_not_minor(shape, manifest, old) if mode is Mode.MINOR and isinstance(work, FoldPlan) else None,
     )
     if dry_run:
         return found
@@ -256,10 +261,9 @@ def _planned(
     workspace: Workspace, shape: Shape, manifest: Manifest, applied: Applied, mode: Mode, old: frozenset[str]
 ) -> FoldPlan | MergePlan:
     target = applied.target
-    if can_be_cut(shape, manifest):
-        merge = plan_merge(manifest, outdated=old, mode=mode)
-        if merge is not None:
-            return merge
+    merge = plan_merge(manifest, outdated=old, in_order=can_be_cut(shape, manifest), mode=mode)
+    if merge is not None:
+        return merge
     fold = plan_fold(
         manifest,
         shards_to_write(workspace, target, shape, manifest, outdated=old),
@@ -268,6 +272,10 @@ def _planned(
     )
     # A file that could not be admitted may hold an older event of a deleted key.
     return replace(fold, purge_before_ms=0) if _something_waits(applied) else fold
+
+
+def _why_not_minor(shape: Shape, manifest: Manifest, old: frozenset[str]) -> str | None:
+    return why_folded(manifest, outdated=old, in_order=can_be_cut(shape, manifest))
 
 
 def _something_waits(applied: Applied) -> bool:

@@ -12,7 +12,15 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from schemasync.app.per_run import per_run_tables
-from schemasync.app.states import Draft, extents_of, key_range_of, newest_of, publish, require_files, require_in_place
+from schemasync.app.states import (
+    Draft,
+    extents_of,
+    key_range_of,
+    ordering_range,
+    publish,
+    require_files,
+    require_in_place,
+)
 from schemasync.app.workspace import Workspace
 from schemasync.core import ddl
 from schemasync.core.admission import Unreadable
@@ -264,6 +272,7 @@ def read_back(
             why=f"{rows} rows read back, {merged.counts.written} written",
             fix="Run again; the old state is in force.",
         )
+    oldest, newest = ordering_range(extents_of(storage.small, ordering_columns(shape.envelope)[0], files))
     return Segment(
         name=merged.shard,
         kind=kind,
@@ -279,6 +288,7 @@ def read_back(
         tombstones=merged.counts.written - merged.counts.rows,
         sorted_by=tuple(name for name, _ in shape.key_columns),
         low=low,
-        key_range=key_range_of(storage.small, shape.key_columns, files) if kind is SegmentKind.DELTA else None,
-        newest=newest_of(extents_of(storage.small, ordering_columns(shape.envelope)[0], files)),
+        key_range=key_range_of(storage.small, shape.key_columns, files),
+        oldest=oldest,
+        newest=newest,
     )

@@ -141,9 +141,11 @@ def key_range_of(
     return (min(low for low, _ in extents), max(high for _, high in extents)) if extents else None
 
 
-def newest_of(extents: Iterable[tuple[int, int]] | None) -> int | None:
-    """Return the largest value in all files, as a segment holds it."""
-    return None if extents is None else max((high for _, high in extents), default=NEVER)
+def ordering_range(extents: Sequence[tuple[int, int]] | None) -> tuple[int, int] | tuple[None, None]:
+    """Return the least and the largest value in all files, as a segment holds them."""
+    if extents is None:
+        return None, None
+    return min((low for low, _ in extents), default=NEVER), max((high for _, high in extents), default=NEVER)
 
 
 def require_files(lake: Lake, segments: Iterable[Segment]) -> None:

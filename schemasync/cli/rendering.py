@@ -108,7 +108,7 @@ def _compacted(table: Compacted, *, dry_run: bool) -> Iterator[Line]:
     elif counts is None:
         would = f"  would fold {_many(fold.events, 'event')} of {_many(len(fold.fold), 'segment')}"
         yield name + Text(f"{would} into generation {fold.generation}, reading {_size(fold.bytes_read)}")
-        yield f"  {_shards(fold, table.base)} written"
+        yield f"  {_shards(fold, table.base)} written: {_costs(fold.rewrite_bytes, fold.change_bytes)}"
     else:
         yield name + Text(f"  generation {table.generation}: {_many(fold.events, 'event')} folded", "green")
         yield f"  {_many(table.rows, 'row')}: {counts.inserted} inserted, {counts.updated} updated, " + (
@@ -116,6 +116,8 @@ def _compacted(table: Compacted, *, dry_run: bool) -> Iterator[Line]:
         )
         sizes = f"read {_size(fold.bytes_read)}, wrote {_size(table.bytes_written)}"
         yield f"  {_shards(fold, table.base)} written: {sizes} in {table.seconds:.1f} s"
+    if table.why:
+        yield f"  {'would be ' if dry_run else ''}folded although --minor was asked for: {table.why}"
     if dry_run:
         first = (step.why for step in table.applied.plan.steps if step.kind == "admit")
         yield from (f"  {why}: a run takes them in first, and decides with them" for why in first)
@@ -128,8 +130,13 @@ def _left(name: Text, table: Compacted, merge: MergePlan, *, dry_run: bool) -> I
     would = "would be " if dry_run else ""
     merged = f"{len(merge.merge)} merged into one" if merge.merge else "few enough"
     yield name + Text(f"  changes {would}left beside the base: {_many(len(table.deltas), 'delta')}, {merged}", "green")
-    rewrite, change = _size(merge.rewrite_bytes), _size(merge.change_bytes)
-    yield f"  folding them writes {rewrite} of shards anew, leaving them lets queries read {change} more"
+    yield f"  {_costs(merge.rewrite_bytes, merge.change_bytes)}"
+
+
+def _costs(rewrite_bytes: int, change_bytes: int) -> str:
+    """Say between what a compaction chooses."""
+    rewrite, change = _size(rewrite_bytes), _size(change_bytes)
+    return f"folding changes writes {rewrite} of shards anew, leaving them lets queries read {change} more"
 
 
 def _shards(fold: FoldPlan, base: Sequence[Segment]) -> str:

@@ -29,9 +29,19 @@ class FoldPlan:
         return tuple({s.name: s for shard in self.shards for s in shard.rewrite}.values())
 
     @property
+    def rewrite_bytes(self) -> int:
+        """Bytes of the shards that are replaced."""
+        return sum(s.bytes for s in self.rewrite)
+
+    @property
+    def change_bytes(self) -> int:
+        """Bytes of the changes."""
+        return sum(s.bytes for s in self.fold)
+
+    @property
     def bytes_read(self) -> int:
         """Bytes of the files that the run reads."""
-        return sum(s.bytes for s in (*self.rewrite, *self.fold))
+        return self.rewrite_bytes + self.change_bytes
 
     @property
     def events(self) -> int:

@@ -223,7 +223,7 @@ class Policies(Settings):
 class Compaction(Settings):
     """When and how increments are folded; durations in ms.
 
-    ``arrow_limit``: bytes up to which one process admits landed files and merges shards, beyond it Spark's tasks do;
+    ``arrow_limit``: bytes up to which one process admits landed files and merges shards, beyond it Spark does;
     None: 256 MB, and no limit where Spark is local, because its tasks would have the same cores.
     ``shard_size``: about how many bytes a shard of the base has. ``memory``: bytes that merging one, or
     an admission in one process, may hold of rows. ``kernel``: what merges shards, Arrow or Spark's SQL.

@@ -54,12 +54,25 @@ class MergePlan:
         return sum(s.bytes for s in self.merge)
 
 
-def plan_merge(current: Manifest, *, outdated: AbstractSet[str], mode: Mode) -> MergePlan | None:
-    """Decide a minor compaction, None where everything is to be folded.
+def why_folded(current: Manifest, *, outdated: AbstractSet[str], in_order: bool) -> str | None:
+    """Say why changes cannot be left beside the base whatever that costs, None where they can.
 
-    Changes that the view would have to sort together with the base are folded, and so is what is ``outdated``.
+    ``outdated`` segments are to be rewritten; ``in_order``: all that is there was sorted by the present key.
     """
-    if mode is Mode.MAJOR or not current.contents.ahead or outdated:
+    if not current.base:
+        return "there is no base yet"
+    if not in_order:
+        return "the key has no order, or is not the one by which files are sorted"
+    if outdated:
+        return "shards are of an older version of the schema"
+    if current.toasted:
+        return "rows have placeholders to carry"
+    return None if current.contents.ahead else "changes are not known to be newer than what the base has of their keys"
+
+
+def plan_merge(current: Manifest, *, outdated: AbstractSet[str], in_order: bool, mode: Mode) -> MergePlan | None:
+    """Decide a minor compaction, None where everything is to be folded."""
+    if mode is Mode.MAJOR or why_folded(current, outdated=outdated, in_order=in_order) is not None:
         return None
     rewrite, change = _touched_bytes(current), sum(s.bytes for s in current.deltas)
     if mode is Mode.AUTO and rewrite <= max(CHEAP_BYTES, WORTH * change):

@@ -96,7 +96,9 @@ class Segment(_Value):
     low: tuple[str, ...] | None = None
     """Lowest key that a shard may hold (`schemasync.core.keys.print_key`); None for the first one."""
     key_range: tuple[int, int] | None = None
-    """Lowest and highest key of a delta's rows, where that is one whole number; None where it is not, or not known."""
+    """Lowest and highest key of its rows, where that is one whole number; None where it is not, or not known."""
+    oldest: int | None = None
+    """Least value of the first ordering column, `NEVER` where a row has none; None where that is not known."""
     newest: int | None = None
     """Largest value of the first ordering column, `NEVER` where no row has one; None where that is not known."""
     ahead: bool = False

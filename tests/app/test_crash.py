@@ -110,6 +110,7 @@ def retyped(lab: Lab) -> None:
 
 
 SMALL = {"compaction": {"shard_size": "1KB"}}
+BY_SQL = {"compaction": {"kernel": "spark"}}
 
 
 def one_shard(lab: Lab) -> None:
@@ -195,6 +196,8 @@ SCENES = {
     "evolve and compact": Scene(prepare=evolved, run=compact, old=FIRST, new=EVOLVED, between=(HALF,)),
     "second base": Scene(prepare=second_base, run=compact, old=EVOLVED, new=SECOND),
     "merge": Scene(prepare=gathering, run=merge, old=GATHERING, new=GATHERED),
+    "second base by SQL": Scene(prepare=second_base, run=compact, old=EVOLVED, new=SECOND, settings=BY_SQL),
+    "merge by SQL": Scene(prepare=gathering, run=merge, old=GATHERING, new=GATHERED, settings=BY_SQL),
     "split": Scene(prepare=one_shard, run=compact, old=FIRST, new=SPLIT, settings=SMALL),
     "join": Scene(prepare=many_shards, run=compact, old=SPLIT, new=JOINED),
     "carry": Scene(prepare=unsent, run=apply, old=FIRST, new=CARRIED),
@@ -287,8 +290,10 @@ def publishing_points(calls: Sequence[str]) -> list[int]:
             "rebuild",
             "carry",
             "second base",
+            "second base by SQL",
             "retire",
             "merge",
+            "merge by SQL",
             "split",
             "join",
         )

@@ -74,6 +74,27 @@ def test_a_dry_run_says_what_it_would_do_and_what_that_costs(table: Lab) -> None
     forced = compacted(table, Mode.MAJOR, dry_run=True)
     assert (would["kind"], forced["kind"], segments(table)) == ("minor", "major", before)
     assert forced["bytes_read"] > would["bytes_read"] == 0
+    costs = [(done["rewrite_bytes"], done["change_bytes"]) for done in (would, forced)]
+    assert costs[0] == costs[1] == (forced["bytes_read"] - costs[0][1], costs[0][1])
+    assert min(costs[0]) > 0
+
+
+def test_where_a_minor_one_is_asked_for_and_cannot_be_it_says_why(table: Lab) -> None:
+    """A column that is retyped makes all shards outdated."""
+    table.register(TOPIC, table.flat("Student", ("n", "string")))
+    done = compacted(table, Mode.MINOR)
+    assert (done["kind"], done["why"]) == ("major", "shards are of an older version of the schema")
+    assert compacted(table, Mode.MINOR)["why"] is None
+
+
+def test_the_manifest_says_which_keys_and_moments_a_segment_holds(table: Lab) -> None:
+    table.land(TOPIC, changes(30, ts_ms=9) + changes(3, ts_ms=4), hour="2026112002")
+    compacted(table)
+    (planned,) = table.plan().tables
+    assert planned.view is not None
+    assert planned.view.manifest is not None
+    told = {s.kind.value: (s.low, s.key_range, s.oldest, s.newest) for s in planned.view.manifest.segments}
+    assert told == {"base": (None, (0, 19), 1, 1), "delta": (None, (3, 30), 4, 9)}
 
 
 def test_a_small_base_is_folded_whatever_the_change_is(table: Lab) -> None:

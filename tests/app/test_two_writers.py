@@ -119,10 +119,14 @@ def test_whoever_is_overtaken_leaves_no_file_behind(new_lab: NewLab) -> None:
     assert (len(left) > 1, set(map(len, left.values()))) == (True, {0}), left
 
 
-def compactable(new_lab: NewLab, *, admitted: bool) -> Lab:
-    """Return a lab with a base of several shards, and changes of one of their keys, of which some are ``admitted``."""
+SHARDS = {"shard_size": "1KB"}
+BY_SQL = {"kernel": "spark"}
+
+
+def compactable(new_lab: NewLab, *, admitted: bool, settings: dict[str, str]) -> Lab:
+    """Return a lab with a base, and changes of one of its keys, of which some are ``admitted``."""
     lab = new_lab()
-    lab.settings = {"defaults": {"compaction": {"shard_size": "1KB"}}}
+    lab.settings = {"defaults": {"compaction": settings}}
     version(lab, 1)
     lab.land(TOPIC, [event(key, a=key) for key in range(40)])
     lab.compact()
@@ -134,15 +138,27 @@ def compactable(new_lab: NewLab, *, admitted: bool) -> Lab:
     return lab
 
 
-@pytest.mark.parametrize(("mode", "admitted"), [(Mode.MAJOR, True), (Mode.MINOR, True), (Mode.MINOR, False)])
+@pytest.mark.parametrize(
+    ("mode", "admitted", "settings"),
+    [
+        (Mode.MAJOR, True, SHARDS),
+        (Mode.MINOR, True, SHARDS),
+        (Mode.MINOR, False, SHARDS),
+        (Mode.MAJOR, True, BY_SQL),
+        (Mode.MINOR, False, BY_SQL),
+    ],
+)
 def test_of_two_compactions_at_once_one_wins_and_the_other_stops_cleanly(
-    new_lab: NewLab, mode: Mode, admitted: bool
+    new_lab: NewLab, mode: Mode, admitted: bool, settings: dict[str, str]
 ) -> None:
+    def prepared() -> Lab:
+        return compactable(new_lab, admitted=admitted, settings=settings)
+
     fuse = Fuse()
-    compact(mortal(compactable(new_lab, admitted=admitted).workspace, fuse), mode=mode)
+    compact(mortal(prepared().workspace, fuse), mode=mode)
     outcomes = []
     for after in range(len(fuse.calls)):
-        lab = compactable(new_lab, admitted=admitted)
+        lab = prepared()
         waiting = [lab]
 
         def come(waiting: list[Lab] = waiting) -> None:

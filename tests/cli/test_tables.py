@@ -55,10 +55,11 @@ def test_the_json_of_compact_has_the_promised_shape(project: Project) -> None:
     project.register("student", NAME)
     project.land("student", event(1, name="a"), event(2, name="b"), event(2, name="c", op="d", ts_ms=3))
     table = project("compact", "--json").json["tables"][0]
-    measured = {key: table[key] for key in ("bytes_read", "bytes_written", "seconds")}
+    measured = {key: table[key] for key in ("change_bytes", "bytes_read", "bytes_written", "seconds")}
     assert table == {
         "table": "student",
         "kind": "major",
+        "why": None,
         "generation": 1,
         "events": 3,
         "keys": table["keys"],
@@ -69,6 +70,7 @@ def test_the_json_of_compact_has_the_promised_shape(project: Project) -> None:
         "shards_rewritten": 1,
         "shards": 1,
         "deltas": 0,
+        "rewrite_bytes": 0,
         "held": False,
         "error": None,
         **measured,
@@ -85,7 +87,18 @@ def test_a_dry_run_compacts_nothing(project: Project) -> None:
         0,
         f"{project.database}.student  would fold 1 event of 1 segment into generation 1",
     )
+    written = answer.out.splitlines()[1]
+    assert written.startswith("  1 of 1 shard written: folding changes writes 0 B of shards anew, leaving them lets")
     assert project("status", "--json").json["tables"][0]["generation"] == 0
+
+
+def test_a_minor_compaction_that_cannot_be_says_why(project: Project) -> None:
+    project.register("student", NAME)
+    project.land("student", event(1, name="a"))
+    project("apply")
+    would, did = (project("compact", "--minor", *more).out for more in (["--dry-run"], []))
+    assert "  would be folded although --minor was asked for: there is no base yet" in would.splitlines()
+    assert "  folded although --minor was asked for: there is no base yet" in did.splitlines()
 
 
 def test_a_dry_run_says_what_its_figures_leave_out(project: Project) -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemasync.core.layering import CHEAP_BYTES, WORTH, MergePlan, Mode, after_merge, plan_merge
+from schemasync.core.layering import CHEAP_BYTES, WORTH, MergePlan, Mode, after_merge, plan_merge, why_folded
 from schemasync.core.manifest import Manifest, Segment, StateId, Superseded, delta_name, shard_name
 from tests.core.builders import fresh, landed, segment
 
@@ -24,7 +24,7 @@ def table(*deltas: Segment, shard: int = LARGE) -> Manifest:
 def planned(
     manifest: Manifest, mode: Mode = Mode.AUTO, outdated: frozenset[str] = frozenset()
 ) -> tuple[list[str], int, int] | None:
-    found = plan_merge(manifest, outdated=outdated, mode=mode)
+    found = plan_merge(manifest, outdated=outdated, in_order=True, mode=mode)
     return None if found is None else ([s.name for s in found.merge], found.rewrite_bytes, found.change_bytes)
 
 
@@ -40,16 +40,28 @@ def test_it_is_folded_once_it_is_worth_the_rewrite_or_that_is_cheap() -> None:
 
 
 @pytest.mark.parametrize(
-    "manifest",
+    ("manifest", "why"),
     [
-        table(delta(1, 10, ahead=False)),
-        table(segment(delta_name(1), ahead=True, toasted=("v",))),
-        table(),
+        (table(delta(1, 10, ahead=False)), "changes are not known to be newer"),
+        (table(segment(delta_name(1), ahead=True, toasted=("v",))), "placeholders"),
+        (table(), "changes are not known to be newer"),
+        (fresh(), "no base yet"),
     ],
-    ids=["late", "placeholders", "no changes"],
+    ids=["late", "placeholders", "no changes", "no base"],
 )
-def test_what_the_view_cannot_add_plainly_is_folded_even_where_a_merge_is_asked_for(manifest: Manifest) -> None:
+def test_what_the_view_cannot_add_plainly_is_folded_even_where_a_merge_is_asked_for(
+    manifest: Manifest, why: str
+) -> None:
     assert [planned(manifest, mode) for mode in Mode] == [None, None, None]
+    assert why in str(why_folded(manifest, outdated=frozenset(), in_order=True))
+
+
+def test_what_is_in_no_order_or_outdated_is_folded_for_that_reason() -> None:
+    found = table(delta(1, 10))
+    assert why_folded(found, outdated=frozenset(), in_order=True) is None
+    assert plan_merge(found, outdated=frozenset(), in_order=False, mode=Mode.MINOR) is None
+    assert "no order" in str(why_folded(found, outdated=frozenset(), in_order=False))
+    assert "older version" in str(why_folded(found, outdated={shard_name(1)}, in_order=True))
 
 
 def test_what_is_outdated_is_rewritten_and_another_version_alone_is_not() -> None:
@@ -66,7 +78,10 @@ def test_people_may_decide() -> None:
 def test_the_newest_deltas_are_merged_until_each_older_one_is_twice_as_large() -> None:
     merged = {
         sizes: plan_merge(
-            table(*(delta(n, size) for n, size in enumerate(sizes, 1))), outdated=frozenset(), mode=Mode.MINOR
+            table(*(delta(n, size) for n, size in enumerate(sizes, 1))),
+            outdated=frozenset(),
+            in_order=True,
+            mode=Mode.MINOR,
         )
         for sizes in [(10,), (10, 10), (21, 10), (30, 20, 10), (120, 30, 14, 10), (1, 100, 1)]
     }
@@ -87,7 +102,7 @@ def test_few_deltas_stay_and_a_row_is_merged_few_times(sizes: list[int]) -> None
         number = manifest.next_delta
         more = (*manifest.segments, delta(number, size))
         manifest = manifest.model_copy(update={"segments": more, "next_delta": number + 1})
-        found = plan_merge(manifest, outdated=frozenset(), mode=Mode.MINOR)
+        found = plan_merge(manifest, outdated=frozenset(), in_order=True, mode=Mode.MINOR)
         assert found is not None
         if found.merge:
             merged = delta(manifest.next_delta, found.bytes_read)
@@ -101,7 +116,7 @@ def test_few_deltas_stay_and_a_row_is_merged_few_times(sizes: list[int]) -> None
 
 def test_one_delta_stands_for_those_that_were_merged() -> None:
     before = table(delta(1, 100), delta(2, 10), delta(3, 10))
-    plan = plan_merge(before, outdated=frozenset(), mode=Mode.MINOR)
+    plan = plan_merge(before, outdated=frozenset(), in_order=True, mode=Mode.MINOR)
     assert plan == MergePlan(merge=before.deltas[1:], rewrite_bytes=2 * LARGE, change_bytes=120)
     assert (plan.events, plan.bytes_read) == (6, 20)
     after = after_merge(before, plan, written=(delta(4, 15),), now_ms=9)
