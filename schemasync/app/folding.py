@@ -162,17 +162,8 @@ def merge_shards(
     """
     storage, shards = workspace.storage(target), tuple(places.values())
     if by_sql:
-        base = {s.name: s for shard in shards for s in shard.rewrite}
         deltas = {s.name: s for shard in shards for s in shard.deltas}
-        tables = per_run_tables(
-            workspace,
-            target,
-            shape,
-            manifest,
-            base=tuple(base.values()),
-            deltas=tuple(deltas.values()),
-            directory=directory,
-        )
+        tables = per_run_tables(workspace, target, shape, manifest, deltas=tuple(deltas.values()), directory=directory)
         with tables as present:
             run = _Selecting(workspace, target, shape, manifest, present, purge_before_ms)
             return tuple(run.into(place, shard) for place, shard in places.items())

@@ -25,11 +25,10 @@ def per_run_tables(
     shape: Shape,
     manifest: Manifest,
     *,
-    base: Sequence[Segment],
     deltas: Sequence[Segment],
     directory: str,
 ) -> Iterator[frozenset[str]]:
-    """Make the tables of a run that reads these segments and writes below ``directory``.
+    """Make the tables of a run that folds or merges ``deltas`` and writes below ``directory``.
 
     Yields the columns that the long-lived table has. The tables are dropped whatever happens.
     """
@@ -46,9 +45,6 @@ def per_run_tables(
     try:
         for statement in ddl.per_run_tables(target, shape, run, Dialect.SPARK):
             workspace.sql.execute(workspace.text(statement))
-        shards = {name: lake.uri(place) for shard in base for name, place in shard.partitions.items()}
-        if shards:
-            workspace.metastore.add_partitions(target.database, target.base, shards)
         yield run.present
     finally:
         drop_per_run_tables(workspace, target)

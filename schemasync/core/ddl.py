@@ -135,9 +135,11 @@ def _external(
     partitions: Sequence[tuple[str, Type, str]] = (),
     properties: Mapping[str, str] | None = None,
     comment: str = "",
+    may_exist: bool = False,
 ) -> Statement:
     values = {
         "table": name,
+        "may_exist": may_exist,
         "columns": _columns(columns, dialect),
         "partitions": _columns(partitions, dialect),
         "location": quote_string(location, dialect),
@@ -435,10 +437,11 @@ class PerRun:
 
 
 def per_run_tables(target: TableTarget, shape: Shape, run: PerRun, dialect: Dialect) -> tuple[Statement, ...]:
-    """Create the tables of one compaction from the newest schema.
+    """Create the tables of one compaction from the newest schema, for people to look at while it runs.
 
     The base table declares every phase of every column: its files may be of any earlier version. The incremental
-    ones have the sink's shape, the compactor exactly the columns that the new shard carries.
+    ones have the sink's shape, the compactor exactly the columns that the new shard carries. Another run may have made
+    them a moment ago, or drop them: `fold` reads none of them.
     """
     event = shape.version.event
     landed = [(m.name, written_type(m.encoding), "") for m in event.members] if event else []
@@ -460,6 +463,7 @@ def per_run_tables(target: TableTarget, shape: Shape, run: PerRun, dialect: Dial
             location=location,
             properties={PER_RUN: target.table},
             dialect=dialect,
+            may_exist=True,
         )
         for template, name, columns, location, partitions in tables
     )
@@ -490,7 +494,6 @@ def fold(
     source = row_source(shape, segment_versions)
     columns = carried_columns(source, toasted, target.toast_placeholder, dialect)
     segment = quote_identifier(SEGMENT, dialect)
-    deltas = [s.name for s in shard.deltas]
     inside = _inside(shape, shard.keys, dialect)
     stored = [quote_identifier(name, dialect) for name, _, _ in stored_columns(shape, present)]
     base = f"(t.{segment} = 'base')"
@@ -505,17 +508,10 @@ def fold(
         "purge_before": purge_before_ms,
         "segment": segment,
         "stored": stored,
+        "table": qualified(target.database, target.table, dialect),
         "sources": [
-            {
-                "table": qualified(target.database, target.base, dialect),
-                "segment": "'base'",
-                "filter": _among(segment, [s.name for s in shard.rewrite], dialect) + inside,
-            },
-            {
-                "table": qualified(target.database, target.table, dialect),
-                "segment": segment,
-                "filter": _among(segment, deltas, dialect) + inside,
-            },
+            {"segment": "'base'", "filter": _among(segment, [s.name for s in shard.rewrite], dialect) + inside},
+            {"segment": segment, "filter": _among(segment, [s.name for s in shard.deltas], dialect) + inside},
         ],
     }
     return Statement(template="fold", values=values)

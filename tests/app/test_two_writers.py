@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,6 +12,7 @@ import pytest
 from schemasync.app.applying import Applied, apply
 from schemasync.app.compacting import compact
 from schemasync.app.states import state_before
+from schemasync.core import ddl
 from schemasync.core.layering import Mode
 from schemasync.core.policy import Verdict
 from schemasync.errors import ConflictError
@@ -174,6 +177,28 @@ def test_of_two_compactions_at_once_one_wins_and_the_other_stops_cleanly(
         (again,) = lab.compact().tables
         assert (again.failure, lab.rows(TABLE, order_by="id"), unnamed(lab)) == (None, expected, []), after
     assert set(outcomes) == {True, False}
+
+
+def test_a_fold_by_sql_reads_no_table_that_another_run_may_replace_meanwhile(lab: Lab) -> None:
+    """The other one has just made its base table anew, and has nothing in it yet."""
+    lab.settings = {"defaults": {"compaction": BY_SQL}}
+    version(lab, 1)
+    lab.land(TOPIC, [event(key, a=key) for key in range(9)])
+    lab.compact()
+    lab.land(TOPIC, [{"id": 7, "op": "u", "ts_ms": 100, "a": 70}], hour="2026112001")
+    workspace, base = lab.workspace, f"{lab.database}.{TABLE}_base"
+
+    def selecting(*given: Any, **named: Any) -> Any:
+        columns = ", ".join(f"`{c.name}` {c.dataType.simpleString()}" for c in lab.session.table(base).schema)
+        lab.session.sql(f"DROP TABLE {base}")
+        empty = f"LOCATION 'file:{lab.root}/empty' TBLPROPERTIES ('{ddl.PER_RUN}' = '{TABLE}')"
+        lab.session.sql(f"CREATE EXTERNAL TABLE {base} ({columns}) STORED AS PARQUET {empty}")
+        return workspace.fold.run(*given, **named)
+
+    fold: Any = SimpleNamespace(run=selecting)
+    (done,) = compact(replace(workspace, fold=fold)).tables
+    expected = [{"id": key, "a": 70 if key == 7 else key} for key in range(9)]
+    assert (done.failure, lab.rows(TABLE, order_by="id")) == (None, expected)
 
 
 def writing_calls(new_lab: NewLab) -> int:

@@ -39,7 +39,7 @@ FROM (
     FALSE AS schemasync_purge,
     1 AS schemasync_rank
   FROM (
-    SELECT `id`, `full_name`, `born`, `address`, `gone`, `id__2`, `address__2`, `select`, `first-seen`, `segment__2`, `__op`, `__ts_ms`, `__seq1`, `__seq2`, `__offset`, `__schema_version`, `__admitted_ms`, 'base' AS `segment` FROM `lake`.`student_base` t WHERE `segment` IN ('base_s00000000')
+    SELECT `id`, `full_name`, `born`, `address`, `gone`, `id__2`, `address__2`, `select`, `first-seen`, `segment__2`, `__op`, `__ts_ms`, `__seq1`, `__seq2`, `__offset`, `__schema_version`, `__admitted_ms`, 'base' AS `segment` FROM `lake`.`student` t WHERE `segment` IN ('base_s00000000')
     UNION ALL
     SELECT `id`, `full_name`, `born`, `address`, `gone`, `id__2`, `address__2`, `select`, `first-seen`, `segment__2`, `__op`, `__ts_ms`, `__seq1`, `__seq2`, `__offset`, `__schema_version`, `__admitted_ms`, `segment` AS `segment` FROM `lake`.`student` t WHERE `segment` IN ('delta_00000002', 'delta_00000003')
   ) t

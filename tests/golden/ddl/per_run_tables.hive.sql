@@ -1,4 +1,4 @@
-CREATE EXTERNAL TABLE `lake`.`student_base` (
+CREATE EXTERNAL TABLE IF NOT EXISTS `lake`.`student_base` (
   `id` int,
   `full_name` string,
   `born` date,
@@ -19,7 +19,7 @@ TBLPROPERTIES (
   'schemasync.per_run_of' = 'student'
 );
 
-CREATE EXTERNAL TABLE `lake`.`student_incremental_2026112010` (
+CREATE EXTERNAL TABLE IF NOT EXISTS `lake`.`student_incremental_2026112010` (
   `id` bigint,
   `Name` string,
   `born` date,
@@ -36,7 +36,7 @@ TBLPROPERTIES (
   'schemasync.per_run_of' = 'student'
 );
 
-CREATE EXTERNAL TABLE `lake`.`student_incremental_2026112011` (
+CREATE EXTERNAL TABLE IF NOT EXISTS `lake`.`student_incremental_2026112011` (
   `id` bigint,
   `Name` string,
   `born` date,
@@ -53,7 +53,7 @@ TBLPROPERTIES (
   'schemasync.per_run_of' = 'student'
 );
 
-CREATE EXTERNAL TABLE `lake`.`student_compactor` (
+CREATE EXTERNAL TABLE IF NOT EXISTS `lake`.`student_compactor` (
   `id__2` bigint COMMENT 'the student\'s number',
   `full_name` string COMMENT 'since 2: "Name" the student\'s `full` name',
   `born` date,

@@ -1,4 +1,4 @@
-CREATE TABLE "lake"."student_base" (
+CREATE TABLE IF NOT EXISTS "lake"."student_base" (
   "id" integer,
   "full_name" varchar,
   "born" date,
@@ -19,7 +19,7 @@ WITH (
   external_location = 'file:/lake/student/base/g=000001/s=0000'
 );
 
-CREATE TABLE "lake"."student_incremental_2026112010" (
+CREATE TABLE IF NOT EXISTS "lake"."student_incremental_2026112010" (
   "id" bigint,
   "Name" varchar,
   "born" date,
@@ -35,7 +35,7 @@ WITH (
   external_location = 'file:/lake/student/incremental/increment_2026112010'
 );
 
-CREATE TABLE "lake"."student_incremental_2026112011" (
+CREATE TABLE IF NOT EXISTS "lake"."student_incremental_2026112011" (
   "id" bigint,
   "Name" varchar,
   "born" date,
@@ -51,7 +51,7 @@ WITH (
   external_location = 'file:/lake/student/incremental/increment_2026112011'
 );
 
-CREATE TABLE "lake"."student_compactor" (
+CREATE TABLE IF NOT EXISTS "lake"."student_compactor" (
   "id__2" bigint COMMENT 'the student''s number',
   "full_name" varchar COMMENT 'since 2: "Name" the student''s `full` name',
   "born" date,

@@ -1,4 +1,4 @@
-CREATE EXTERNAL TABLE `lake`.`student_base` (
+CREATE EXTERNAL TABLE IF NOT EXISTS `lake`.`student_base` (
   `id` bigint,
   `__op` string COMMENT 'c create, u update, r snapshot read, d delete',
   `__ts_ms` bigint COMMENT 'time of the event, ms since 1970 UTC',
@@ -15,7 +15,7 @@ TBLPROPERTIES (
   'schemasync.per_run_of' = 'student'
 );
 
-CREATE EXTERNAL TABLE `lake`.`student_incremental_2026112010` (
+CREATE EXTERNAL TABLE IF NOT EXISTS `lake`.`student_incremental_2026112010` (
   `before` struct<id:bigint,c0:boolean,c1:float,c2:double,c3:binary,c4:bigint,c5:decimal(21,2),tags:array<struct<name:string,order:int>>,labels:map<string,array<date>>>,
   `after` struct<id:bigint,c0:boolean,c1:float,c2:double,c3:binary,c4:bigint,c5:decimal(21,2),tags:array<struct<name:string,order:int>>,labels:map<string,array<date>>>,
   `source` struct<lsn:bigint>,
@@ -28,7 +28,7 @@ TBLPROPERTIES (
   'schemasync.per_run_of' = 'student'
 );
 
-CREATE EXTERNAL TABLE `lake`.`student_incremental_2026112011` (
+CREATE EXTERNAL TABLE IF NOT EXISTS `lake`.`student_incremental_2026112011` (
   `before` struct<id:bigint,c0:boolean,c1:float,c2:double,c3:binary,c4:bigint,c5:decimal(21,2),tags:array<struct<name:string,order:int>>,labels:map<string,array<date>>>,
   `after` struct<id:bigint,c0:boolean,c1:float,c2:double,c3:binary,c4:bigint,c5:decimal(21,2),tags:array<struct<name:string,order:int>>,labels:map<string,array<date>>>,
   `source` struct<lsn:bigint>,
@@ -41,7 +41,7 @@ TBLPROPERTIES (
   'schemasync.per_run_of' = 'student'
 );
 
-CREATE EXTERNAL TABLE `lake`.`student_compactor` (
+CREATE EXTERNAL TABLE IF NOT EXISTS `lake`.`student_compactor` (
   `id` bigint,
   `c0` boolean,
   `c1` float,

@@ -1,4 +1,4 @@
-CREATE TABLE "lake"."student_base" (
+CREATE TABLE IF NOT EXISTS "lake"."student_base" (
   "id" bigint,
   "__op" varchar COMMENT 'c create, u update, r snapshot read, d delete',
   "__ts_ms" bigint COMMENT 'time of the event, ms since 1970 UTC',
@@ -15,7 +15,7 @@ WITH (
   external_location = 'file:/lake/student/base/g=000001/s=0000'
 );
 
-CREATE TABLE "lake"."student_incremental_2026112010" (
+CREATE TABLE IF NOT EXISTS "lake"."student_incremental_2026112010" (
   "before" row(id bigint, c0 boolean, c1 real, c2 double, c3 varbinary, c4 bigint, c5 decimal(21,2), tags array(row(name varchar, "order" integer)), labels map(varchar, array(date))),
   "after" row(id bigint, c0 boolean, c1 real, c2 double, c3 varbinary, c4 bigint, c5 decimal(21,2), tags array(row(name varchar, "order" integer)), labels map(varchar, array(date))),
   "source" row(lsn bigint),
@@ -27,7 +27,7 @@ WITH (
   external_location = 'file:/lake/student/incremental/increment_2026112010'
 );
 
-CREATE TABLE "lake"."student_incremental_2026112011" (
+CREATE TABLE IF NOT EXISTS "lake"."student_incremental_2026112011" (
   "before" row(id bigint, c0 boolean, c1 real, c2 double, c3 varbinary, c4 bigint, c5 decimal(21,2), tags array(row(name varchar, "order" integer)), labels map(varchar, array(date))),
   "after" row(id bigint, c0 boolean, c1 real, c2 double, c3 varbinary, c4 bigint, c5 decimal(21,2), tags array(row(name varchar, "order" integer)), labels map(varchar, array(date))),
   "source" row(lsn bigint),
@@ -39,7 +39,7 @@ WITH (
   external_location = 'file:/lake/student/incremental/increment_2026112011'
 );
 
-CREATE TABLE "lake"."student_compactor" (
+CREATE TABLE IF NOT EXISTS "lake"."student_compactor" (
   "id" bigint,
   "c0" boolean,
   "c1" real,
