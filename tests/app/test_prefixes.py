@@ -12,6 +12,7 @@ from itertools import product
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests import model
 from tests.app.mortal import Fuse, KilledError, mortal
@@ -129,12 +130,21 @@ class Watched(Telling):
                     yield State(version=version, files=state.files.union(more))
 
 
+WAYS = {"one shard": {}, "many shards": {"shard_size": "1KB"}, "by SQL": {"kernel": "spark"}}
+
+
+def compacting(new_lab: NewLab, way: str) -> Lab:
+    lab = new_lab()
+    lab.settings = {"defaults": {"compaction": WAYS[way]}}
+    return lab
+
+
 @SOME
 @given(story=model.stories(snapshots=True, kills=True))
 def test_killed_anywhere_in_a_chain_of_schemas_the_view_is_a_fold_of_debezium_events(
     new_lab: NewLab, story: model.Story
 ) -> None:
-    holds(Watched(new_lab(), Debezium, story))
+    holds(Watched(compacting(new_lab, "many shards"), Debezium, story))
 
 
 @SOME
@@ -142,7 +152,7 @@ def test_killed_anywhere_in_a_chain_of_schemas_the_view_is_a_fold_of_debezium_ev
 def test_killed_anywhere_in_a_chain_of_schemas_the_view_is_a_fold_of_flat_events(
     new_lab: NewLab, story: model.Story
 ) -> None:
-    holds(Watched(new_lab(), Flat, story))
+    holds(Watched(compacting(new_lab, "by SQL"), Flat, story))
 
 
 @pytest.mark.long
@@ -151,8 +161,8 @@ def test_killed_anywhere_in_many_more_chains_the_view_is_right_after_every_singl
     new_lab: NewLab, kind: Kind
 ) -> None:
     @MANY
-    @given(story=model.stories(snapshots=kind.snapshots, kills=True))
-    def law(story: model.Story) -> None:
-        holds(Watched(new_lab(), kind, story, everywhere=True))
+    @given(story=model.stories(snapshots=kind.snapshots, kills=True), way=st.sampled_from(sorted(WAYS)))
+    def law(story: model.Story, way: str) -> None:
+        holds(Watched(compacting(new_lab, way), kind, story, everywhere=True))
 
     law()

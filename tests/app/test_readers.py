@@ -102,7 +102,9 @@ def reads_well(
     assert lab.rows(TABLE) == [{"id": key, "n": writer.value(n)} for key, n in writer.states[-1]]
 
 
-@pytest.mark.parametrize("settings", [{}, {"shard_size": "1KB"}], ids=["one shard", "shards"])
+@pytest.mark.parametrize(
+    "settings", [{}, {"shard_size": "1KB"}, {"kernel": "spark"}], ids=["one shard", "shards", "SQL"]
+)
 def test_every_query_sees_a_state_that_was_published_and_none_before_it_again(
     lab: Lab, settings: dict[str, Any]
 ) -> None:

@@ -18,9 +18,10 @@ def event(key: int, ts_ms: int, op: str = "u", a: int | None = 0) -> dict[str, A
     return {"id": key, "a": a, "op": op, "ts_ms": ts_ms}
 
 
-@pytest.fixture
-def table(lab: Lab) -> Lab:
-    """A table whose base holds key 1 alive and key 2 deleted; all graces are over."""
+@pytest.fixture(params=["arrow", "spark"])
+def table(lab: Lab, request: pytest.FixtureRequest) -> Lab:
+    """A table whose base holds key 1 alive and key 2 deleted; all graces are over. Arrow folds, or Spark's SQL."""
+    lab.settings = {"defaults": {"compaction": {"kernel": request.param}}}
     lab.register(TOPIC, lab.flat("S", ("a", ["null", "int"])))
     lab.land(TOPIC, [event(1, 1), event(2, 1), event(2, 5, "d")], name="first.parquet")
     lab.compact()

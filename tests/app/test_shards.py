@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
@@ -334,6 +335,10 @@ LOGICAL: dict[str, tuple[Any, list[Any]]] = {
     "uuid": ({"type": "string", "logicalType": "uuid"}, UUIDS),
     "text": ("string", TEXTS),
     "bytes": ("bytes", [b"", b"\x00", b"\x7f", b"\x80", b"\xff", b"a", b"ab"]),
+    "decimal": (
+        {"type": "bytes", "logicalType": "decimal", "precision": 22, "scale": 2},
+        [Decimal(text) for text in ("-99999999999999999999.99", "-0.01", "0", "0.5", "9.99", "10", "1e19")],
+    ),
     "date": ({"type": "int", "logicalType": "date"}, [-719162, -1, 0, 1, 20000, 2932896]),
     "timestamp": ({"type": "long", "logicalType": "timestamp-micros"}, [-62135596800000000, -1, 0, 1, 10**15]),
     "boolean": ("boolean", [False, True]),
@@ -352,3 +357,25 @@ def test_keys_of_every_type_find_their_shard_again(lab: Lab, kind: str, kernel: 
         done = compacted(lab)
     assert [row["name"] for row in lab.rows(TABLE)] == ["n4"] * len(keys)
     assert (done["shards"] > 1) == (kind != "double")
+
+
+@pytest.mark.parametrize("kernel", ["arrow", "spark"])
+def test_keys_of_several_columns_find_their_shard_again(lab: Lab, kernel: str) -> None:
+    """Shards begin in the middle of a first column's rows."""
+    value = lab.flat("Line", ("line", "string"), ("name", ["null", "string"]))
+    lab.register(TOPIC, value, key=None)
+    entry = {"subject": f"{TOPIC}-value", "keys": ["id", "line"]}
+    lab.settings = {"tables": [entry], "defaults": {"compaction": {"shard_size": "1KB", "kernel": kernel}}}
+    keys = [(id_, line) for id_ in (-1, 7) for line in ("", "a", "b", "é", "\U0001f600")]
+    for ts_ms, some in enumerate((keys, keys[::2], keys[1::2]), start=1):
+        rows = [{"id": id_, "line": line, "name": f"n{ts_ms}", "op": "u", "ts_ms": ts_ms} for id_, line in some]
+        lab.land(TOPIC, rows, hour=f"20261120{ts_ms:02}")
+        done = compacted(lab)
+    newest = dict.fromkeys(keys[::2], "n2") | dict.fromkeys(keys[1::2], "n3")
+    assert {(row["id"], row["line"]): row["name"] for row in lab.rows(TABLE)} == newest
+    (planned,) = lab.plan().tables
+    assert planned.view is not None
+    assert planned.view.manifest is not None
+    lows = [s.low for s in planned.view.manifest.base]
+    assert done["shards"] == len(lows) > 2
+    assert len({low[0] for low in lows if low}) < len([low for low in lows if low])

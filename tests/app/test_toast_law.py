@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.app.test_laws import FEW, MANY, MINUTE, TABLE, TOPIC
@@ -184,17 +184,31 @@ def runs(lab: Lab, what: str, replay: Replay, *, name: str) -> None:
     assert shown == expected, f"after {what}"
 
 
-@FEW
-@given(story=stories())
-def test_view_and_compacted_table_are_the_replay_of_events_with_placeholders(new_lab: NewLab, story: Story) -> None:
-    holds(new_lab(), story)
+KERNELS = {"arrow": 4, "spark": 2}
+"""What folds -> how many stories the gate has time for."""
+
+
+def folding(new_lab: NewLab, kernel: str) -> Lab:
+    lab = new_lab()
+    lab.settings = {"defaults": {"compaction": {"kernel": kernel}}}
+    return lab
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_view_and_compacted_table_are_the_replay_of_events_with_placeholders(new_lab: NewLab, kernel: str) -> None:
+    @settings(parent=FEW, max_examples=KERNELS[kernel])
+    @given(story=stories())
+    def law(story: Story) -> None:
+        holds(folding(new_lab, kernel), story)
+
+    law()
 
 
 @pytest.mark.long
 def test_view_and_compacted_table_are_the_replay_of_many_more_events_with_placeholders(new_lab: NewLab) -> None:
     @MANY
-    @given(story=stories())
-    def law(story: Story) -> None:
-        holds(new_lab(), story)
+    @given(story=stories(), kernel=st.sampled_from(sorted(KERNELS)))
+    def law(story: Story, kernel: str) -> None:
+        holds(folding(new_lab, kernel), story)
 
     law()

@@ -635,3 +635,36 @@ def test_a_client_under_which_a_call_failed_is_not_used_again(hive: Hive, monkey
         with pytest.raises(EngineError):
             hive.metastore.partitions(hive.database, "teacher")
     assert (partitions(hive), partitions(hive), len(made)) == ({}, {}, 3)
+
+
+class Counting:
+    """Stands before a client or its service, and counts the calls that change partitions."""
+
+    def __init__(self, inner: Any, calls: list[str]) -> None:
+        self.inner, self._calls = inner, calls
+
+    def __getattr__(self, name: str) -> Any:
+        if name in {"add_partitions", "alter_partitions", "drop_partitions_req"}:
+            self._calls.append(name)
+        return getattr(self.inner, name)
+
+
+@pytest.mark.spark
+def test_many_partitions_take_few_calls(hive: Hive, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches bound what one call carries; a move is one call whatever it carries, for readers' sake."""
+    from schemasync.io import metastore_hive
+
+    calls: list[str] = []
+    monkeypatch.setattr(metastore_hive, "_IDLE", {})
+    monkeypatch.setattr(metastore_hive, "_BATCH", 10)
+    hive.metastore = metastore_hive.HiveMetastore(hive.session)
+    new, service = hive.metastore._new_client, hive.metastore._service
+    monkeypatch.setattr(hive.metastore, "_new_client", lambda *given: Counting(new(*given), calls))
+    monkeypatch.setattr(hive.metastore, "_service", lambda client: Counting(service(client.inner), calls))
+    names = [f"delta_{number:08}" for number in range(25)]
+    hive.metastore.add_partitions(hive.database, TABLE, {name: f"{hive.root}/a/{name}" for name in names})
+    hive.metastore.move_partitions(hive.database, TABLE, {name: f"{hive.root}/b/{name}" for name in names})
+    assert set(partitions(hive).values()) == {f"{hive.root}/b/{name}" for name in names}
+    hive.metastore.drop_partitions(hive.database, TABLE, names)
+    assert partitions(hive) == {}
+    assert calls == ["add_partitions"] * 3 + ["alter_partitions"] + ["drop_partitions_req"] * 3
