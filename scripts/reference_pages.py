@@ -76,7 +76,7 @@ MEANINGS: Final[Mapping[str, str]] = {
     "defaults.compaction.memory": "How much the merge of one shard, or an admission in one process, may hold of rows, however much there is of them.",
     "defaults.compaction.kernel": "What merges shards: Arrow (`arrow`), or Spark's SQL (`spark`), which is slower and asks for nothing but Spark: files that are not on local disks pass through its JVM.",
     "defaults.names.view": "Name of the dedup view.",
-    "defaults.names.base": "Name of a compaction's table over the old base.",
+    "defaults.names.base": "Name of a compaction's table with the columns of the base.",
     "defaults.names.incremental": "Name of a compaction's table over one hour of the sink's files.",
     "defaults.names.compactor": "Name of a compaction's table over the new base.",
     "defaults.names.history": "Name of the table that says which version brought, changed and retired each column, and when.",

@@ -1,7 +1,8 @@
 """Checks of everything that has to be right before schemasync can work, and what to do about each.
 
 Called by `schemasync doctor`. A check that fails never stops the others; those that cannot say anything without it
-are skipped. What is written (a probe file, ``.schemasync``) is what every command would write, and removed again.
+are skipped. What is written (a probe file, ``.schemasync``) is what every command would write, and removed again, but
+for the directory of a table that is not on the local disk.
 """
 
 from __future__ import annotations
@@ -201,9 +202,11 @@ def _world(around: Surroundings, config: Config, of_hadoop: list[TableTarget]) -
         yield _failed("registry", error)
         yield _skipped("tables", "registry")
     targets = (*mapping.targets, *mapping.missing) if mapping else ()
-    of_hadoop.extend(target for target in targets if is_left_to_spark(target))
+    of_hadoop.extend(t for t in targets if is_left_to_spark(t.location, t.compaction.kernel))
     left = {target.location for target in of_hadoop}
-    locations = tuple(sorted({target.location for target in targets} - left)) if targets else (_top(config),)
+    locations = tuple(sorted({target.location for target in targets} - left))
+    if not targets and not is_left_to_spark(_top(config), config.defaults.compaction.kernel):
+        locations = (_top(config),)
     yield _made("storage", lambda: _storage(locations, left))
     yield _made("disk", lambda: _disk(around, config, locations))
 

@@ -156,7 +156,7 @@ def merge_shards(
     """Write shards, or a delta, each into its place: ``directory``, or one below it. ``by_sql`` is of `is_by_sql`.
 
     Raises:
-        DataError: a value does not fit the type that its column has now.
+        DataError: a value does not fit the type that its column has now, or partitions are missing.
         EngineError: the engine failed.
         StorageError: a shard cannot be written, or a file is not what it should be.
     """
@@ -166,7 +166,9 @@ def merge_shards(
         tables = per_run_tables(workspace, target, shape, manifest, deltas=tuple(deltas.values()), directory=directory)
         with tables as present:
             run = _Selecting(workspace, target, shape, manifest, present, purge_before_ms)
-            return tuple(run.into(place, shard) for place, shard in places.items())
+            written = tuple(run.into(place, shard) for place, shard in places.items())
+        _require_all_read(target, manifest, shards, written)
+        return written
     request = merge_request(
         target,
         shape,
@@ -178,6 +180,22 @@ def merge_shards(
     small = storage.is_small(sum(shard.bytes for shard in request.shards), target.compaction.arrow_limit)
     # In this process while little is read, in Spark's tasks beyond that.
     return (storage.shards if small else storage.large_shards).merge(request)
+
+
+def _require_all_read(
+    target: TableTarget, manifest: Manifest, shards: Sequence[ShardFold], written: Sequence[MergedShard]
+) -> None:
+    """Make sure that SQL, which goes by the metastore's partitions, read every row of the segments once."""
+    names = {s.name for shard in shards for s in (*shard.rewrite, *shard.deltas)}
+    listed = sum(s.rows for s in manifest.segments if s.name in names)
+    read = sum(merged.counts.read for merged in written)
+    if read != listed:
+        raise DataError(
+            "the metastore does not show what the table's manifest lists",
+            where=f"{target.database}.{target.table}",
+            why=f"{read} rows were read where there are {listed}",
+            fix="Nothing was published. Run apply, which repairs partitions, and compact again.",
+        )
 
 
 @dataclass(frozen=True, slots=True)

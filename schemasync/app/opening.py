@@ -9,7 +9,7 @@ import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,8 +29,6 @@ from schemasync.io.templates import TemplateRenderer
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-    from schemasync.io.lake.arrow import ArrowLake
 
 
 def now_ms() -> int:
@@ -85,31 +83,26 @@ def _notifier(notice: Notice) -> Notifier:
     return WebhookNotifier(url=notice.webhook.get_secret_value(), headers=headers)
 
 
+def is_left_to_spark(location: str, kernel: str) -> bool:
+    """Tell whether a location is reached by Hadoop's client in Spark's JVM.
+
+    It is where Arrow has no file system, or one that needs Hadoop's native libraries and overwrites what it moves
+    something to (HDFS, Arrow 26.0.1), and where nothing but Spark is to be asked for.
+    """
+    from schemasync.io.lake.arrow import is_local, is_of_arrow  # noqa: PLC0415
+
+    return not is_local(location) and (kernel == "spark" or not is_of_arrow(location))
+
+
 def open_lake(target: TableTarget) -> Lake:
     """Open the storage under a table's location without Spark.
 
     Raises:
-        StorageError: Arrow has no such scheme, cannot reach the file system, or is not to be asked; Spark may.
+        StorageError: Arrow has no such scheme, or cannot reach the file system.
     """
-    return _arrow_lake(target.location, target.compaction.kernel)
+    from schemasync.io.lake.arrow import ArrowLake  # noqa: PLC0415
 
-
-def is_left_to_spark(target: TableTarget) -> bool:
-    """Tell whether nothing but Spark reaches a table's location."""
-    from schemasync.io.lake.arrow import is_local  # noqa: PLC0415
-
-    with suppress(StorageError):
-        open_lake(target)
-        return False
-    return not is_local(target.location)
-
-
-def _arrow_lake(location: str, kernel: str) -> ArrowLake:
-    from schemasync.io.lake.arrow import ArrowLake, is_local  # noqa: PLC0415
-
-    if kernel == "spark" and not is_local(location):
-        raise StorageError("the location is left to Spark", where=location, why="compaction: {kernel: spark}")
-    return ArrowLake(location)
+    return ArrowLake(target.location)
 
 
 def open_renderer(config: Config) -> TemplateRenderer:
@@ -208,24 +201,18 @@ def workspace_of(
 
 
 def _opened(session: SparkSession, location: str, kernel: str) -> Storage:
-    """Open a location with Arrow's file systems, with Hadoop's where Arrow does not reach it or is not to be asked."""
-    from schemasync.io.lake.arrow import is_local  # noqa: PLC0415
-
     local = str(session.sparkContext.master).startswith("local")
-    try:
-        lake = _arrow_lake(location, kernel)
-    except StorageError as error:
-        if is_local(location):
-            raise
-        return _by_hadoop(session, location, local=local, otherwise=error.why)
-    return _by_arrow(session, lake, local=local)
+    opened = _by_hadoop if is_left_to_spark(location, kernel) else _by_arrow
+    return opened(session, location, local=local)
 
 
-def _by_arrow(session: SparkSession, lake: ArrowLake, *, local: bool) -> Storage:
+def _by_arrow(session: SparkSession, location: str, *, local: bool) -> Storage:
+    from schemasync.io.lake.arrow import ArrowLake  # noqa: PLC0415
     from schemasync.io.parquet.arrow import ArrowFiles  # noqa: PLC0415
     from schemasync.io.parquet.shards import ArrowShards, SparkShards  # noqa: PLC0415
     from schemasync.io.parquet.spark import SparkFiles  # noqa: PLC0415
 
+    lake = ArrowLake(location)
     files = ArrowFiles(lake.filesystem, lake.path(""))
     return Storage(
         lake=lake,
@@ -237,7 +224,7 @@ def _by_arrow(session: SparkSession, lake: ArrowLake, *, local: bool) -> Storage
     )
 
 
-def _by_hadoop(session: SparkSession, location: str, *, local: bool, otherwise: str) -> Storage:
+def _by_hadoop(session: SparkSession, location: str, *, local: bool) -> Storage:
     from schemasync.io.lake.arrow import ArrowLake  # noqa: PLC0415
     from schemasync.io.lake.hadoop import open_hadoop  # noqa: PLC0415
     from schemasync.io.parquet.arrow import ArrowFiles  # noqa: PLC0415
@@ -249,7 +236,7 @@ def _by_hadoop(session: SparkSession, location: str, *, local: bool, otherwise: 
         raise StorageError(
             "the location cannot be opened",
             where=location,
-            why=f"{error.strerror}; without Spark: {otherwise.splitlines()[0]}",
+            why=str(error.strerror),
             fix="Use file:, s3a: or hdfs:, and check the storage's settings: those of Hadoop stand in spark.conf.",
         ) from error
     lake = ArrowLake(location, filesystem=filesystem)

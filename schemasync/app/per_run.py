@@ -15,7 +15,7 @@ from schemasync.core.plan import Shape
 from schemasync.errors import OwnershipError
 
 EMPTY: Final = "_schemasync/empty"
-"""A directory that never holds a file: where a table stands whose files are those of its partitions."""
+"""A directory that never holds a file: where the base's table stands."""
 
 
 @contextmanager

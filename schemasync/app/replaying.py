@@ -26,7 +26,7 @@ from schemasync.core.policy import Verdict
 from schemasync.core.ports import HiveTable, Lake, RegisteredSchema, Registry
 from schemasync.core.properties import TableProperties, write_properties
 from schemasync.core.schema import SubjectVersion
-from schemasync.errors import PermanentError, RegistryError, SchemaError, UsageError
+from schemasync.errors import RegistryError, SchemaError, SchemasyncError, UsageError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +107,7 @@ def _table(registry: Registry, target: TableTarget, open_lake: Callable[[TableTa
     kept: tuple[RegisteredSchema, ...] = ()
     try:
         kept = kept_schemas(open_lake(target))
-    except PermanentError as error:
+    except SchemasyncError as error:
         unread = str(error)
     run = _Run(target=target, keys=_Keys(registry, target))
     timeline = tuple(run.moment(number, found) for number, found in _versions(registry, target, kept))

@@ -64,7 +64,9 @@ def _replay(call: Call, tables: tuple[str, ...], out: Path | None) -> int:
     config = call.loaded().config
 
     def lake(target: TableTarget) -> Lake:
-        return call.workspace("plan").storage(target).lake if is_left_to_spark(target) else open_lake(target)
+        if is_left_to_spark(target.location, target.compaction.kernel):
+            return call.workspace("plan").storage(target).lake
+        return open_lake(target)
 
     result = replaying.replay(open_registry(config), config, tables, open_lake=lake)
     call.answer(result.to_json(), rendering_checks.replay_text(result))

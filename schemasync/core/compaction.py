@@ -51,8 +51,12 @@ class FoldPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoldCounts:
-    """What a fold found and wrote: rows written (tombstones included), live rows, and what happened to keys."""
+    """What a fold found and wrote: rows written (tombstones included), live rows, and what happened to keys.
 
+    ``read``: rows of all segments that SQL found; not counted where files are read by their paths.
+    """
+
+    read: int = 0
     written: int = 0
     rows: int = 0
     keys: int = 0
@@ -66,6 +70,7 @@ class FoldCounts:
     def __add__(self, other: FoldCounts) -> FoldCounts:
         """Return what both folds did."""
         return FoldCounts(
+            read=self.read + other.read,
             written=self.written + other.written,
             rows=self.rows + other.rows,
             keys=self.keys + other.keys,

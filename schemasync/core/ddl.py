@@ -423,10 +423,7 @@ PER_RUN: Final = "schemasync.per_run_of"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PerRun:
-    """Where one compaction's tables lie: the old base, the hours that it folds, the new shards.
-
-    The old shards are partitions of the base table, which are added when it was made.
-    """
+    """Where one compaction's tables lie: the base (which has no rows), the hours that it folds, the new shards."""
 
     base: str
     compactor: str
@@ -489,7 +486,8 @@ def fold(
     """Select what a new shard holds: the newest row per key of base and deltas, projected to the newest version.
 
     Four flags stand beside the columns: the key was alive in the base; a delta has the key; the row itself comes from
-    a delta; the row is a tombstone that may go, as no delta has its key.
+    a delta; the row is a tombstone that may go, as no delta has its key. Then how many rows the key had: all that were
+    read add up to those that the manifest lists, if the metastore has all partitions.
     """
     source = row_source(shape, segment_versions)
     columns = carried_columns(source, toasted, target.toast_placeholder, dialect)

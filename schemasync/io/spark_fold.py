@@ -23,6 +23,7 @@ _WAS: Final = "schemasync_was"
 _CHANGED: Final = "schemasync_changed"
 _LAST: Final = "schemasync_last"
 _PURGE: Final = "schemasync_purge"
+_READ: Final = "schemasync_read"
 _UNSENT: Final = "schemasync_unsent_"
 _NO_SPACE: Final = ("No space left on device", "Disk quota exceeded", "File too large")
 
@@ -51,7 +52,7 @@ class SparkFold:
         try:
             rows = self._session.sql(select)
             counted = rows.observe(observation, *_metrics(unsent))
-            kept = counted.where(f"NOT {_PURGE}").drop(_WAS, _CHANGED, _LAST, _PURGE)
+            kept = counted.where(f"NOT {_PURGE}").drop(_WAS, _CHANGED, _LAST, _PURGE, _READ)
             placed = kept.withColumns({partition.name: f.expr(spark_sql(partition)) for partition in partition_by})
             names = [partition.name for partition in partition_by]
             order = [f"`{name}`" for name in (*names, *sort_by)]
@@ -79,7 +80,8 @@ def _metrics(unsent: Mapping[str, str]) -> list[Column]:
         "purged": purge,
     }
     conditions |= {f"{_UNSENT}{name}": f.expr(condition) for name, condition in unsent.items()}
-    return [f.sum(f.when(condition, 1).otherwise(0)).alias(name) for name, condition in conditions.items()]
+    counts = [f.sum(f.when(condition, 1).otherwise(0)).alias(name) for name, condition in conditions.items()]
+    return [f.sum(_READ).alias("read"), *counts]
 
 
 def _translated(error: Exception, into: str) -> SchemasyncError:

@@ -164,7 +164,7 @@ def test_probing_the_storage_leaves_nothing_behind(tmp_path: Path) -> None:
             "1 are reached by Spark only",
             ["1 locations can be written, tried in {there}"],
         ),
-        ("mock://x/{topic}", "spark", "1 are reached by Spark only", ["1 locations can be written, tried in {there}"]),
+        ("s3a://x/{topic}", "spark", "1 are reached by Spark only", ["1 locations can be written, tried in {there}"]),
     ],
 )
 def test_what_nothing_but_spark_reaches_is_tried_through_spark(

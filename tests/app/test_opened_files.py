@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from schemasync.io.parquet.arrow import ArrowFiles
 from tests.lab import Lab
 
 pytestmark = pytest.mark.spark
@@ -19,14 +20,21 @@ TOPIC = "shop.student"
 def opened(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """Every Parquet file that this process opens from now on, by its path from the topic on."""
     paths: set[str] = set()
+    inner = ArrowFiles._opened
+
+    def opened(self: ArrowFiles, path: str) -> Any:
+        paths.add(path)
+        return inner(self, path)
 
     def telling(inner: Callable[..., Any]) -> Callable[..., Any]:
         def open_(path: Any, *args: Any, **kwargs: Any) -> Any:
-            paths.add(str(path).partition(f"/{TOPIC}/")[2])
+            if isinstance(path, str):
+                paths.add(path.partition(f"/{TOPIC}/")[2])
             return inner(path, *args, **kwargs)
 
         return open_
 
+    monkeypatch.setattr(ArrowFiles, "_opened", opened)
     monkeypatch.setattr(pq, "ParquetFile", telling(pq.ParquetFile))
     monkeypatch.setattr(pq, "read_metadata", telling(pq.read_metadata))
     return paths

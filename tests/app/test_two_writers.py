@@ -15,7 +15,7 @@ from schemasync.app.states import state_before
 from schemasync.core import ddl
 from schemasync.core.layering import Mode
 from schemasync.core.policy import Verdict
-from schemasync.errors import ConflictError
+from schemasync.errors import ConflictError, DataError
 from tests.app.mortal import Fuse, mortal
 from tests.lab import Lab, NewLab
 
@@ -199,6 +199,30 @@ def test_a_fold_by_sql_reads_no_table_that_another_run_may_replace_meanwhile(lab
     (done,) = compact(replace(workspace, fold=fold)).tables
     expected = [{"id": key, "a": 70 if key == 7 else key} for key in range(9)]
     assert (done.failure, lab.rows(TABLE, order_by="id")) == (None, expected)
+
+
+@pytest.mark.parametrize("gone", ["base", "delta"])
+def test_a_fold_by_sql_publishes_nothing_where_a_partition_is_missing(lab: Lab, gone: str) -> None:
+    """Somebody drops it while the fold is under way: SQL then reads fewer rows without a word."""
+    lab.settings = {"defaults": {"compaction": BY_SQL}}
+    version(lab, 1)
+    lab.land(TOPIC, [event(key, a=key) for key in range(9)])
+    lab.compact()
+    lab.land(TOPIC, [{"id": 7, "op": "u", "ts_ms": 100, "a": 70}], hour="2026112001")
+    workspace = lab.workspace
+
+    def selecting(*given: Any, **named: Any) -> Any:
+        found = workspace.metastore.partitions(lab.database, TABLE)
+        workspace.metastore.drop_partitions(lab.database, TABLE, [name for name in found if name.startswith(gone)])
+        return workspace.fold.run(*given, **named)
+
+    fold: Any = SimpleNamespace(run=selecting)
+    (done,) = compact(replace(workspace, fold=fold)).tables
+    assert isinstance(done.failure, DataError)
+    assert done.failure.why == f"{1 if gone == 'base' else 9} rows were read where there are 10"
+    (again,) = lab.compact().tables
+    expected = [{"id": key, "a": 70 if key == 7 else key} for key in range(9)]
+    assert (again.failure, lab.rows(TABLE, order_by="id")) == (None, expected)
 
 
 def writing_calls(new_lab: NewLab) -> int:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from schemasync.errors import StorageError
 from schemasync.io.lake.arrow import ArrowLake
-from schemasync.io.lake.hadoop import open_hadoop
+from schemasync.io.lake.hadoop import HadoopFileSystem, open_hadoop
 from tests.io.lake_behaviour import LakeBehaviour, OneWinnerBehaviour, paths
 
 
@@ -45,6 +48,32 @@ class TestHadoop(LakeBehaviour):
             lake.create("a/x/y", b"")
         with pytest.raises(FileNotFoundError):
             lake.filesystem.get_file_info(fs.FileSelector(lake.path("nowhere")))
+
+    def test_a_directory_that_vanishes_below_does_not_hide_the_others(
+        self, lake: ArrowLake, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        lake.create("a/x", b"")
+        listed, calls = HadoopFileSystem._listed, []
+
+        def vanishing(self: HadoopFileSystem, directory: str, *, recursive: bool) -> Iterator[fs.FileInfo]:
+            calls.append(directory)
+            if len(calls) == 1:
+                raise FileNotFoundError(errno.ENOENT, "File does not exist", f"{directory}/a/b")
+            return listed(self, directory, recursive=recursive)
+
+        monkeypatch.setattr(HadoopFileSystem, "_listed", vanishing)
+        assert (paths(lake, ""), len(calls)) == (["a/x"], 2)
+
+    def test_a_local_disk_that_is_full_is_blamed_and_not_the_storage(
+        self, lake: ArrowLake, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def full(*_: object) -> int:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        monkeypatch.setattr(os, "pwrite", full)
+        with pytest.raises(StorageError, match=r"passes through .*: No space left"):
+            lake.create("a/x", b"x" * 10_000)
+        assert lake.files("") == ()
 
     def test_storages_are_the_same_where_hadoop_says_so(self, lake: ArrowLake, spark: SparkSession) -> None:
         again, other = open_hadoop(spark, "file:///elsewhere"), open_hadoop(spark, "viewfs://tests/disk")

@@ -24,6 +24,9 @@ from schemasync.errors import StorageError
 _ARROW_SCHEMES = {"s3a": "s3", "s3n": "s3"}
 """Hadoop's names of schemes that Arrow calls otherwise."""
 
+_SCHEMES = {"", "file", "s3", *_ARROW_SCHEMES, "gs", "gcs", "abfs", "abfss", "mock"}
+"""What Arrow reaches without libraries that do not come with it; ``mock`` is in memory."""
+
 _REASONS = {
     errno.EACCES: "permission denied; give this user write permission, or change location:",
     errno.EPERM: "permission denied; give this user write permission, or change location:",
@@ -114,8 +117,8 @@ class ArrowLake:
     def create(self, path: str, content: bytes) -> bool:
         """Write a file that must not exist yet, all or nothing; return False where it exists.
 
-        On local disks this is one atomic link, on HDFS one atomic renaming. Object stores are looked at first; there
-        the metastore's compare-and-set is what keeps two writers apart.
+        On local disks this is one atomic link, on HDFS (by Hadoop's client) one atomic renaming. Object stores are
+        looked at first; there the metastore's compare-and-set is what keeps two writers apart.
         """
         self.make_directory(posixpath.dirname(path))
         with self._translated("write", path):
@@ -203,6 +206,11 @@ class ArrowLake:
 def is_local(location: str) -> bool:
     """Tell whether a location, a URI or a path, is on the local disk."""
     return urlsplit(location).scheme in {"", "file"}
+
+
+def is_of_arrow(location: str) -> bool:
+    """Tell whether Arrow has a file system of its own for a location."""
+    return urlsplit(location).scheme in _SCHEMES
 
 
 def _beside(path: str) -> str:

@@ -10,9 +10,9 @@ from __future__ import annotations
 import errno
 import os
 import tempfile
+import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -101,7 +101,8 @@ class HadoopFileSystem(fs.FileSystemHandler):  # type: ignore[misc]  # pyarrow i
             with _as_os_error(selector.base_dir):
                 return list(self._listed(selector.base_dir, recursive=selector.recursive))
         except FileNotFoundError:
-            if selector.allow_not_found:
+            # It may be a directory below that vanished meanwhile: the others are not gone with it.
+            if selector.allow_not_found and self._looked_at(selector.base_dir).type is fs.FileType.NotFound:
                 return []
             raise
 
@@ -114,7 +115,8 @@ class HadoopFileSystem(fs.FileSystemHandler):  # type: ignore[misc]  # pyarrow i
     def create_dir(self, path: str, recursive: bool) -> None:  # noqa: ARG002 - Hadoop makes parents always
         """Make a directory, and those above it."""
         with _as_os_error(path):
-            self._hadoop.mkdirs(self._path(path))
+            if not self._hadoop.mkdirs(self._path(path)):
+                raise OSError(errno.EIO, "it was not made", path)
 
     def delete_dir(self, path: str) -> None:
         """Delete a directory with all that is in it."""
@@ -179,16 +181,32 @@ class _Between:
     """An unnamed local file that both sides have open: Python by its descriptor, Java as a channel."""
 
     def __init__(self, jvm: Any) -> None:
-        descriptor, name = tempfile.mkstemp(prefix="schemasync-")
-        try:
-            self.descriptor = descriptor
-            self.channel = jvm.java.io.RandomAccessFile(name, "rw").getChannel()
-        finally:
-            Path(name).unlink()
+        # Its name goes at once, so that nothing is left of it whatever happens.
+        with _on_the_way(), tempfile.NamedTemporaryFile(prefix="schemasync-") as named:
+            self._channel = jvm.java.io.RandomAccessFile(named.name, "rw").getChannel()
+            self._descriptor = os.dup(named.fileno())
+        self._close_ours = weakref.finalize(self, os.close, self._descriptor)
+
+    def read(self, source: Any, size: int) -> bytes:
+        """Return the next bytes of a Java channel, fewer where it ends."""
+        done = 0
+        while done < size and (moved := self._channel.transferFrom(source, done, size - done)):
+            done += moved
+        return os.pread(self._descriptor, done, 0)
+
+    def write(self, content: memoryview, target: Any) -> None:
+        """Write bytes to a Java channel."""
+        done = 0
+        while done < len(content):
+            with _on_the_way():
+                done += os.pwrite(self._descriptor, content[done:], done)
+        done = 0
+        while done < len(content):
+            done += self._channel.transferTo(done, len(content) - done, target)
 
     def close(self) -> None:
-        os.close(self.descriptor)
-        self.channel.close()
+        self._close_ours()
+        self._channel.close()
 
 
 class _Open:
@@ -200,6 +218,7 @@ class _Open:
         self._where = path
         self._at = 0
         self._spare: _Between | None = None
+        self._channel: Any = None
         self.closed = False
 
     def tell(self) -> int:
@@ -212,15 +231,22 @@ class _Open:
         if self.closed:
             return
         self.closed = True
-        if self._spare is not None:
-            self._spare.close()
         with _as_os_error(self._where):
-            self._stream.close()
+            try:
+                self._stream.close()
+            finally:
+                if self._spare is not None:
+                    self._spare.close()
 
     @property
     def _between(self) -> _Between:
         self._spare = self._spare or _Between(self._jvm)
         return self._spare
+
+    @property
+    def _streamed(self) -> Any:
+        self._channel = self._channel or self._jvm.java.nio.channels.Channels.newChannel(self._stream)
+        return self._channel
 
 
 class _Input(_Open):
@@ -229,7 +255,6 @@ class _Input(_Open):
     def __init__(self, jvm: Any, stream: Any, path: str, size: int) -> None:
         super().__init__(jvm, stream, path)
         self._size = size
-        self._channel: Any = None
 
     def readable(self) -> bool:
         return True
@@ -249,26 +274,18 @@ class _Input(_Open):
         wanted = left if size is None or size < 0 else min(size, left)
         with _as_os_error(self._where):
             self._stream.seek(self._at)
-            found = bytes(self._stream.readNBytes(wanted)) if wanted <= _LITTLE else self._much(wanted)
+            if wanted <= _LITTLE:
+                found = bytes(self._stream.readNBytes(wanted))
+            else:
+                found = self._between.read(self._streamed, wanted)
         if len(found) < wanted:
             raise OSError(errno.EIO, "it ended early", self._where)
         self._at += wanted
         return found
 
-    def _much(self, wanted: int) -> bytes:
-        between, done = self._between, 0
-        self._channel = self._channel or self._jvm.java.nio.channels.Channels.newChannel(self._stream)
-        while done < wanted and (moved := between.channel.transferFrom(self._channel, done, wanted - done)):
-            done += moved
-        return os.pread(between.descriptor, done, 0)
-
 
 class _Output(_Open):
     """A file that is written."""
-
-    def __init__(self, jvm: Any, stream: Any, path: str) -> None:
-        super().__init__(jvm, stream, path)
-        self._channel: Any = None
 
     def readable(self) -> bool:
         return False
@@ -285,18 +302,19 @@ class _Output(_Open):
             if len(held) <= _LITTLE:
                 self._stream.write(bytes(held))
             else:
-                self._much(held)
+                self._between.write(held, self._streamed)
         self._at += len(held)
         return len(held)
 
-    def _much(self, held: memoryview) -> None:
-        between, done = self._between, 0
-        self._channel = self._channel or self._jvm.java.nio.channels.Channels.newChannel(self._stream)
-        while done < len(held):
-            done += os.pwrite(between.descriptor, held[done:], done)
-        done = 0
-        while done < len(held):
-            done += between.channel.transferTo(done, len(held) - done, self._channel)
+
+@contextmanager
+def _on_the_way() -> Iterator[None]:
+    """Blame the local disk for what it does, not the storage."""
+    try:
+        yield
+    except OSError as error:
+        why = f"it passes through {tempfile.gettempdir()}, and there: {error.strerror}"
+        raise OSError(errno.EIO, why) from error
 
 
 @contextmanager

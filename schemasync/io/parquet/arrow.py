@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -55,13 +55,19 @@ class ArrowFiles:
     def _path(self, relative: str) -> str:
         return f"{self.base}/{relative}"
 
+    @contextmanager
+    def _opened(self, path: str) -> Iterator[pq.ParquetFile]:
+        """Open a file, and close it whatever it is: Arrow leaves open what it opens itself and makes no sense of."""
+        with self.filesystem.open_input_file(self._path(path)) as source, pq.ParquetFile(source) as parquet:
+            yield parquet
+
     def footer(self, file: FileInfo, *, now_ms: int) -> Footer | Unreadable:
         """Read one file's footer.
 
         A file that begins like Parquet (or is empty), has no footer and changed just now is ``incomplete``.
         """
         try:
-            with pq.ParquetFile(self._path(file.path), filesystem=self.filesystem) as parquet:
+            with self._opened(file.path) as parquet:
                 schema, rows = parquet.schema_arrow, parquet.metadata.num_rows
         except FileNotFoundError:
             return Unreadable(path=file.path, reason="it vanished while it was looked at", incomplete=True)
@@ -77,7 +83,7 @@ class ArrowFiles:
     def stored(self, path: str) -> tuple[Stored, ...]:
         """Read how a file of ours holds its columns."""
         try:
-            with pq.ParquetFile(self._path(path), filesystem=self.filesystem) as parquet:
+            with self._opened(path) as parquet:
                 return tuple(_stored(parquet.schema.column(n)) for n in range(len(parquet.schema)))
         except (OSError, pa.ArrowException) as error:
             raise StorageError("a written file does not read back", where=self._path(path), why=str(error)) from error
