@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -44,19 +45,28 @@ def table(lab: Lab) -> Lab:
     return lab
 
 
+def gathers(lab: Lab, *, put: Callable[[Path], object]) -> list[tuple[str, bool, bool]]:
+    """Let changes come to a table of forty landed rows: two minor compactions, then a major one.
+
+    ``put`` is told where each file landed. Returns by compaction its kind, whether SQL and whether Arrow merged.
+    """
+    assert [t.failure for t in lab.compact().tables] == [None]
+    rows, kinds = dict.fromkeys(range(40), 1), []
+    for step, mode in ((2, Mode.MINOR), (3, Mode.MINOR), (4, Mode.MAJOR)):
+        put(lab.land(TOPIC, changes(step, 50 + step, ts_ms=step) + changes(1, ts_ms=0), hour=f"202611200{step}"))
+        lab.now_ms += 1000
+        fuse = Fuse()
+        (done,) = compact(mortal(lab.workspace, fuse), mode=mode).tables
+        rows |= {step: step, 50 + step: step}
+        assert (done.failure, {row["id"]: row["n"] for row in lab.rows(TABLE)}) == (None, rows)
+        kinds.append((done.to_json()["kind"], "run" in fuse.calls, "merge" in fuse.calls))
+    return kinds
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_changes_gather_are_folded_and_cleaned_up(table: Lab, way: str) -> None:
     table.only_hadoop_reaches_it(**WAYS[way])
-    assert [t.failure for t in table.compact().tables] == [None]
-    rows, kinds = dict.fromkeys(range(40), 1), []
-    for step, mode in ((2, Mode.MINOR), (3, Mode.MINOR), (4, Mode.MAJOR)):
-        table.land(TOPIC, changes(step, 50 + step, ts_ms=step) + changes(1, ts_ms=0), hour=f"202611200{step}")
-        table.now_ms += 1000
-        fuse = Fuse()
-        (done,) = compact(mortal(table.workspace, fuse), mode=mode).tables
-        rows |= {step: step, 50 + step: step}
-        assert (done.failure, {row["id"]: row["n"] for row in table.rows(TABLE)}) == (None, rows)
-        kinds.append((done.to_json()["kind"], "run" in fuse.calls, "merge" in fuse.calls))
+    kinds = gathers(table, put=lambda _: None)
     by_sql, here = way != "here", way == "here"
     # The first change lies beside the base as it was admitted.
     assert kinds == [("minor", False, False), ("minor", by_sql, here), ("major", by_sql, here)]

@@ -31,7 +31,7 @@ def java_environ(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 def hive_metastore(tmp_path_factory: pytest.TempPathFactory, java_environ: dict[str, str]) -> Iterator[str]:
     """Serve an empty Hive metastore; yield its address, ``thrift://127.0.0.1:PORT``."""
     directory = tmp_path_factory.mktemp("metastore")
-    with served("metastore_server.py", directory, java_environ) as port:
+    with served("metastore_server", directory, java_environ) as port:
         yield f"thrift://127.0.0.1:{port}"
 
 
@@ -40,14 +40,16 @@ def hdfs(tmp_path_factory: pytest.TempPathFactory, java_environ: dict[str, str])
     """Serve an empty HDFS; yield its address, ``hdfs://127.0.0.1:PORT``."""
     directory = tmp_path_factory.mktemp("hdfs")
     classpath = os.pathsep.join(str(jar) for jar in downloaded(HADOOP))
-    with served("hdfs_server.py", directory, java_environ | {"HDFS_SERVER_CLASSPATH": classpath}) as port:
+    with served("hdfs_server", directory, java_environ | {"HDFS_SERVER_CLASSPATH": classpath}) as port:
         yield f"hdfs://127.0.0.1:{port}"
 
 
 @contextmanager
 def served(program: str, directory: Path, environ: dict[str, str]) -> Iterator[int]:
     """Run one of the programs beside this file; yield the port that it announces in the directory."""
-    command = [sys.executable, str(Path(__file__).with_name(program)), str(directory)]
+    command = [sys.executable, "-m", f"tests.services.{program}", str(directory)]
+    path = os.pathsep.join([str(Path(__file__).parents[2]), environ.get("PYTHONPATH", "")])
+    environ = environ | {"PYTHONPATH": path}
     with (directory / "log").open("wb") as log:
         process = subprocess.Popen(command, cwd=directory, env=environ, stdout=log, stderr=log, start_new_session=True)
     try:

@@ -1,4 +1,4 @@
-"""An HDFS of one name node and one data node: ``python hdfs_server.py DIRECTORY``.
+"""An HDFS of one name node and one data node: ``python -m tests.services.hdfs_server DIRECTORY``.
 
 Started by the fixture `hdfs`. It listens on 127.0.0.1 and writes the name node's port into ``DIRECTORY/port`` once it
 can be asked; the JVM ends with this process, however that ends. ``HDFS_SERVER_CLASSPATH`` are Hadoop's own jars, which
@@ -15,6 +15,8 @@ from pathlib import Path
 from py4j.java_gateway import JVMView
 from pyspark.java_gateway import launch_gateway
 
+from tests.services.announcing import announce
+
 
 def serve(jvm: JVMView, directory: Path) -> None:
     conf = jvm.org.apache.hadoop.conf.Configuration()
@@ -25,12 +27,6 @@ def serve(jvm: JVMView, directory: Path) -> None:
     cluster.waitActive()
     announce(directory, cluster.getNameNodePort())
     threading.Event().wait()
-
-
-def announce(directory: Path, port: int) -> None:
-    whole = directory / "port.new"
-    whole.write_text(str(port))
-    whole.rename(directory / "port")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
-"""A Hive metastore (2.3) on Derby, run from the jars that pyspark ships: ``python metastore_server.py DIRECTORY``.
+"""A Hive metastore (2.3) on Derby, run from the jars that pyspark ships.
 
-Started by the fixture `hive_metastore`. It serves Thrift on a free port of 127.0.0.1 and writes that port into
-``DIRECTORY/port`` once it can be asked; the JVM ends with this process, however that ends.
+Started by the fixture `hive_metastore`: ``python -m tests.services.metastore_server DIRECTORY``. It serves Thrift on a
+free port of 127.0.0.1 and writes that port into ``DIRECTORY/port`` once it can be asked; the JVM ends with this
+process, however that ends.
 
 Hive's own main class cannot be told an address: 2.3.10 calls ``getServerSocket(null, port)`` and so listens on every
 interface, without authentication. This makes the same request handler and gives it a socket on loopback instead.
@@ -15,6 +16,8 @@ from pathlib import Path
 
 from py4j.java_gateway import JVMView
 from pyspark.java_gateway import launch_gateway
+
+from tests.services.announcing import announce
 
 
 def settings(directory: Path) -> dict[str, str]:
@@ -40,12 +43,6 @@ def serve(jvm: JVMView, directory: Path) -> None:
     pool = thrift.server.TThreadPoolServer.Args(socket).processor(metastore.TSetIpAddressProcessor(handler))
     announce(directory, socket.getServerSocket().getLocalPort())
     thrift.server.TThreadPoolServer(pool).serve()
-
-
-def announce(directory: Path, port: int) -> None:
-    whole = directory / "port.new"
-    whole.write_text(str(port))
-    whole.rename(directory / "port")
 
 
 if __name__ == "__main__":

@@ -16,12 +16,12 @@ from schemasync.core.layering import Mode
 from schemasync.io.lake.arrow import ArrowLake
 from schemasync.io.lake.hadoop import open_hadoop
 from tests.app.mortal import Fuse, KilledError, mortal
+from tests.app.test_hadoop import TABLE, TOPIC, changes, gathers
 from tests.io.lake_behaviour import OneWinnerBehaviour
 from tests.lab import DAY, Lab
 
 pytestmark = pytest.mark.services
 
-TOPIC, TABLE = "shop.student", "shop_student"
 _NUMBERS = itertools.count(1)
 
 
@@ -32,10 +32,6 @@ class TestHdfs(OneWinnerBehaviour):
     def lake(self, hdfs: str, spark: SparkSession) -> ArrowLake:
         location = f"{hdfs}/behaviour/{next(_NUMBERS)}"
         return ArrowLake(location, filesystem=open_hadoop(spark, location))
-
-
-def changes(*keys: int, ts_ms: int, op: str = "u") -> list[dict[str, Any]]:
-    return [{"id": key, "n": ts_ms, "op": op, "ts_ms": ts_ms} for key in keys]
 
 
 @pytest.fixture
@@ -57,19 +53,12 @@ def test_changes_gather_are_folded_and_cleaned_up(lab: Lab, put: Callable[[Path]
     lab.settings["defaults"]["compaction"] = way
     lab.register(TOPIC, lab.flat("Student", ("n", "int")))
     put(lab.land(TOPIC, changes(*range(40), ts_ms=1)))
-    assert [t.failure for t in lab.compact().tables] == [None]
-    rows, kinds = dict.fromkeys(range(40), 1), []
-    for step, mode in ((2, Mode.MINOR), (3, Mode.MINOR), (4, Mode.MAJOR)):
-        put(lab.land(TOPIC, changes(step, 50 + step, ts_ms=step) + changes(1, ts_ms=0), hour=f"202611200{step}"))
-        lab.now_ms += 1000
-        (done,) = compact(lab.workspace, mode=mode).tables
-        rows |= {step: step, 50 + step: step}
-        assert (done.failure, {row["id"]: row["n"] for row in lab.rows(TABLE)}) == (None, rows)
-        kinds.append(done.to_json()["kind"])
-    assert kinds == ["minor", "minor", "major"]
+    kinds = gathers(lab, put=put)
+    assert [kind for kind, _, _ in kinds] == ["minor", "minor", "major"]
+    rows = lab.rows(TABLE, order_by="id")
     lab.now_ms += 8 * DAY
     assert [t.failure for t in lab.compact().tables] == [None]
-    assert {row["id"]: row["n"] for row in lab.rows(TABLE)} == rows
+    assert lab.rows(TABLE, order_by="id") == rows
 
 
 def test_a_run_that_is_killed_anywhere_leaves_what_the_next_one_finishes(lab: Lab, put: Callable[[Path], None]) -> None:
