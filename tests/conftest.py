@@ -22,14 +22,20 @@ HADOOP_ONLY = {"spark.hadoop.fs.viewfs.mounttable.tests.link./disk": "file:///"}
 
 
 @pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+def spark_conf() -> dict[str, str]:
+    """Return the settings of the run's Spark."""
+    return HADOOP_ONLY
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory, spark_conf: dict[str, str]) -> Iterator[SparkSession]:
     from schemasync.io.java import find_java
     from schemasync.io.spark_session import SessionSettings, held, start_session
 
     home = tmp_path_factory.mktemp("spark")
     with held(home, purpose="tests"):
         java = find_java(os.environ, cache_dir=home / "java")
-        settings = SessionSettings(home=home, conf=HADOOP_ONLY)
+        settings = SessionSettings(home=home, conf=spark_conf)
         session = start_session(settings, java_home=java.home, python=sys.executable)
         yield session
         session.stop()

@@ -30,6 +30,7 @@ DOCUMENTS = (
     "docs/evolution.md",
     "docs/identifiers.md",
     "docs/partitions.md",
+    "docs/s3.md",
     "docs/types.md",
     "docs/in-place-reads.md",
 )

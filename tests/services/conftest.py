@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from schemasync.io.java import find_java
-from tests.services.jars import HADOOP, downloaded
+from tests.services.jars import HADOOP, downloaded, s3a_conf
+from tests.services.s3_server import BUCKET
 
 START_SECONDS = 180.0
 STOP_SECONDS = 30.0
@@ -42,6 +43,23 @@ def hdfs(tmp_path_factory: pytest.TempPathFactory, java_environ: dict[str, str])
     classpath = os.pathsep.join(str(jar) for jar in downloaded(HADOOP))
     with served("hdfs_server", directory, java_environ | {"HDFS_SERVER_CLASSPATH": classpath}) as port:
         yield f"hdfs://127.0.0.1:{port}"
+
+
+@pytest.fixture(scope="session")
+def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Serve an empty S3 bucket; yield its address, ``s3a://BUCKET``. The environment says where it is meanwhile."""
+    found = {"AWS_ACCESS_KEY_ID": "tests", "AWS_SECRET_ACCESS_KEY": "tests", "AWS_REGION": "us-east-1"}
+    server = served("s3_server", tmp_path_factory.mktemp("s3"), {**os.environ, **found})
+    with server as port, pytest.MonkeyPatch.context() as patch:
+        for name, value in (found | {"AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}"}).items():
+            patch.setenv(name, value)
+        yield f"s3a://{BUCKET}"
+
+
+@pytest.fixture(scope="session")
+def spark_conf(s3: str) -> dict[str, str]:  # noqa: ARG001 - it sets the environment, which Spark's workers inherit
+    """Return the settings of a Spark that has S3A."""
+    return s3a_conf(os.environ["AWS_ENDPOINT_URL"])
 
 
 @contextmanager

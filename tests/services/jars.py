@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+import pyspark
 import requests
 
 HADOOP: Final = {
@@ -26,8 +27,38 @@ HADOOP: Final = {
 }
 """A name node and a data node, 90 MB: path in the repository -> SHA-256."""
 
+_S3A: Final = {
+    "3.4": (
+        "org.apache.hadoop:hadoop-aws:3.4.2",
+        "software.amazon.awssdk:s3:2.29.52",
+        "software.amazon.awssdk:s3-transfer-manager:2.29.52",
+        "software.amazon.awssdk:sts:2.29.52",
+    ),
+    "3.3": (
+        "org.apache.hadoop:hadoop-aws:3.3.4",
+        "com.amazonaws:aws-java-sdk-dynamodb:1.12.262",
+        "com.amazonaws:aws-java-sdk-s3:1.12.262",
+        "com.amazonaws:aws-java-sdk-sts:1.12.262",
+    ),
+}
+"""S3A by the Hadoop that pyspark ships, without the bundle of all of Amazon's clients, which has hundreds of MB."""
+_BUNDLES: Final = "software.amazon.awssdk:bundle,com.amazonaws:aws-java-sdk-bundle"
 _REPOSITORY: Final = "https://repo.maven.apache.org/maven2/"
 _TRIES: Final = 4
+
+
+def s3a_conf(endpoint: str) -> dict[str, str]:
+    """Return Spark's settings for an S3 at an endpoint without TLS; Spark fetches the jars and keeps them."""
+    version = "3.3" if pyspark.__version__.startswith("3.") else "3.4"
+    return {
+        "spark.jars.packages": ",".join(_S3A[version]),
+        "spark.jars.excludes": _BUNDLES,
+        "spark.jars.ivy": str(_cache() / "ivy"),
+        "spark.hadoop.fs.s3a.endpoint": endpoint,
+        "spark.hadoop.fs.s3a.endpoint.region": "us-east-1",
+        "spark.hadoop.fs.s3a.path.style.access": "true",
+        "spark.hadoop.fs.s3a.connection.ssl.enabled": "false",
+    }
 
 
 def downloaded(jars: Mapping[str, str]) -> tuple[Path, ...]:
@@ -35,9 +66,13 @@ def downloaded(jars: Mapping[str, str]) -> tuple[Path, ...]:
 
     ``DEFAULT_ARTIFACT_REPOSITORY``, Spark's own variable, names a mirror.
     """
+    return tuple(_jar(_cache() / path.rpartition("/")[2], path, checksum) for path, checksum in jars.items())
+
+
+def _cache() -> Path:
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "schemasync-services"
     cache.mkdir(parents=True, exist_ok=True)
-    return tuple(_jar(cache / path.rpartition("/")[2], path, checksum) for path, checksum in jars.items())
+    return cache
 
 
 def _jar(place: Path, path: str, checksum: str) -> Path:

@@ -7,12 +7,9 @@ One instance serves one location. Called by admission, compaction and publishing
 from __future__ import annotations
 
 import errno
-import os
 import posixpath
-import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import pyarrow as pa
@@ -20,6 +17,7 @@ from pyarrow import fs
 
 from schemasync.core.ports import FileInfo
 from schemasync.errors import StorageError
+from schemasync.io.lake.creating import creation
 
 _ARROW_SCHEMES = {"s3a": "s3", "s3n": "s3"}
 """Hadoop's names of schemes that Arrow calls otherwise."""
@@ -36,9 +34,6 @@ _REASONS = {
     errno.ENOENT: "there is no such file",
 }
 
-_WHOLE_WHEN_CLOSED = {"s3", "gcs", "abfs"}
-"""Arrow's names of storages where a file is there with all that was written to it, or not at all."""
-
 _LISTINGS = 100
 """How often a directory is listed that changes under the listing, before that is an error."""
 
@@ -53,6 +48,7 @@ class ArrowLake:
 
         Raises:
             StorageError: no such scheme, or the file system cannot be reached.
+            UsageError: a library is missing for it.
         """
         parts = urlsplit(location)
         self._local = filesystem is None and is_local(location)
@@ -71,6 +67,7 @@ class ArrowLake:
                 why=str(error),
                 fix="Use file:, s3a: or hdfs:, and check the storage's settings.",
             ) from error
+        self._create = creation(self.filesystem)
         self._root = f"file:{self._base}" if self._local else location.rstrip("/")
 
     @property
@@ -117,51 +114,13 @@ class ArrowLake:
     def create(self, path: str, content: bytes) -> bool:
         """Write a file that must not exist yet, all or nothing; return False where it exists.
 
-        On local disks this is one atomic link, on HDFS (by Hadoop's client) one atomic renaming. Object stores are
-        looked at first; there the metastore's compare-and-set is what keeps two writers apart.
+        Of several writers at once one wins, but on Google's and Azure's storage, which are looked at first: there the
+        metastore's compare-and-set is all that keeps two apart.
         """
-        self.make_directory(posixpath.dirname(path))
+        if self.filesystem.type_name != "s3":
+            self.make_directory(posixpath.dirname(path))
         with self._translated("write", path):
-            if self._local:
-                return self._link(Path(self.path(path)), content)
-            if self.filesystem.get_file_info(self.path(path)).type is not fs.FileType.NotFound:
-                return False
-            if self.filesystem.type_name in _WHOLE_WHEN_CLOSED:
-                self._written(self.path(path), content)
-                return True
-            return self._renamed(self.path(path), content)
-
-    def _written(self, path: str, content: bytes) -> None:
-        with self.filesystem.open_output_stream(path) as stream:
-            stream.write(content)
-
-    def _renamed(self, path: str, content: bytes) -> bool:
-        temporary = _beside(path)
-        try:
-            self._written(temporary, content)
-            self.filesystem.move(temporary, path)
-        except OSError:
-            with suppress(OSError):
-                self.filesystem.delete_file(temporary)
-            if self.filesystem.get_file_info(path).type is fs.FileType.NotFound:
-                raise
-            return False
-        return True
-
-    @staticmethod
-    def _link(target: Path, content: bytes) -> bool:
-        temporary = Path(_beside(str(target)))
-        try:
-            with temporary.open("xb") as stream:
-                stream.write(content)
-                stream.flush()
-                os.fsync(stream.fileno())
-            os.link(temporary, target)
-        except FileExistsError:
-            return False
-        finally:
-            temporary.unlink(missing_ok=True)
-        return True
+            return self._create(self.path(path), content)
 
     def delete(self, path: str) -> None:
         """Delete one file; no error where it is gone already."""
@@ -211,11 +170,6 @@ def is_local(location: str) -> bool:
 def is_of_arrow(location: str) -> bool:
     """Tell whether Arrow has a file system of its own for a location."""
     return urlsplit(location).scheme in _SCHEMES
-
-
-def _beside(path: str) -> str:
-    """Return a new path in the same directory; a leading underscore hides it from engines that list that."""
-    return posixpath.join(posixpath.dirname(path), f"_{uuid.uuid4().hex}.tmp")
 
 
 def storage_error(error: Exception, *, verb: str, where: str) -> StorageError:

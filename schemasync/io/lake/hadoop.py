@@ -11,7 +11,7 @@ import errno
 import os
 import tempfile
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,11 +24,14 @@ if TYPE_CHECKING:
 
 _LITTLE: Final = 4 * 1024
 """So many bytes are passed through the socket: in base64, less than the 8 KB of which its JVM makes one piece."""
+_CREATE_ONLY: Final = "fs.option.create.conditional.overwrite"
+"""Hadoop's name of writing that fails where something was written meanwhile: S3A from 3.4.2 on."""
 _NUMBERS: Final = {
     "java.io.FileNotFoundException": errno.ENOENT,
     "java.nio.file.NoSuchFileException": errno.ENOENT,
     "org.apache.hadoop.fs.FileAlreadyExistsException": errno.EEXIST,
     "java.nio.file.FileAlreadyExistsException": errno.EEXIST,
+    "org.apache.hadoop.fs.s3a.RemoteFileChangedException": errno.EEXIST,
     "org.apache.hadoop.security.AccessControlException": errno.EACCES,
     "java.nio.file.AccessDeniedException": errno.EACCES,
     "org.apache.hadoop.hdfs.protocol.DSQuotaExceededException": errno.EDQUOT,
@@ -156,6 +159,28 @@ class HadoopFileSystem(fs.FileSystemHandler):  # type: ignore[misc]  # pyarrow i
         with _as_os_error(path):
             return pa.PythonFile(_Output(self._jvm, self._hadoop.create(self._path(path), False), path), mode="w")
 
+    def creates_only(self, path: str) -> bool:
+        """Tell whether the storage itself lets one of several writers of a file win."""
+        with _as_os_error(path):
+            return bool(self._hadoop.hasPathCapability(self._path(path), _CREATE_ONLY))
+
+    def create_only(self, path: str, content: bytes) -> None:
+        """Write a file where ``creates_only``.
+
+        Raises:
+            FileExistsError: there is one.
+        """
+        with _as_os_error(path):
+            builder = self._hadoop.createFile(self._path(path)).must(_CREATE_ONLY, True)
+            builder.overwrite(False)
+            stream = _Output(self._jvm, builder.build(), path)
+        try:
+            stream.write(content)
+        except OSError:
+            stream.abort()
+            raise
+        stream.close()
+
     def open_append_stream(self, path: str, metadata: object) -> pa.NativeFile:
         """Refuse: nothing in a lake is ever appended to."""
         raise NotImplementedError
@@ -231,9 +256,12 @@ class _Open:
         if self.closed:
             return
         self.closed = True
+        self._end(self._stream.close)
+
+    def _end(self, how: Callable[[], object]) -> None:
         with _as_os_error(self._where):
             try:
-                self._stream.close()
+                how()
             finally:
                 if self._spare is not None:
                     self._spare.close()
@@ -295,6 +323,11 @@ class _Output(_Open):
 
     def seekable(self) -> bool:
         return False
+
+    def abort(self) -> None:
+        """Give up: nothing of what was written becomes a file. Only where the storage can do that."""
+        self.closed = True
+        self._end(self._stream.abort)
 
     def write(self, content: bytes | pa.Buffer) -> int:
         held = memoryview(content)

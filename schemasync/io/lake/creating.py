@@ -1,0 +1,146 @@
+"""Files that come to be with all of their content or not at all, and never in another's place; by kind of storage.
+
+Of several writers of one name one wins: on local disks by a link, on HDFS by a renaming, on S3 by a condition of the
+request, which Arrow's own client cannot make. Google's and Azure's storage are looked at first.
+"""
+
+from __future__ import annotations
+
+import errno
+import importlib.util
+import os
+import posixpath
+import uuid
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, Final
+
+from pyarrow import fs
+
+from schemasync.errors import UsageError
+from schemasync.io.lake.hadoop import HadoopFileSystem
+
+Create = Callable[[str, bytes], bool]
+"""(path, content) -> whether it was created; False where something is there. Directories above it are there.
+
+Raises:
+    OSError: it cannot be written.
+"""
+
+_WHOLE_WHEN_CLOSED: Final = {"gcs", "abfs"}
+"""Arrow's names of storages where a file is there with all that was written to it, or not at all."""
+_ATTEMPTS: Final = 5
+"""How often a request is made that S3 refuses because of another one at the same moment."""
+
+
+def creation(filesystem: fs.FileSystem) -> Create:
+    """Return how files are created in a file system.
+
+    Raises:
+        UsageError: a library is missing for it.
+    """
+    if isinstance(filesystem, fs.LocalFileSystem):
+        return _linked
+    if isinstance(filesystem, fs.S3FileSystem):
+        if importlib.util.find_spec("boto3") is None:
+            raise UsageError(
+                "S3 needs boto3",
+                why="Arrow's client cannot let one of two writers win",
+                fix="Install it: pip install 'schemasync[s3]'.",
+            )
+        return partial(_put, filesystem.region)
+    if isinstance(filesystem, fs.PyFileSystem) and isinstance(filesystem.handler, HadoopFileSystem):
+        return partial(_by_hadoop, filesystem)
+    return partial(_looked_at_first if filesystem.type_name in _WHOLE_WHEN_CLOSED else _renamed, filesystem)
+
+
+def _linked(path: str, content: bytes) -> bool:
+    target, temporary = Path(path), Path(_beside(path))
+    try:
+        with temporary.open("xb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.link(temporary, target)
+    except FileExistsError:
+        return False
+    finally:
+        temporary.unlink(missing_ok=True)
+    return True
+
+
+def _put(region: str, path: str, content: bytes) -> bool:
+    from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - only tables on S3 need it
+
+    bucket, _, key = path.partition("/")
+    for left in reversed(range(_ATTEMPTS)):
+        try:
+            _s3(region).put_object(Bucket=bucket, Key=key, Body=content, IfNoneMatch="*")
+        except ClientError as error:
+            code = error.response["Error"]["Code"]
+            if code == "PreconditionFailed":
+                return False
+            if code != "ConditionalRequestConflict" or not left:
+                raise OSError(errno.EACCES if code == "AccessDenied" else errno.EIO, str(error), path) from error
+        except BotoCoreError as error:
+            raise OSError(errno.EIO, str(error), path) from error
+        else:
+            return True
+    raise AssertionError
+
+
+@cache
+def _s3(region: str) -> Any:
+    """Return a client of S3; credentials and an endpoint are found where Arrow's own client finds them."""
+    import boto3  # noqa: PLC0415
+
+    return boto3.client("s3", region_name=region)
+
+
+def _by_hadoop(filesystem: fs.FileSystem, path: str, content: bytes) -> bool:
+    if not filesystem.handler.creates_only(path):
+        return _renamed(filesystem, path, content)
+    try:
+        filesystem.handler.create_only(path, content)
+    except FileExistsError:
+        return False
+    return True
+
+
+def _looked_at_first(filesystem: fs.FileSystem, path: str, content: bytes) -> bool:
+    if _is_there(filesystem, path):
+        return False
+    _written(filesystem, path, content)
+    return True
+
+
+def _renamed(filesystem: fs.FileSystem, path: str, content: bytes) -> bool:
+    if _is_there(filesystem, path):
+        return False
+    temporary = _beside(path)
+    try:
+        _written(filesystem, temporary, content)
+        filesystem.move(temporary, path)
+    except OSError:
+        with suppress(OSError):
+            filesystem.delete_file(temporary)
+        if not _is_there(filesystem, path):
+            raise
+        return False
+    return True
+
+
+def _is_there(filesystem: fs.FileSystem, path: str) -> bool:
+    return filesystem.get_file_info(path).type is not fs.FileType.NotFound
+
+
+def _written(filesystem: fs.FileSystem, path: str, content: bytes) -> None:
+    with filesystem.open_output_stream(path) as stream:
+        stream.write(content)
+
+
+def _beside(path: str) -> str:
+    """Return a new path in the same directory; a leading underscore hides it from engines that list that."""
+    return posixpath.join(posixpath.dirname(path), f"_{uuid.uuid4().hex}.tmp")

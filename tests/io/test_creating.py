@@ -1,0 +1,81 @@
+"""What S3 answers to a request that is to create a file; that of several creators one wins is tested on services."""
+
+from __future__ import annotations
+
+import errno
+import importlib.util
+from collections.abc import Iterator
+from typing import Any
+
+import boto3
+import pytest
+from botocore.exceptions import EndpointConnectionError
+from botocore.stub import Stubber
+from pyarrow import fs
+
+from schemasync.errors import UsageError
+from schemasync.io.lake import creating
+
+REGION = "eu-south-2"
+CREATED = {"Bucket": "bucket", "Key": "lake/x", "Body": b"rows", "IfNoneMatch": "*"}
+
+
+def create() -> bool:
+    return creating.creation(fs.S3FileSystem(region=REGION))("bucket/lake/x", b"rows")
+
+
+@pytest.fixture
+def answers(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stubber]:
+    """Return what answers instead of S3; a test fails when an answer is left, or the request is another one."""
+    client = boto3.client("s3", region_name=REGION, aws_access_key_id="tests", aws_secret_access_key="tests")
+    monkeypatch.setattr(creating, "_s3", {REGION: client}.__getitem__)
+    with Stubber(client) as stubber:
+        yield stubber
+        stubber.assert_no_pending_responses()
+
+
+def refuse(answers: Stubber, code: str, *, times: int = 1) -> None:
+    for _ in range(times):
+        answers.add_client_error("put_object", code, expected_params=CREATED)
+
+
+def test_a_file_is_created_by_one_request_that_asks_for_a_new_one(answers: Stubber) -> None:
+    answers.add_response("put_object", {}, expected_params=CREATED)
+    assert create() is True
+
+
+def test_a_file_that_is_there_already_was_not_created(answers: Stubber) -> None:
+    refuse(answers, "PreconditionFailed")
+    assert create() is False
+
+
+def test_a_request_that_met_another_one_is_made_again(answers: Stubber) -> None:
+    refuse(answers, "ConditionalRequestConflict")
+    answers.add_response("put_object", {}, expected_params=CREATED)
+    assert create() is True
+
+
+@pytest.mark.parametrize(
+    ("code", "times", "number"),
+    [("ConditionalRequestConflict", 5, errno.EIO), ("AccessDenied", 1, errno.EACCES), ("NoSuchBucket", 1, errno.EIO)],
+)
+def test_what_s3_refuses_is_told_with_its_reason(answers: Stubber, code: str, times: int, number: int) -> None:
+    refuse(answers, code, times=times)
+    with pytest.raises(OSError, match=code) as raised:
+        create()
+    assert raised.value.errno == number
+
+
+def test_an_address_that_is_not_reached_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unreachable(_: str) -> Any:
+        raise EndpointConnectionError(endpoint_url="http://nowhere")
+
+    monkeypatch.setattr(creating, "_s3", unreachable)
+    with pytest.raises(OSError, match="http://nowhere"):
+        create()
+
+
+def test_without_its_library_a_table_on_s3_is_not_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    with pytest.raises(UsageError, match=r"pip install 'schemasync\[s3\]'"):
+        create()
