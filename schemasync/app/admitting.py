@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from schemasync.app.inspecting import Landed, look_at, pending_files
-from schemasync.app.states import Draft, extents_of, key_range_of, ordering_range, publish, read_draft, require_in_place
+from schemasync.app.reading_back import checked_footer, extents, key_range, moments
+from schemasync.app.states import Draft, publish, read_draft
 from schemasync.app.viewing import catch_up, refresh_view
 from schemasync.app.workspace import Storage, Workspace
 from schemasync.core import ddl
@@ -111,16 +112,18 @@ def _admitted(
     directory = f"delta/g={number:06}/{workspace.token()}"
     request = _request(target, shape, landed, current, directory=directory, now_ms=now)
     written = reader_for(storage, target, landed.ready).admit(request)
-    for file in written.files:
-        require_in_place(storage.small, request.columns, file.path)
+    ordering, keys = request.ordering[0], shape.key_columns
+    footers = [
+        checked_footer(storage.small, file.path, request.columns, ordering=ordering, keys=keys)
+        for file in written.files
+    ]
     segment = _segment(request, written, name=delta_name(number))
     if request.keys:
-        extents = extents_of(storage.small, request.ordering[0], written.files)
-        key_range = key_range_of(storage.small, shape.key_columns, written.files)
-        oldest, newest = ordering_range(extents)
-        told: dict[str, Any] = {"oldest": oldest, "newest": newest, "key_range": key_range}
+        known = extents(footers, ordering)
+        oldest, newest = moments(known)
+        told: dict[str, Any] = {"oldest": oldest, "newest": newest, "key_range": key_range(footers, keys)}
         if request.beside is not None and not written.toasted:
-            told |= _beside_what_is_there(request.beside, written, extents)
+            told |= _beside_what_is_there(request.beside, written, known)
         segment = segment.model_copy(update=told)
     manifest = after_admission(
         current,
@@ -145,12 +148,12 @@ def reader_for(storage: Storage, target: TableTarget, files: tuple[LandedFile, .
 
 
 def _beside_what_is_there(
-    beside: EarlierRows, written: Admitted, extents: Sequence[tuple[int, int]] | None
+    beside: EarlierRows, written: Admitted, known: Sequence[tuple[int, int]] | None
 ) -> dict[str, Any]:
     """Return what a segment says of itself and what was there; footers may show what was not compared."""
 
     def above(newest: int) -> bool:
-        return extents is not None and all(low > newest for low, _ in extents)
+        return known is not None and all(low > newest for low, _ in known)
 
     deltas = beside.deltas
     return {

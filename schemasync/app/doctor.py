@@ -127,8 +127,12 @@ def _checks(around: Surroundings) -> Iterator[Check]:
         yield from (_skipped(name, "config") for name in names)
         return
     yield _made("templates", lambda: _templates(config))
-    of_hadoop: list[TableTarget] = []
-    yield from _world(around, config, of_hadoop)
+    targets, found = _registered(around, config)
+    yield from found
+    of_hadoop = tuple(t for t in targets if is_left_to_spark(t.location, t.compaction.kernel))
+    locations = _outside_of_spark(config, targets, of_hadoop)
+    yield _made("storage", lambda: _storage(locations, {target.location for target in of_hadoop}))
+    yield _made("disk", lambda: _disk(around, config, locations))
     if java.health is Health.FAIL:
         yield from (_skipped(name, "java") for name in _SPARK_CHECKS)
         return
@@ -188,27 +192,21 @@ def _templates(config: Config) -> Check:
     return _ok("templates", f"{len(made)} statements in {len(Dialect)} dialects{whose}")
 
 
-def _world(around: Surroundings, config: Config, of_hadoop: list[TableTarget]) -> Iterator[Check]:
-    """Check what lies outside of Spark: the registry, which tables it makes, where they lie.
-
-    Tables ``of_hadoop`` are left to those who have Spark: nothing else reaches them.
-    """
-    mapping: TableMapping | None = None
+def _registered(around: Surroundings, config: Config) -> tuple[tuple[TableTarget, ...], tuple[Check, ...]]:
+    """Return the tables that the registry makes, also those whose subjects it lacks, and what was found on the way."""
     try:
         mapping = map_subjects(around.open_registry(config).subjects(), config)
-        yield _registry(config, mapping)
-        yield _tables(mapping)
+        checks = (_registry(config, mapping), _tables(mapping))
     except SchemasyncError as error:
-        yield _failed("registry", error)
-        yield _skipped("tables", "registry")
-    targets = (*mapping.targets, *mapping.missing) if mapping else ()
-    of_hadoop.extend(t for t in targets if is_left_to_spark(t.location, t.compaction.kernel))
-    left = {target.location for target in of_hadoop}
-    locations = tuple(sorted({target.location for target in targets} - left))
+        return (), (_failed("registry", error), _skipped("tables", "registry"))
+    return (*mapping.targets, *mapping.missing), checks
+
+
+def _outside_of_spark(config: Config, targets: Sequence[TableTarget], left: Collection[TableTarget]) -> tuple[str, ...]:
+    """Return where the tables lie, but for those that are ``left`` to Spark; the default where there are no tables."""
     if not targets and not is_left_to_spark(_top(config), config.defaults.compaction.kernel):
-        locations = (_top(config),)
-    yield _made("storage", lambda: _storage(locations, left))
-    yield _made("disk", lambda: _disk(around, config, locations))
+        return (_top(config),)
+    return tuple(sorted({target.location for target in targets} - {target.location for target in left}))
 
 
 def _registry(config: Config, mapping: TableMapping) -> Check:

@@ -12,18 +12,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from schemasync.app.per_run import per_run_tables
-from schemasync.app.states import (
-    Draft,
-    extents_of,
-    key_range_of,
-    ordering_range,
-    publish,
-    require_files,
-    require_in_place,
-)
+from schemasync.app.reading_back import checked_footer, extents, key_range, moments
+from schemasync.app.states import Draft, publish, require_files
 from schemasync.app.workspace import Workspace
 from schemasync.core import ddl
-from schemasync.core.admission import Unreadable
+from schemasync.core.admission import WrittenFooter
 from schemasync.core.compaction import FoldCounts, FoldPlan, after_fold
 from schemasync.core.keys import Bound, Key
 from schemasync.core.layout import ordering_columns
@@ -259,19 +252,18 @@ def read_back(
     Raises:
         StorageError: it is not what the job said that it wrote; nothing is published then.
     """
-    storage, now = workspace.storage(target), workspace.now_ms()
+    storage, keys, ordering = workspace.storage(target), shape.key_columns, ordering_columns(shape.envelope)[0]
     files: list[DataFile] = []
+    footers: list[WrittenFooter] = []
     declared = [(name, type_) for name, type_, _ in ddl.physical_columns(shape)]
     columns = tuple(name for name, _ in declared)
     for file in storage.lake.files(merged.directory):
         if is_hidden(file.path):
             continue
-        footer = storage.small.footer(file, now_ms=now)
-        if isinstance(footer, Unreadable):
-            raise DataError("a file of the table cannot be read back", where=file.path, why=footer.reason)
-        if tuple(f.name for f in footer.type.fields) != columns:
+        footer = checked_footer(storage.small, file.path, declared, ordering=ordering, keys=keys)
+        if footer.columns != columns:
             raise DataError("a file that was written has other columns than the table", where=file.path)
-        require_in_place(storage.small, declared, file.path)
+        footers.append(footer)
         files.append(DataFile(path=file.path, rows=footer.rows, bytes=file.bytes))
     rows = sum(f.rows for f in files)
     if rows != merged.counts.written:
@@ -281,7 +273,7 @@ def read_back(
             why=f"{rows} rows read back, {merged.counts.written} written",
             fix="Run again; the old state is in force.",
         )
-    oldest, newest = ordering_range(extents_of(storage.small, ordering_columns(shape.envelope)[0], files))
+    oldest, newest = moments(extents(footers, ordering))
     return Segment(
         name=merged.shard,
         kind=kind,
@@ -292,12 +284,12 @@ def read_back(
         schema_version=shape.version.version,
         columns=columns,
         toasted=merged.counts.unsent,
-        created_ms=now,
+        created_ms=workspace.now_ms(),
         partition_by=tuple(p.name for p in shape.partitions),
         tombstones=merged.counts.written - merged.counts.rows,
         sorted_by=tuple(name for name, _ in shape.key_columns),
         low=low,
-        key_range=key_range_of(storage.small, shape.key_columns, files),
+        key_range=key_range(footers, keys),
         oldest=oldest,
         newest=newest,
     )

@@ -10,7 +10,7 @@ removed with what was written for it.
 from __future__ import annotations
 
 import json
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -19,15 +19,12 @@ from pydantic import ValidationError
 
 from schemasync.app.workspace import Workspace
 from schemasync.core.drift import Placed, same_place
-from schemasync.core.in_place import misreads
-from schemasync.core.manifest import FORMAT, NEVER, DataFile, Manifest, Segment, StateId, empty
+from schemasync.core.manifest import FORMAT, Manifest, Segment, StateId, empty
 from schemasync.core.mapping import TableTarget
 from schemasync.core.names import is_hidden
 from schemasync.core.partitioning import segment_of
-from schemasync.core.ports import Lake, LandedFiles, RegisteredSchema
-from schemasync.core.promotion import INTEGER_DIGITS
+from schemasync.core.ports import Lake, RegisteredSchema
 from schemasync.core.properties import STATE, TableProperties, is_ours, read_properties, write_properties
-from schemasync.core.types import Type
 from schemasync.errors import ConflictError, DataError, SchemasyncError, StorageError
 
 GENERATIONS = "_schemasync/generations"
@@ -122,32 +119,6 @@ def _parse(content: bytes, where: str) -> Manifest:
     return manifest.model_copy(update={"format": FORMAT})
 
 
-def extents_of(files: LandedFiles, column: str, written: Iterable[DataFile]) -> tuple[tuple[int, int], ...] | None:
-    """Return the least and the largest value of a whole-number column by file of ours; None where footers do not tell.
-
-    Files without a row are left out.
-    """
-    found = [files.extent(file.path, column) for file in written if file.rows]
-    known = tuple(extent for extent in found if extent is not None)
-    return known if len(known) == len(found) else None
-
-
-def key_range_of(
-    files: LandedFiles, keys: Sequence[tuple[str, Type]], written: Iterable[DataFile]
-) -> tuple[int, int] | None:
-    """Return the lowest and the highest key in files of ours; None where it is not one whole number, or no row."""
-    whole = [name for name, type_ in keys if type_ in INTEGER_DIGITS]
-    extents = extents_of(files, whole[0], written) if len(whole) == len(keys) == 1 else None
-    return (min(low for low, _ in extents), max(high for _, high in extents)) if extents else None
-
-
-def ordering_range(extents: Sequence[tuple[int, int]] | None) -> tuple[int, int] | tuple[None, None]:
-    """Return the least and the largest value in all files, as a segment holds them."""
-    if extents is None:
-        return None, None
-    return min((low for low, _ in extents), default=NEVER), max((high for _, high in extents), default=NEVER)
-
-
 def require_files(lake: Lake, segments: Iterable[Segment]) -> None:
     """Make sure that every file of these segments is there, whole: engines read a directory without one in silence.
 
@@ -171,21 +142,6 @@ def require_files(lake: Lake, segments: Iterable[Segment]) -> None:
                     why=f"segment {segment.name} had it with {file.rows} rows in {file.bytes} bytes",
                     fix="Restore it from a backup; until then nothing is folded, so that no row is lost for good.",
                 )
-
-
-def require_in_place(files: LandedFiles, declared: Iterable[tuple[str, Type]], path: str) -> None:
-    """Make sure that engines will read a file that was just written as the table declares its columns.
-
-    Raises:
-        StorageError: Spark could misread it, or it cannot be read; nobody may publish it.
-    """
-    if reasons := misreads(declared, files.stored(path)):
-        raise StorageError(
-            "a file that was written would not be read as the table declares it",
-            where=path,
-            why="; ".join(reasons[:3]),
-            fix="It was not published. Take settings of spark.sql.parquet from spark: conf: and run again.",
-        )
 
 
 def publish(workspace: Workspace, target: TableTarget, draft: Draft, manifest: Manifest | None = None) -> Draft:

@@ -7,13 +7,14 @@ what it wrote; both give the same rows.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from schemasync.core.beyond import Beyond
 from schemasync.core.encoding import Leaf, ListOf, MapOf, Record, lives, without_lives
 from schemasync.core.history import History
+from schemasync.core.in_place import Stored
 from schemasync.core.keys import Key
 from schemasync.core.manifest import DataFile
 from schemasync.core.partitioning import PartitionColumn
@@ -56,6 +57,20 @@ class Footer:
     rows: int
     avro: str | None
     type: Struct
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenFooter:
+    """What a file of ours says of itself: rows, columns, how it holds them (one entry per leaf, in the file's order).
+
+    ``extents``: the least and the largest value of whole-number columns by name, as far as they were asked for; a null
+    counts as `schemasync.core.manifest.NEVER`. None: the footer does not say, or it is no such column.
+    """
+
+    rows: int
+    columns: tuple[str, ...]
+    leaves: tuple[Stored, ...]
+    extents: Mapping[str, tuple[int, int] | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,14 +6,13 @@ suites. They live in the core because they are only words.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from schemasync.core.admission import AdmissionRequest, Admitted, Footer, Unreadable
+from schemasync.core.admission import AdmissionRequest, Admitted, Footer, Unreadable, WrittenFooter
 from schemasync.core.compaction import FoldCounts
 from schemasync.core.events import SchemaEvent
-from schemasync.core.in_place import Stored
 from schemasync.core.keys import Key
 from schemasync.core.manifest import DataFile
 from schemasync.core.merging import MergedShard, MergeRequest
@@ -355,18 +354,8 @@ class LandedFiles(Protocol):
         """Read one file's footer."""
         ...
 
-    def stored(self, path: str) -> tuple[Stored, ...]:
-        """Read how a file of ours holds its columns: one entry per leaf, in the file's order.
-
-        Raises:
-            StorageError: it cannot be read.
-        """
-        ...
-
-    def extent(self, path: str, column: str) -> tuple[int, int] | None:
-        """Return the least and the largest value of a whole-number column of a file of ours, as its footer has them.
-
-        A null counts as `schemasync.core.manifest.NEVER`. None: the footer does not say, or it is no such column.
+    def written(self, path: str, columns: Collection[str]) -> WrittenFooter:
+        """Read the footer of a file of ours, with the extents of these columns.
 
         Raises:
             StorageError: it cannot be read.

@@ -250,7 +250,7 @@ def test_the_files_have_the_forms_that_they_are_filed_under(tmp_path: Path) -> N
     found = {}
     for key, written in WRITTEN.items():
         write(tmp_path, "x", written)
-        found[key] = {leaf.form for leaf in files.stored("x.parquet")} - {"BYTE_ARRAY string"}
+        found[key] = {leaf.form for leaf in files.written("x.parquet", ()).leaves} - {"BYTE_ARRAY string"}
     assert found == {key: {key} - {"BYTE_ARRAY string"} for key in WRITTEN}
 
 

@@ -204,11 +204,11 @@ def test_the_extent_of_a_column_is_what_its_footer_says(tmp_path: Path) -> None:
     pq.write_table(pa.table(columns), tmp_path / "told.parquet", row_group_size=2)
     pq.write_table(pa.table(columns), tmp_path / "silent.parquet", write_statistics=False)
     files = ArrowFiles(fs.LocalFileSystem(), str(tmp_path))
-    assert {name: files.extent("told.parquet", name) for name in (*columns, "other")} == {
+    assert files.written("told.parquet", (*columns, "other")).extents == {
         "some": (NEVER, 7),
         "all": (2, 7),
         "none": (NEVER, NEVER),
         "text": None,
         "other": None,
     }
-    assert files.extent("silent.parquet", "all") is None
+    assert files.written("silent.parquet", ("all",)).extents == {"all": None}

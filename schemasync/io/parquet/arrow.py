@@ -7,7 +7,7 @@ writes one sorted file. Memory is what the request says, however much landed; `s
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import chain
@@ -23,6 +23,7 @@ from schemasync.core.admission import (
     Admitted,
     Footer,
     Unreadable,
+    WrittenFooter,
 )
 from schemasync.core.beyond import Beyond
 from schemasync.core.in_place import Stored
@@ -80,23 +81,19 @@ class ArrowFiles:
         avro = next((metadata[key].decode(errors="replace") for key in _AVRO_KEYS if key in metadata), None)
         return Footer(path=file.path, bytes=file.bytes, rows=rows, avro=avro, type=_struct_type(schema))
 
-    def stored(self, path: str) -> tuple[Stored, ...]:
-        """Read how a file of ours holds its columns."""
+    def written(self, path: str, columns: Collection[str]) -> WrittenFooter:
+        """Read the footer of a file of ours, with the extents of these columns."""
         try:
             with self._opened(path) as parquet:
-                return tuple(_stored(parquet.schema.column(n)) for n in range(len(parquet.schema)))
+                metadata, schema, names = parquet.metadata, parquet.schema, parquet.schema_arrow.names
         except (OSError, pa.ArrowException) as error:
             raise StorageError("a written file does not read back", where=self._path(path), why=str(error)) from error
-
-    def extent(self, path: str, column: str) -> tuple[int, int] | None:
-        """Return the least and the largest value of a whole-number column of a file of ours."""
-        try:
-            metadata = pq.read_metadata(self._path(path), filesystem=self.filesystem)
-        except (OSError, pa.ArrowException) as error:
-            raise StorageError("a written file does not read back", where=self._path(path), why=str(error)) from error
-        found = [_extent(told) for told in statistics(metadata, column)]
-        known = [extent for extent in found if extent is not None]
-        return (min(low for low, _ in known), max(high for _, high in known)) if len(known) == len(found) > 0 else None
+        return WrittenFooter(
+            rows=metadata.num_rows,
+            columns=tuple(names),
+            leaves=tuple(_stored(schema.column(n)) for n in range(len(schema))),
+            extents={column: _extent(statistics(metadata, column)) for column in columns},
+        )
 
     def _begins_well(self, file: FileInfo) -> bool:
         try:
@@ -205,7 +202,14 @@ class _Delta:
             yield rows
 
 
-def _extent(told: pq.Statistics | None) -> tuple[int, int] | None:
+def _extent(told: Iterable[pq.Statistics | None]) -> tuple[int, int] | None:
+    """Return the least and the largest value of all row groups, None where one does not tell, or there is none."""
+    found = [_group_extent(group) for group in told]
+    known = [extent for extent in found if extent is not None]
+    return (min(low for low, _ in known), max(high for _, high in known)) if len(known) == len(found) > 0 else None
+
+
+def _group_extent(told: pq.Statistics | None) -> tuple[int, int] | None:
     """Return the least and the largest value of a row group; a null is less than any number."""
     if told is None or not told.has_null_count:
         return None

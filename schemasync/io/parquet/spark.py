@@ -8,7 +8,7 @@ meets what a sink wrote.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
@@ -22,9 +22,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Observation, Window
 from pyspark.sql import functions as f
 
-from schemasync.core.admission import DELETE, AdmissionRequest, Admitted, Footer, Unreadable
+from schemasync.core.admission import DELETE, AdmissionRequest, Admitted, Footer, Unreadable, WrittenFooter
 from schemasync.core.beyond import Beyond
-from schemasync.core.in_place import Stored
 from schemasync.core.layout import OP
 from schemasync.core.manifest import DataFile
 from schemasync.core.names import Dialect, is_hidden, quote_identifier
@@ -33,7 +32,6 @@ from schemasync.core.ports import FileInfo, Lake
 from schemasync.core.toast import unsent_sql
 from schemasync.core.type_strings import print_type
 from schemasync.core.types import Primitive
-from schemasync.errors import DataError
 from schemasync.io.parquet.arrow import ArrowFiles
 from schemasync.io.parquet.newest import positions, unsent_values
 from schemasync.io.parquet.rows import CALENDAR, read_rows, table_schema
@@ -68,13 +66,9 @@ class SparkFiles:
         """Read one file's footer."""
         return self._arrow.footer(file, now_ms=now_ms)
 
-    def stored(self, path: str) -> tuple[Stored, ...]:
-        """Read how a file of ours holds its columns."""
-        return self._arrow.stored(path)
-
-    def extent(self, path: str, column: str) -> tuple[int, int] | None:
-        """Return the least and the largest value of a whole-number column of a file of ours."""
-        return self._arrow.extent(path, column)
+    def written(self, path: str, columns: Collection[str]) -> WrittenFooter:
+        """Read the footer of a file of ours."""
+        return self._arrow.written(path, columns)
 
     def admit(self, request: AdmissionRequest) -> Admitted:
         """Write one delta; what the tasks decoded lies below ``_schemasync/staging`` until then."""
@@ -92,7 +86,7 @@ class SparkFiles:
         finally:
             self._lake.delete_directory(staging)
         written = (f for f in self._lake.files(request.directory) if not is_hidden(f.path))
-        files = tuple(self._written(file) for file in written)
+        files = tuple(DataFile(path=f.path, rows=self.written(f.path, ()).rows, bytes=f.bytes) for f in written)
         rows, events = sum(file.rows for file in files), sum(part.events for part in parts)
         beyond = tuple(one for part in parts for one in part.beyond)
         return Admitted(files=files, rows=rows, events=events, toasted=toasted, beyond=beyond)
@@ -119,12 +113,6 @@ class SparkFiles:
         counts = [f.count_if(mask).alias(name) for name, mask in masks.items()]
         rows.observe(observation, *counts).write.options(**_PAGES).parquet(into, partitionBy=names)
         return tuple(name for name in masks if observation.get[name])
-
-    def _written(self, file: FileInfo) -> DataFile:
-        footer = self._arrow.footer(file, now_ms=file.modified_ms)
-        if isinstance(footer, Unreadable):
-            raise DataError("a written file does not read back", where=file.path, why=footer.reason)
-        return DataFile(path=file.path, rows=footer.rows, bytes=file.bytes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,62 @@
+"""What a run has just written, looked at before anyone else does; called by admission and compaction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from schemasync.core.admission import WrittenFooter
+from schemasync.core.in_place import misreads
+from schemasync.core.manifest import NEVER
+from schemasync.core.ports import LandedFiles
+from schemasync.core.promotion import INTEGER_DIGITS
+from schemasync.core.types import Type
+from schemasync.errors import StorageError
+
+
+def checked_footer(
+    files: LandedFiles,
+    path: str,
+    declared: Iterable[tuple[str, Type]],
+    *,
+    ordering: str,
+    keys: Sequence[tuple[str, Type]],
+) -> WrittenFooter:
+    """Read the footer of a file that was just written, with the extents of its keys and ordering column.
+
+    Raises:
+        StorageError: Spark could misread it, or it cannot be read; nobody may publish it.
+    """
+    footer = files.written(path, {ordering, *(name for name, _ in keys)})
+    if reasons := misreads(declared, footer.leaves):
+        raise StorageError(
+            "a file that was written would not be read as the table declares it",
+            where=path,
+            why="; ".join(reasons[:3]),
+            fix="It was not published. Take settings of spark.sql.parquet from spark: conf: and run again.",
+        )
+    return footer
+
+
+def extents(footers: Iterable[WrittenFooter], column: str) -> tuple[tuple[int, int], ...] | None:
+    """Return the least and the largest value of a whole-number column by file; None where footers do not tell.
+
+    Files without a row are left out.
+    """
+    found = [footer.extents[column] for footer in footers if footer.rows]
+    known = tuple(extent for extent in found if extent is not None)
+    return known if len(known) == len(found) else None
+
+
+def key_range(footers: Iterable[WrittenFooter], keys: Sequence[tuple[str, Type]]) -> tuple[int, int] | None:
+    """Return the lowest and the highest key; None where it is not one whole number, or no row."""
+    if len(keys) != 1 or keys[0][1] not in INTEGER_DIGITS:
+        return None
+    known = extents(footers, keys[0][0])
+    return (min(low for low, _ in known), max(high for _, high in known)) if known else None
+
+
+def moments(known: Sequence[tuple[int, int]] | None) -> tuple[int, int] | tuple[None, None]:
+    """Return the least and the largest value of an ordering column in all files, as a segment holds them."""
+    if known is None:
+        return None, None
+    return min((low for low, _ in known), default=NEVER), max((high for _, high in known), default=NEVER)

@@ -1,0 +1,68 @@
+"""Files that were just written are looked at before anyone publishes them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyarrow import fs
+
+from schemasync.app.reading_back import checked_footer, extents, key_range, moments
+from schemasync.core.admission import WrittenFooter
+from schemasync.core.manifest import NEVER
+from schemasync.core.types import Primitive, Type
+from schemasync.errors import StorageError
+from schemasync.io.parquet.arrow import ArrowFiles
+
+KEYS = (("id", Primitive.BIGINT),)
+DECLARED = (("id", Primitive.BIGINT), ("at", Primitive.BIGINT), ("born", Primitive.DATE))
+
+
+def footer(directory: Path, born: pa.DataType) -> WrittenFooter:
+    columns = {"id": pa.array([3, 9], pa.int64()), "at": pa.array([1, 5], pa.int64()), "born": pa.array([7, 8], born)}
+    pq.write_table(pa.table(columns), directory / "x.parquet")
+    files = ArrowFiles(fs.LocalFileSystem(), str(directory))
+    return checked_footer(files, "x.parquet", DECLARED, ordering="at", keys=KEYS)
+
+
+def of(*told: tuple[int, int] | None, rows: int = 1) -> list[WrittenFooter]:
+    return [WrittenFooter(rows=rows, columns=("id",), leaves=(), extents={"id": one}) for one in told]
+
+
+def test_a_footer_tells_rows_columns_and_how_far_they_go(tmp_path: Path) -> None:
+    found = footer(tmp_path, pa.date32())
+    assert (found.rows, found.columns, found.extents) == (2, ("id", "at", "born"), {"at": (1, 5), "id": (3, 9)})
+
+
+def test_a_file_that_spark_would_misread_is_not_published(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match=r"x\.parquet: a file that was written would not be read.*born"):
+        footer(tmp_path, pa.int32())
+
+
+def test_a_file_that_cannot_be_read_is_not_published(tmp_path: Path) -> None:
+    (tmp_path / "x.parquet").write_bytes(b"PAR1 and no more")
+    files = ArrowFiles(fs.LocalFileSystem(), str(tmp_path))
+    with pytest.raises(StorageError, match=r"x\.parquet: a written file does not read back"):
+        checked_footer(files, "x.parquet", DECLARED, ordering="at", keys=KEYS)
+
+
+def test_files_without_a_row_say_nothing_of_the_others() -> None:
+    assert extents([*of((3, 9)), *of(None, rows=0)], "id") == ((3, 9),)
+
+
+def test_one_file_that_does_not_tell_makes_all_unknown() -> None:
+    found = extents(of((3, 9), None), "id")
+    assert (found, moments(found), key_range(of((3, 9), None), KEYS)) == (None, (None, None), None)
+
+
+def test_the_range_of_several_files_is_that_of_all_their_rows() -> None:
+    assert key_range(of((3, 9), (1, 4)), KEYS) == (1, 9)
+    assert moments(extents(of((3, 9), (1, 4)), "id")) == (1, 9)
+    assert (key_range([], KEYS), moments(())) == (None, (NEVER, NEVER))
+
+
+@pytest.mark.parametrize("keys", [(), (("id", Primitive.STRING),), (*KEYS, ("of", Primitive.BIGINT))])
+def test_keys_that_are_not_one_whole_number_have_no_range(keys: tuple[tuple[str, Type], ...]) -> None:
+    assert key_range(of((3, 9)), keys) is None
