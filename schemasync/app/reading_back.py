@@ -21,12 +21,12 @@ def checked_footer(
     ordering: str,
     keys: Sequence[tuple[str, Type]],
 ) -> WrittenFooter:
-    """Read the footer of a file that was just written, with the extents of its keys and ordering column.
+    """Read the footer of a file that was just written, with the extents that `moments` and `key_range` are made of.
 
     Raises:
         StorageError: Spark could misread it, or it cannot be read; nobody may publish it.
     """
-    footer = files.written(path, {ordering, *(name for name, _ in keys)})
+    footer = files.written(path, {ordering, *_whole_number(keys)})
     if reasons := misreads(declared, footer.leaves):
         raise StorageError(
             "a file that was written would not be read as the table declares it",
@@ -49,10 +49,15 @@ def extents(footers: Iterable[WrittenFooter], column: str) -> tuple[tuple[int, i
 
 def key_range(footers: Iterable[WrittenFooter], keys: Sequence[tuple[str, Type]]) -> tuple[int, int] | None:
     """Return the lowest and the highest key; None where it is not one whole number, or no row."""
-    if len(keys) != 1 or keys[0][1] not in INTEGER_DIGITS:
-        return None
-    known = extents(footers, keys[0][0])
-    return (min(low for low, _ in known), max(high for _, high in known)) if known else None
+    for name in _whole_number(keys):
+        if known := extents(footers, name):
+            return min(low for low, _ in known), max(high for _, high in known)
+    return None
+
+
+def _whole_number(keys: Sequence[tuple[str, Type]]) -> tuple[str, ...]:
+    """Return the key's column where it is one whole number, else none."""
+    return tuple(name for name, type_ in keys if len(keys) == 1 and type_ in INTEGER_DIGITS)
 
 
 def moments(known: Sequence[tuple[int, int]] | None) -> tuple[int, int] | tuple[None, None]:
