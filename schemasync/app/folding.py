@@ -261,8 +261,6 @@ def read_back(
         if is_hidden(file.path):
             continue
         footer = checked_footer(storage.small, file.path, declared, ordering=ordering, keys=keys)
-        if footer.columns != columns:
-            raise DataError("a file that was written has other columns than the table", where=file.path)
         footers.append(footer)
         files.append(DataFile(path=file.path, rows=footer.rows, bytes=file.bytes))
     rows = sum(f.rows for f in files)

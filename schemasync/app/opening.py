@@ -99,6 +99,7 @@ def open_lake(target: TableTarget) -> Lake:
 
     Raises:
         StorageError: Arrow has no such scheme, or cannot reach the file system.
+        UsageError: a library is missing for it.
     """
     from schemasync.io.lake.arrow import ArrowLake  # noqa: PLC0415
 

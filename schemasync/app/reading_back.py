@@ -10,13 +10,13 @@ from schemasync.core.manifest import NEVER
 from schemasync.core.ports import LandedFiles
 from schemasync.core.promotion import INTEGER_DIGITS
 from schemasync.core.types import Type
-from schemasync.errors import StorageError
+from schemasync.errors import DataError, StorageError
 
 
 def checked_footer(
     files: LandedFiles,
     path: str,
-    declared: Iterable[tuple[str, Type]],
+    declared: Sequence[tuple[str, Type]],
     *,
     ordering: str,
     keys: Sequence[tuple[str, Type]],
@@ -24,9 +24,12 @@ def checked_footer(
     """Read the footer of a file that was just written, with the extents that `moments` and `key_range` are made of.
 
     Raises:
+        DataError: it has other columns; nobody may publish it.
         StorageError: Spark could misread it, or it cannot be read; nobody may publish it.
     """
     footer = files.written(path, {ordering, *_whole_number(keys)})
+    if footer.columns != tuple(name for name, _ in declared):
+        raise DataError("a file that was written has other columns than the table", where=path)
     if reasons := misreads(declared, footer.leaves):
         raise StorageError(
             "a file that was written would not be read as the table declares it",
@@ -49,10 +52,9 @@ def extents(footers: Iterable[WrittenFooter], column: str) -> tuple[tuple[int, i
 
 def key_range(footers: Iterable[WrittenFooter], keys: Sequence[tuple[str, Type]]) -> tuple[int, int] | None:
     """Return the lowest and the highest key; None where it is not one whole number, or no row."""
-    for name in _whole_number(keys):
-        if known := extents(footers, name):
-            return min(low for low, _ in known), max(high for _, high in known)
-    return None
+    columns = _whole_number(keys)
+    known = extents(footers, columns[0]) if columns else None
+    return (min(low for low, _ in known), max(high for _, high in known)) if known else None
 
 
 def _whole_number(keys: Sequence[tuple[str, Type]]) -> tuple[str, ...]:

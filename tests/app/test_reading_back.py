@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,18 +14,19 @@ from schemasync.app.reading_back import checked_footer, extents, key_range, mome
 from schemasync.core.admission import WrittenFooter
 from schemasync.core.manifest import NEVER
 from schemasync.core.types import Primitive, Type
-from schemasync.errors import StorageError
+from schemasync.errors import DataError, StorageError
 from schemasync.io.parquet.arrow import ArrowFiles
 
 KEYS = (("id", Primitive.BIGINT),)
 DECLARED = (("id", Primitive.BIGINT), ("at", Primitive.BIGINT), ("born", Primitive.DATE))
 
 
-def footer(directory: Path, born: pa.DataType) -> WrittenFooter:
-    columns = {"id": pa.array([3, 9], pa.int64()), "at": pa.array([1, 5], pa.int64()), "born": pa.array([7, 8], born)}
+def footer(directory: Path, born: pa.DataType, *, keys: Sequence[tuple[str, Type]] = KEYS) -> WrittenFooter:
+    days = pa.array([7, 2**31 - 1], pa.int32()).cast(born)
+    columns = {"id": pa.array([3, 9], pa.int64()), "at": pa.array([1, 5], pa.int64()), "born": days}
     pq.write_table(pa.table(columns), directory / "x.parquet")
     files = ArrowFiles(fs.LocalFileSystem(), str(directory))
-    return checked_footer(files, "x.parquet", DECLARED, ordering="at", keys=KEYS)
+    return checked_footer(files, "x.parquet", DECLARED, ordering="at", keys=keys)
 
 
 def of(*told: tuple[int, int] | None, rows: int = 1) -> list[WrittenFooter]:
@@ -39,6 +41,18 @@ def test_a_footer_tells_rows_columns_and_how_far_they_go(tmp_path: Path) -> None
 def test_a_file_that_spark_would_misread_is_not_published(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match=r"x\.parquet: a file that was written would not be read.*born"):
         footer(tmp_path, pa.int32())
+
+
+def test_a_file_with_other_columns_is_not_published(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"id": pa.array([3], pa.int64())}), tmp_path / "x.parquet")
+    files = ArrowFiles(fs.LocalFileSystem(), str(tmp_path))
+    with pytest.raises(DataError, match=r"x\.parquet: a file that was written has other columns"):
+        checked_footer(files, "x.parquet", DECLARED, ordering="id", keys=KEYS)
+
+
+def test_no_key_is_asked_for_but_a_whole_number(tmp_path: Path) -> None:
+    """Arrow raises where a date's statistics are beyond Python's years."""
+    assert footer(tmp_path, pa.date32(), keys=(("born", Primitive.DATE),)).extents == {"at": (1, 5)}
 
 
 def test_a_file_that_cannot_be_read_is_not_published(tmp_path: Path) -> None:

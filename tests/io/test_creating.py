@@ -6,6 +6,7 @@ import errno
 import importlib.util
 from collections.abc import Iterator
 from typing import Any
+from unittest.mock import Mock
 
 import boto3
 import pytest
@@ -15,6 +16,7 @@ from pyarrow import fs
 
 from schemasync.errors import UsageError
 from schemasync.io.lake import creating
+from schemasync.io.lake.hadoop import HadoopFileSystem
 
 REGION = "eu-south-2"
 CREATED = {"Bucket": "bucket", "Key": "lake/x", "Body": b"rows", "IfNoneMatch": "*"}
@@ -34,9 +36,9 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stubber]:
         stubber.assert_no_pending_responses()
 
 
-def refuse(answers: Stubber, code: str, *, times: int = 1) -> None:
+def refuse(answers: Stubber, status: int, code: str, *, times: int = 1) -> None:
     for _ in range(times):
-        answers.add_client_error("put_object", code, expected_params=CREATED)
+        answers.add_client_error("put_object", code, http_status_code=status, expected_params=CREATED)
 
 
 def test_a_file_is_created_by_one_request_that_asks_for_a_new_one(answers: Stubber) -> None:
@@ -44,35 +46,54 @@ def test_a_file_is_created_by_one_request_that_asks_for_a_new_one(answers: Stubb
     assert create() is True
 
 
-def test_a_file_that_is_there_already_was_not_created(answers: Stubber) -> None:
-    refuse(answers, "PreconditionFailed")
+@pytest.mark.parametrize("code", ["PreconditionFailed", "412"])
+def test_a_file_that_is_there_already_was_not_created(answers: Stubber, code: str) -> None:
+    refuse(answers, 412, code)
     assert create() is False
 
 
 def test_a_request_that_met_another_one_is_made_again(answers: Stubber) -> None:
-    refuse(answers, "ConditionalRequestConflict")
+    refuse(answers, 409, "ConditionalRequestConflict")
     answers.add_response("put_object", {}, expected_params=CREATED)
     assert create() is True
 
 
 @pytest.mark.parametrize(
-    ("code", "times", "number"),
-    [("ConditionalRequestConflict", 5, errno.EIO), ("AccessDenied", 1, errno.EACCES), ("NoSuchBucket", 1, errno.EIO)],
+    ("status", "code", "times", "number"),
+    [
+        (409, "ConditionalRequestConflict", 5, errno.EIO),
+        (403, "AccessDenied", 1, errno.EACCES),
+        (404, "NoSuchBucket", 1, errno.EIO),
+    ],
 )
-def test_what_s3_refuses_is_told_with_its_reason(answers: Stubber, code: str, times: int, number: int) -> None:
-    refuse(answers, code, times=times)
+def test_what_s3_refuses_is_told_with_its_reason(
+    answers: Stubber, status: int, code: str, times: int, number: int
+) -> None:
+    refuse(answers, status, code, times=times)
     with pytest.raises(OSError, match=code) as raised:
         create()
     assert raised.value.errno == number
 
 
-def test_an_address_that_is_not_reached_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "error", [EndpointConnectionError(endpoint_url="http://nowhere"), ValueError("Invalid endpoint: http://nowhere")]
+)
+def test_an_address_that_is_not_reached_is_named(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
     def unreachable(_: str) -> Any:
-        raise EndpointConnectionError(endpoint_url="http://nowhere")
+        raise error
 
     monkeypatch.setattr(creating, "_s3", unreachable)
     with pytest.raises(OSError, match="http://nowhere"):
         create()
+
+
+def test_hadoop_makes_a_request_that_met_another_one_again() -> None:
+    answers: list[OSError | None] = [OSError(errno.EIO, "ConditionalRequestConflict: 409"), None]
+    handler = Mock(spec=HadoopFileSystem)
+    handler.creates_only.return_value = True
+    handler.create_only.side_effect = answers
+    assert creating._by_hadoop(Mock(handler=handler), "bucket/lake/x", b"rows") is True
+    assert handler.create_only.call_count == 2
 
 
 def test_without_its_library_a_table_on_s3_is_not_opened(monkeypatch: pytest.MonkeyPatch) -> None:

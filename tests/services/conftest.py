@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from schemasync.io.java import find_java
+from tests.conftest import HADOOP_ONLY
 from tests.services.jars import HADOOP, downloaded, s3a_conf
 from tests.services.s3_server import BUCKET
 
@@ -48,18 +49,27 @@ def hdfs(tmp_path_factory: pytest.TempPathFactory, java_environ: dict[str, str])
 @pytest.fixture(scope="session")
 def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Serve an empty S3 bucket; yield its address, ``s3a://BUCKET``. The environment says where it is meanwhile."""
-    found = {"AWS_ACCESS_KEY_ID": "tests", "AWS_SECRET_ACCESS_KEY": "tests", "AWS_REGION": "us-east-1"}
-    server = served("s3_server", tmp_path_factory.mktemp("s3"), {**os.environ, **found})
-    with server as port, pytest.MonkeyPatch.context() as patch:
-        for name, value in (found | {"AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}"}).items():
-            patch.setenv(name, value)
-        yield f"s3a://{BUCKET}"
+    directory = tmp_path_factory.mktemp("s3")
+    with pytest.MonkeyPatch.context() as patch:
+        # Nothing of the developer's own account, nor a proxy.
+        for name in [name for name in os.environ if name.startswith("AWS_")]:
+            patch.delenv(name)
+        for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
+            patch.setenv(name, str(directory / "none"))
+        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+            patch.setenv(name, "tests")
+        for name in ("AWS_REGION", "AWS_DEFAULT_REGION"):
+            patch.setenv(name, "us-east-1")
+        patch.setenv("NO_PROXY", "127.0.0.1")
+        with served("s3_server", directory, dict(os.environ)) as port:
+            patch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{port}")
+            yield f"s3a://{BUCKET}"
 
 
 @pytest.fixture(scope="session")
 def spark_conf(s3: str) -> dict[str, str]:  # noqa: ARG001 - it sets the environment, which Spark's workers inherit
     """Return the settings of a Spark that has S3A."""
-    return s3a_conf(os.environ["AWS_ENDPOINT_URL"])
+    return HADOOP_ONLY | s3a_conf(os.environ["AWS_ENDPOINT_URL"])
 
 
 @contextmanager

@@ -1,7 +1,8 @@
 """An S3 with one empty bucket: ``python -m tests.services.s3_server DIRECTORY``.
 
 Started by the fixture `s3`. It listens on 127.0.0.1, keeps all in memory, and writes its port into ``DIRECTORY/port``
-once it can be asked. It honours conditions of requests, as S3 does.
+once it can be asked. Of several conditional requests one wins, as on S3: moto looks and stores in two steps, so that it
+is given a lock for them.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import sys
 import threading
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import boto3
 
@@ -19,8 +20,16 @@ BUCKET: Final = "lake"
 
 
 def serve(directory: Path) -> None:
+    from moto.s3.responses import S3Response
     from moto.server import ThreadedMotoServer
 
+    lock, put = threading.Lock(), S3Response.put_object
+
+    def one_at_a_time(response: S3Response) -> Any:
+        with lock:
+            return put(response)
+
+    S3Response.put_object = one_at_a_time  # type: ignore[method-assign, assignment]
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     _, port = server.get_host_and_port()

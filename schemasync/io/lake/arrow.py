@@ -17,7 +17,7 @@ from pyarrow import fs
 
 from schemasync.core.ports import FileInfo
 from schemasync.errors import StorageError
-from schemasync.io.lake.creating import creation
+from schemasync.io.lake.creating import creation, has_directories
 
 _ARROW_SCHEMES = {"s3a": "s3", "s3n": "s3"}
 """Hadoop's names of schemes that Arrow calls otherwise."""
@@ -114,10 +114,9 @@ class ArrowLake:
     def create(self, path: str, content: bytes) -> bool:
         """Write a file that must not exist yet, all or nothing; return False where it exists.
 
-        Of several writers at once one wins, but on Google's and Azure's storage, which are looked at first: there the
-        metastore's compare-and-set is all that keeps two apart.
+        Of several writers at once one wins, but on Google's and Azure's storage (`schemasync.io.lake.creating`).
         """
-        if self.filesystem.type_name != "s3":
+        if has_directories(self.filesystem):
             self.make_directory(posixpath.dirname(path))
         with self._translated("write", path):
             return self._create(self.path(path), content)

@@ -1,7 +1,8 @@
-"""Files that come to be with all of their content or not at all, and never in another's place; by kind of storage.
+"""Files that come to be with all of their content or not at all; one way for every kind of storage.
 
 Of several writers of one name one wins: on local disks by a link, on HDFS by a renaming, on S3 by a condition of the
-request, which Arrow's own client cannot make. Google's and Azure's storage are looked at first.
+request, which Arrow's own client cannot make. On Google's and Azure's storage it is only looked whether something is
+there: of two at the same moment the later one stays.
 """
 
 from __future__ import annotations
@@ -10,20 +11,23 @@ import errno
 import importlib.util
 import os
 import posixpath
+import threading
 import uuid
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache, partial
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final
 
 from pyarrow import fs
+from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
 from schemasync.errors import UsageError
 from schemasync.io.lake.hadoop import HadoopFileSystem
 
 Create = Callable[[str, bytes], bool]
-"""(path, content) -> whether it was created; False where something is there. Directories above it are there.
+"""(path, content) -> whether it was created; False where something is there.
 
 Raises:
     OSError: it cannot be written.
@@ -31,8 +35,25 @@ Raises:
 
 _WHOLE_WHEN_CLOSED: Final = {"gcs", "abfs"}
 """Arrow's names of storages where a file is there with all that was written to it, or not at all."""
-_ATTEMPTS: Final = 5
-"""How often a request is made that S3 refuses because of another one at the same moment."""
+_CONTENDED: Final = "ConditionalRequestConflict"
+"""What S3 calls a request that met another one at the same moment; it is to be made again."""
+
+
+class _ContendedError(OSError):
+    """Another request of the same name came in between; nobody has won yet."""
+
+
+_again = retry(
+    retry=retry_if_exception_type(_ContendedError),
+    stop=stop_after_attempt(5),
+    wait=wait_random_exponential(multiplier=0.05, max=1),
+    reraise=True,
+)
+
+
+def has_directories(filesystem: fs.FileSystem) -> bool:
+    """Tell whether a directory has to be there before files are created in it."""
+    return not isinstance(filesystem, fs.S3FileSystem)
 
 
 def creation(filesystem: fs.FileSystem) -> Create:
@@ -71,34 +92,46 @@ def _linked(path: str, content: bytes) -> bool:
     return True
 
 
+@_again
 def _put(region: str, path: str, content: bytes) -> bool:
     from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - only tables on S3 need it
 
     bucket, _, key = path.partition("/")
-    for left in reversed(range(_ATTEMPTS)):
-        try:
-            _s3(region).put_object(Bucket=bucket, Key=key, Body=content, IfNoneMatch="*")
-        except ClientError as error:
-            code = error.response["Error"]["Code"]
-            if code == "PreconditionFailed":
+    try:
+        _s3(region).put_object(Bucket=bucket, Key=key, Body=content, IfNoneMatch="*")
+    except ClientError as error:
+        # Not its code, which is the status where the answer has no body.
+        match error.response["ResponseMetadata"]["HTTPStatusCode"]:
+            case HTTPStatus.PRECONDITION_FAILED:
                 return False
-            if code != "ConditionalRequestConflict" or not left:
-                raise OSError(errno.EACCES if code == "AccessDenied" else errno.EIO, str(error), path) from error
-        except BotoCoreError as error:
-            raise OSError(errno.EIO, str(error), path) from error
-        else:
-            return True
-    raise AssertionError
+            case HTTPStatus.CONFLICT:
+                raise _ContendedError(errno.EIO, str(error), path) from error
+            case HTTPStatus.FORBIDDEN:
+                raise OSError(errno.EACCES, str(error), path) from error
+            case _:
+                raise OSError(errno.EIO, str(error), path) from error
+    except (BotoCoreError, ValueError) as error:
+        raise OSError(errno.EIO, str(error), path) from error
+    return True
+
+
+_opening = threading.Lock()
+
+
+def _s3(region: str) -> Any:
+    """Return a client of S3; credentials and an endpoint are found where Arrow's own client finds them."""
+    with _opening:
+        return _client(region)
 
 
 @cache
-def _s3(region: str) -> Any:
-    """Return a client of S3; credentials and an endpoint are found where Arrow's own client finds them."""
+def _client(region: str) -> Any:
     import boto3  # noqa: PLC0415
 
-    return boto3.client("s3", region_name=region)
+    return boto3.session.Session().client("s3", region_name=region)
 
 
+@_again
 def _by_hadoop(filesystem: fs.FileSystem, path: str, content: bytes) -> bool:
     if not filesystem.handler.creates_only(path):
         return _renamed(filesystem, path, content)
@@ -106,6 +139,10 @@ def _by_hadoop(filesystem: fs.FileSystem, path: str, content: bytes) -> bool:
         filesystem.handler.create_only(path, content)
     except FileExistsError:
         return False
+    except OSError as error:
+        if _CONTENDED in str(error):
+            raise _ContendedError(error.errno, error.strerror, path) from error
+        raise
     return True
 
 

@@ -176,7 +176,7 @@ class HadoopFileSystem(fs.FileSystemHandler):  # type: ignore[misc]  # pyarrow i
             stream = _Output(self._jvm, builder.build(), path)
         try:
             stream.write(content)
-        except OSError:
+        except BaseException:
             stream.abort()
             raise
         stream.close()

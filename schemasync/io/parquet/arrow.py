@@ -151,14 +151,14 @@ class ArrowFiles:
 
     def _write(self, tables: Iterator[pa.Table], request: AdmissionRequest) -> tuple[DataFile, ...]:
         try:
-            return tuple(self._read_back(path, rows) for path, rows in self._written(tables, request).items())
+            return tuple(self._read_back(path, rows) for path, rows in self._write_rows(tables, request).items())
         except SchemasyncError:
             # Rows are written while others are still read, and a file that cannot be read is tried again and again.
             with suppress(OSError):
                 self.filesystem.delete_dir(self._path(request.directory))
             raise
 
-    def _written(self, tables: Iterator[pa.Table], request: AdmissionRequest) -> dict[str, int]:
+    def _write_rows(self, tables: Iterator[pa.Table], request: AdmissionRequest) -> dict[str, int]:
         """Write all rows; return by path how many a file has."""
         with ShardWriter(
             self.filesystem,
