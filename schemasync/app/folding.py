@@ -6,6 +6,7 @@ stays readable.
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, suppress
@@ -172,7 +173,19 @@ def merge_shards(
     )
     small = storage.is_small(sum(shard.bytes for shard in request.shards), target.compaction.arrow_limit)
     # In this process while little is read, in Spark's tasks beyond that.
-    return (storage.shards if small else storage.large_shards).merge(request)
+    if small:
+        return storage.shards.merge(request)
+    merged = storage.large_shards.merge(request)
+    _drop_other_tries(storage.lake, directory, merged)
+    return merged
+
+
+def _drop_other_tries(lake: Lake, directory: str, merged: Sequence[MergedShard]) -> None:
+    """Delete what tasks wrote that Spark tried again: no state will ever name it."""
+    kept = tuple(f"{shard.directory}/" for shard in merged)
+    others = {posixpath.dirname(file.path) for file in lake.files(directory) if not file.path.startswith(kept)}
+    for other in sorted(others):
+        lake.delete_directory(other)
 
 
 def _require_all_read(

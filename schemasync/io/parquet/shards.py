@@ -106,7 +106,7 @@ def _task(filesystem: fs.FileSystem, base: str, request: MergeRequest) -> Callab
     def run(shard: ShardMerge) -> MergedShard:
         # Every try has a directory of its own: an earlier one may still be running, and its file must not be read.
         context = TaskContext.get()
-        directory = f"{shard.directory}-{context.taskAttemptId()}" if context else shard.directory
+        directory = f"{shard.directory}/try-{context.taskAttemptId()}" if context else shard.directory
         return merge_shard(filesystem, base, request, shard, directory)
 
     return run

@@ -1,0 +1,38 @@
+"""Spark tries a task again whose worker was killed: the shard is that of one try, and nothing is left of the others."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.spark, pytest.mark.one_spark]
+
+
+def test_a_shard_whose_first_task_was_killed_is_that_of_the_second_one(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.app.retry_child", str(tmp_path / "lab"), str(tmp_path / "home")],
+        check=False,
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    told = json.loads(done.stdout.splitlines()[-1])
+    deaths = [one.pop("died") for one in told]
+    assert told == [
+        {"failure": None, "kind": kind, "changed": changed, "rows": 150, "strangers": []}
+        for kind, changed in (
+            ("major", []),
+            ("minor", [2, 102]),
+            ("minor", [2, 3, 102, 103]),
+            ("major", [2, 3, 4, 102, 103, 104]),
+        )
+    ]
+    # The first change lies beside the base as it was admitted; the base has several shards.
+    assert deaths[0] == deaths[1] > 1
+    assert (deaths[2], deaths[3] > deaths[2] + 1) == (deaths[1] + 1, True)
