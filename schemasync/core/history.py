@@ -8,7 +8,7 @@ projection and layout are asked about. Members of structs have lives of their ow
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeVar
 
 from schemasync.core.encoding import Encoding, Leaf, ListOf, MapOf, Member, Record
@@ -25,6 +25,8 @@ class History:
 
     versions: tuple[SubjectVersion, ...]
     elsewhere: tuple[SubjectVersion, ...] = ()
+    _columns: dict[int, Mapping[Life, Column]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """By version: its columns by life, once somebody asked for one; whoever asks goes on to ask for all."""
 
     @property
     def newest(self) -> SubjectVersion:
@@ -41,8 +43,10 @@ class History:
 
     def column(self, life: Life, version: int) -> Column | None:
         """Return how a life's column stood in one version, None before it began or after it ended."""
-        found = self.at(version)
-        return next((c for c in found.columns if c.life == life), None) if found else None
+        if version not in self._columns:
+            found = self.at(version)
+            self._columns[version] = {column.life: column for column in found.columns} if found else {}
+        return self._columns[version].get(life)
 
     def born(self, life: Life) -> Column | None:
         """Return the column as the version that added it declared it: the source of the frozen default."""

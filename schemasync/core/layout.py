@@ -9,7 +9,7 @@ the table was created with (its baseline), so every process computes the same na
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from schemasync.core.history import History
@@ -56,16 +56,28 @@ class Layout:
     baseline: int
     version: int
     columns: tuple[PhysicalColumn, ...]
+    _phases: Mapping[Life, tuple[PhysicalColumn, ...]] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Sort the columns by life: wide tables ask for each of theirs."""
+        found: dict[Life, list[PhysicalColumn]] = {}
+        for column in self.columns:
+            found.setdefault(column.life, []).append(column)
+        object.__setattr__(self, "_phases", {life: tuple(phases) for life, phases in found.items()})
+
+    def phases(self, life: Life) -> tuple[PhysicalColumn, ...]:
+        """Return all columns in which values of a life stand, in the order of their versions."""
+        return self._phases.get(life, ())
 
     def phase(self, life: Life, version: int) -> PhysicalColumn | None:
         """Return where that life's values stand in rows written under ``version``; None before it began."""
-        phases = [c for c in self.columns if c.life == life and c.since <= max(version, self.baseline)]
+        phases = [c for c in self.phases(life) if c.since <= max(version, self.baseline)]
         return phases[-1] if phases and version >= life.since else None
 
     @property
     def last_phases(self) -> Mapping[Life, PhysicalColumn]:
         """By life: where its values stand in rows of the layout's own version, or of the last one that had it."""
-        return {column.life: column for column in self.columns}
+        return {life: phases[-1] for life, phases in self._phases.items()}
 
     def current(self, column: Column) -> PhysicalColumn:
         """Return where a column of the layout's own version stands."""
@@ -78,12 +90,15 @@ class Layout:
 def lay_out(history: History, *, baseline: int, version: int) -> Layout:
     """Walk the versions from the table's baseline on and append a physical column per phase of each life."""
     columns: list[PhysicalColumn] = []
+    taken, latest = set(RESERVED_COLUMNS), dict[Life, PhysicalColumn]()
     for step in history.between(baseline, version):
         for column in step.columns:
-            last = next((c for c in reversed(columns) if c.life == column.life), None)
+            last = latest.get(column.life)
             if last is None or not _goes_on(history, last, column):
-                name = free_name(column.name.lower(), {c.name for c in columns} | RESERVED_COLUMNS)
-                columns.append(PhysicalColumn(name=name, type=column.type, life=column.life, since=step.version))
+                name = free_name(column.name.lower(), taken)
+                latest[column.life] = PhysicalColumn(name=name, type=column.type, life=column.life, since=step.version)
+                columns.append(latest[column.life])
+                taken.add(name)
     return Layout(baseline=baseline, version=version, columns=tuple(columns))
 
 

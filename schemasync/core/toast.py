@@ -133,8 +133,7 @@ def carried_partitions(
 def asked_columns(columns: Iterable[Column], layout: Layout, toasted: AbstractSet[str]) -> Iterator[Column]:
     """Yield the columns of which some version's values stand where placeholders occur."""
     for column in columns:
-        phases = {c.name for c in layout.columns if c.life == column.life}
-        if column.type in _TYPES and phases & toasted:
+        if column.type in _TYPES and any(phase.name in toasted for phase in layout.phases(column.life)):
             yield column
 
 

@@ -120,7 +120,7 @@ def test_a_compaction_is_minor_or_major(bench: Bench) -> None:
 
 
 def test_a_reader_that_goes_away_is_no_error(bench: Bench) -> None:
-    more = "".join(f', {{"name": "c{n}", "type": "string"}}' for n in range(5000))
+    more = "".join(f', {{"name": "c{n}", "type": "string"}}' for n in range(2000))
     bench.write("s.avsc", STUDENT.replace('"ts_ms", "type": "long"}', '"ts_ms", "type": "long"}' + more))
     program = subprocess.Popen(
         [sys.executable, "-m", "schemasync", "ddl", "s.avsc"],
