@@ -178,8 +178,11 @@ def gathered(lab: Lab) -> Lab:
     return lab
 
 
-@pytest.mark.parametrize("error", [EngineError("the metastore is gone"), KeyboardInterrupt()], ids=["error", "ctrl-c"])
-@pytest.mark.parametrize("done", [False, True])
+@pytest.mark.parametrize(
+    ("error", "done"),
+    [(EngineError("the metastore is gone"), False), (EngineError("no answer"), True), (KeyboardInterrupt(), True)],
+    ids=["refused", "done all the same", "ctrl-c"],
+)
 @pytest.mark.parametrize(
     ("prepare", "mode"),
     [(prepared, Mode.MAJOR), (prepared, Mode.MINOR), (gathered, Mode.MINOR)],

@@ -129,6 +129,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     return made
 
 
+@pytest.mark.one_spark
 def test_killed_anywhere_the_next_run_shows_every_event(project: Project) -> None:
     dice = random.Random()  # noqa: S311 - where a kill strikes is no secret
     columns: tuple[str, ...] = ("name",)
