@@ -130,7 +130,7 @@ FEW_ROWS: Final = 1_000_000
 WORD: Final = 32
 """So many whole numbers that follow each other are one row where keys of changes are packed, a bit for each.
 
-Fewer than the 53 bits of a double, in which they are summed up.
+Fewer than the 53 bits of a double, in which engines divide.
 """
 MOST_WORDS: Final = 1_000_000
 """Such rows that every task may hold: the lowest and the highest key may lie 32 million apart."""

@@ -218,6 +218,20 @@ def test_packed_keys_of_changes_make_no_difference(new_lab: NewLab) -> None:
     assert any("schemasync_bits" in text and "% 2 + 2" in text for text in texts)
 
 
+def test_packed_keys_are_found_by_each_bit_of_their_words(lab: Lab) -> None:
+    topic, keys, changed = "shop.student", range(-100, 100), {*range(-97, 100, 3), *range(-32, 0)}
+    lab.register(topic, lab.flat("Student", ("n", "int")))
+    lab.land(topic, [{"id": key, "n": 0, "op": "c", "ts_ms": 0} for key in keys])
+    assert [t.failure for t in lab.compact().tables] == [None]
+    lab.land(topic, [{"id": key, "n": 1, "op": "u", "ts_ms": 1} for key in changed], hour="2026112001")
+    with patch.object(manifest, "FEW_ROWS", 0):
+        assert [t.error for t in lab.apply().tables] == [None]
+    view = lab.workspace.metastore.table(lab.database, "shop_student_view")
+    assert view is not None
+    assert "schemasync_bits" in view.view_text
+    assert {row["id"]: row["n"] for row in lab.rows("shop_student")} == {key: int(key in changed) for key in keys}
+
+
 @settings(parent=FEW, max_examples=2)
 @given(story=model.stories(snapshots=True))
 def test_all_ways_to_merge_shards_write_the_same_rows(new_lab: NewLab, story: model.Story) -> None:

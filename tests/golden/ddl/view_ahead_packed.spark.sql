@@ -33,11 +33,11 @@ SELECT /*+ MAPJOIN(k) */
   t.`segment__2` AS `segment`
 FROM `lake`.`student` t
 LEFT JOIN (
-  SELECT w.schemasync_word, SUM(pow(2, w.schemasync_bit)) AS schemasync_bits FROM (
+  SELECT w.schemasync_word, SUM(CAST(1 AS BIGINT) * CASE WHEN w.schemasync_bit % 32 >= 16 THEN 65536 ELSE 1 END * CASE WHEN w.schemasync_bit % 16 >= 8 THEN 256 ELSE 1 END * CASE WHEN w.schemasync_bit % 8 >= 4 THEN 16 ELSE 1 END * CASE WHEN w.schemasync_bit % 4 >= 2 THEN 4 ELSE 1 END * CASE WHEN w.schemasync_bit % 2 >= 1 THEN 2 ELSE 1 END) AS schemasync_bits FROM (
     SELECT d.`id` - ((d.`id` % 32 + 32) % 32) AS schemasync_word, ((d.`id` % 32 + 32) % 32) AS schemasync_bit
     FROM `lake`.`student` d WHERE d.`segment` = 'delta_00000007'
   ) w
   GROUP BY w.schemasync_word
 ) k ON k.schemasync_word = t.`id` - ((t.`id` % 32 + 32) % 32)
 WHERE (t.`segment` = 'base_s00000012' OR t.`segment` = 'delta_00000007') AND t.`__op` <> 'd'
-AND (k.schemasync_word IS NULL OR floor(k.schemasync_bits / pow(2, ((t.`id` % 32 + 32) % 32))) % 2 = 0 OR t.`segment` = 'delta_00000007')
+AND (k.schemasync_word IS NULL OR floor(k.schemasync_bits / (CAST(1 AS BIGINT) * CASE WHEN ((t.`id` % 32 + 32) % 32) % 32 >= 16 THEN 65536 ELSE 1 END * CASE WHEN ((t.`id` % 32 + 32) % 32) % 16 >= 8 THEN 256 ELSE 1 END * CASE WHEN ((t.`id` % 32 + 32) % 32) % 8 >= 4 THEN 16 ELSE 1 END * CASE WHEN ((t.`id` % 32 + 32) % 32) % 4 >= 2 THEN 4 ELSE 1 END * CASE WHEN ((t.`id` % 32 + 32) % 32) % 2 >= 1 THEN 2 ELSE 1 END)) % 2 = 0 OR t.`segment` = 'delta_00000007')
