@@ -11,10 +11,13 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from schemasync.app.workspace import Storage, Workspace
 from schemasync.core.mapping import TableTarget
+
+_NAP_SECONDS: Final = 0.2
+"""So long an interrupt may go unseen."""
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
@@ -58,7 +61,9 @@ class Crew:
             # One by one: an interrupt may come here, too.
             for item in items:
                 futures.append(self._threads.submit(begin, item))
-            wait(futures)
+            # One that comes right before this thread falls asleep does not wake it.
+            while wait(futures, timeout=_NAP_SECONDS).not_done:
+                pass
         except BaseException:
             failed.set()
             self._interrupted.set()
