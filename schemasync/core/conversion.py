@@ -64,20 +64,25 @@ def keeps_all(current: Type, desired: Type) -> bool:
 
 
 def notation(desired: Type) -> str:
-    """Return the regular expression of the texts that are converted to a type; a match may still be out of range."""
+    """Return the regular expression, for engines, of the texts that are converted; a match may still be out of range.
+
+    Java's ``$``, and Python's, would match before a line break at the end, too.
+    """
+    return rf"^{_notation(desired)}\z"
+
+
+def _notation(desired: Type) -> str:
     if isinstance(desired, Decimal):
-        return rf"^-?[0-9]+(\.[0-9]{{1,{desired.scale}}})?$" if desired.scale else "^-?[0-9]+$"
-    if desired in INTEGERS:
-        return "^-?[0-9]+$"
-    return _NOTATIONS[desired]
+        return rf"-?[0-9]+(\.[0-9]{{1,{desired.scale}}})?" if desired.scale else "-?[0-9]+"
+    return "-?[0-9]+" if desired in INTEGERS else _NOTATIONS[desired]
 
 
-_REAL: Final = r"^-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?$"
+_REAL: Final = r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?"
 _NOTATIONS: Final[dict[Type, str]] = {
     _P.FLOAT: _REAL,
     _P.DOUBLE: _REAL,
-    _P.BOOLEAN: "^(true|false)$",
-    _P.DATE: "^[0-9]{4}-[0-9]{2}-[0-9]{2}$",
+    _P.BOOLEAN: "(true|false)",
+    _P.DATE: "[0-9]{4}-[0-9]{2}-[0-9]{2}",
 }
 
 
@@ -87,7 +92,7 @@ def converted(value: Any, current: Type, desired: Type) -> Any:
     Raises:
         ValueError: it does not fit.
     """
-    if isinstance(value, str) and desired is not _P.STRING and not re.match(notation(desired), value):
+    if isinstance(value, str) and desired is not _P.STRING and not re.fullmatch(_notation(desired), value):
         raise _misfit(value)
     try:
         with localcontext(prec=MAX_PRECISION):

@@ -108,6 +108,10 @@ def test_values_that_fit_follow_and_read_the_same_before_and_after_they_are_rewr
 MISFITS: list[tuple[str, Any, Any, list[Any], str]] = [
     ("a number too large", "long", "int", [1, 2**31, 2], "column a: 1 value does not fit int: '2147483648'"),
     ("a text that is none", "string", "int", ["1", "x", "07 "], "column a: 2 values do not fit int: '07 ', 'x'"),
+    ("a text with a line break", "string", "double", ["1", "2\n", "3"],
+     r"column a: 1 value does not fit double: '2\n'"),
+    ("a date with a line break", "string", DAYS, ["2026-02-03", "2026-02-03\u2028"],
+     r"column a: 1 value does not fit date: '2026-02-03\u2028'"),
     ("a fraction", "double", "long", [1.0, 0.5, 2.0], "column a: 1 value does not fit bigint: '0.5'"),
     ("in a list", LONGS, INTS, [[1], [2**40], []],
      "column a: 1 value does not fit array<int>: '[1099511627776]'"),

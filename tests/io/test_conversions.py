@@ -66,7 +66,20 @@ def values(type_: Type) -> st.SearchStrategy[Any]:
 def test_arrow_and_python_convert_alike(
     stored: Primitive | Decimal, target: Primitive | Decimal, data: st.DataObject
 ) -> None:
-    value = data.draw(values(stored))
+    alike(data.draw(values(stored)), stored, target)
+
+
+@pytest.mark.parametrize("target", [b for a, b in PAIRS if a is Primitive.STRING], ids=str)
+@pytest.mark.parametrize("around", ["{}\n", "\n{}", "{}\r\n", "{}\u2028", "{} ", " {}", "{}\0", "+{}", "{}\u0661"])
+def test_no_text_is_converted_with_anything_around_its_value(target: Primitive | Decimal, around: str) -> None:
+    values: dict[Type, str] = {Primitive.BOOLEAN: "true", Primitive.DATE: "2026-11-20"}
+    value = values.get(target, "7")
+    assert alike(value, Primitive.STRING, target) is not None
+    assert alike(around.format(value), Primitive.STRING, target) is None
+
+
+def alike(value: Any, stored: Primitive | Decimal, target: Primitive | Decimal) -> Any:
+    """Convert a value both ways; return it in a list, None where it does not fit."""
     try:
         expected: Any = [converted(value, stored, target)]
     except ValueError:
@@ -76,3 +89,4 @@ def test_arrow_and_python_convert_alike(
     except DataError:
         found = None
     assert found == expected or repr(found) == repr(expected)  # NaN
+    return found
