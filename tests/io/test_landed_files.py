@@ -185,6 +185,12 @@ PHYSICAL: dict[str, tuple[Leaf, pa.Array, dict[str, Any], list[str]]] = {
     "a decimal of 64 digits": (
         Leaf(type=_MONEY), pa.array(_TOO_MUCH, pa.decimal256(64, 2)), {}, ["999.99", "NULL", "NULL", "1.50"],
     ),
+    "a decimal of as many digits as there are": (
+        Leaf(type=Decimal(precision=38, scale=10)),
+        pa.array([None, Number("-" + "9" * 28 + ".9999999999")], pa.decimal128(38, 10)),
+        {},
+        ["NULL", "-" + "9" * 28 + ".9999999999"],
+    ),
     "a decimal whose file holds more digits than it says": (
         Leaf(type=_MONEY),
         _IN_NINE.view(pa.decimal128(5, 2)),

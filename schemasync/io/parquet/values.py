@@ -232,10 +232,11 @@ def _decimals(values: pa.Array, type_: Decimal, losses: Losses) -> pa.Array:
         return _from_bytes(values, type_, losses)
     # A writer may declare fewer digits than it writes, and Arrow takes its word for it.
     highest = Number(10**type_.precision - 1).scaleb(-type_.scale, _EXACT)
+    lowest = highest.copy_negate()  # a minus would round to 28 digits
     as_written = pa.types.is_decimal128(values.type) and values.type.scale == type_.scale
     # 128 bits hold any number of the same scale, and are compared in a third of the time.
     wide = pa.decimal128(MAX_PRECISION, type_.scale) if as_written else _anything(type_.scale)
-    return _or_null(values.cast(wide), -highest, highest, losses).cast(arrow_type(type_))
+    return _or_null(values.cast(wide), lowest, highest, losses).cast(arrow_type(type_))
 
 
 def _anything(scale: int) -> pa.DataType:
