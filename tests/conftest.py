@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.lab import Lab, NewLab
+from tests.lab import Lab, NewLab, own_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,16 +27,8 @@ def spark_conf() -> dict[str, str]:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory, spark_conf: dict[str, str]) -> Iterator[SparkSession]:
-    from schemasync.io.java import find_java
-    from schemasync.io.spark_session import SessionSettings, held, start_session
-
-    home = tmp_path_factory.mktemp("spark")
-    with held(home, purpose="tests"):
-        java = find_java(os.environ, cache_dir=home / "java")
-        settings = SessionSettings(home=home, conf=spark_conf)
-        session = start_session(settings, java_home=java.home, python=sys.executable)
+    with own_spark(tmp_path_factory.mktemp("spark"), purpose="tests", conf=spark_conf) as session:
         yield session
-        session.stop()
 
 
 @pytest.fixture

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,8 +20,10 @@ import pyarrow.parquet as pq
 
 from schemasync.app.applying import ApplyResult, apply
 from schemasync.app.compacting import CompactResult, compact
+from schemasync.app.inspecting import map_tables
 from schemasync.app.opening import workspace_of
 from schemasync.app.planning import Plan, plan
+from schemasync.app.states import properties_in_force, read_manifest
 from schemasync.app.workspace import Workspace
 from schemasync.core.avro import read_value_schema
 from schemasync.core.config import Config
@@ -34,6 +39,19 @@ HOUR = 3_600_000
 DAY = 24 * HOUR
 START = 1_790_000_000_000
 """The lab's clock begins here, ms since 1970 UTC."""
+
+
+@contextmanager
+def own_spark(home: Path, *, purpose: str, **settings: Any) -> Iterator[SparkSession]:
+    """Run a Spark whose metastore lies in ``home``; other ``settings`` are those of `SessionSettings`."""
+    from schemasync.io.java import find_java
+    from schemasync.io.spark_session import SessionSettings, held, start_session
+
+    with held(home, purpose=purpose):
+        java = find_java(os.environ, cache_dir=home / "java")
+        session = start_session(SessionSettings(home=home, **settings), java_home=java.home, python=sys.executable)
+        yield session
+        session.stop()
 
 
 class Lab:
@@ -121,6 +139,18 @@ class Lab:
         """Return the dedup view's rows."""
         found = self.workspace.sql.query(f"SELECT * FROM `{self.database}`.`{table}_view` ORDER BY {order_by}")
         return [dict(zip(found.columns, row, strict=True)) for row in found.rows]
+
+    def strangers(self) -> list[str]:
+        """Return the files of ours that the manifest in force of the only table does not know."""
+        workspace = self.workspace
+        (target,) = map_tables(workspace).targets
+        properties = properties_in_force(workspace, target)
+        assert properties is not None
+        lake = workspace.storage(target).lake
+        manifest = read_manifest(lake, target, properties)
+        found = {file.path for top in ("base", "delta", "_schemasync/staging") for file in lake.files(top)}
+        known = tuple(f"{location}/" for location in manifest.locations)
+        return sorted(path for path in found if not path.startswith(known))
 
     def flat(self, name: str, *columns: tuple[str, Any]) -> dict[str, Any]:
         """Return a flat schema: ``id`` and the given columns, with ``op`` and ``ts_ms`` beside them."""

@@ -1,11 +1,14 @@
 """Cleaning up what a published generation has made superfluous, at its time and in its order.
 
 Partitions of superseded segments go after the reader grace, directories after the vacuum retention, the sink's files by
-name once a published generation holds them. Killed anywhere, the next run does the rest.
+name once a published generation holds them. With the first directory of a generation goes what runs left there that
+never published it. Killed anywhere, the next run does the rest.
 """
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from itertools import chain, count
 
 from schemasync.app.inspecting import replaced
@@ -18,6 +21,7 @@ from schemasync.core.mapping import TableTarget
 from schemasync.core.partitioning import segment_of
 from schemasync.core.plan import Shape
 from schemasync.core.ports import Lake
+from schemasync.errors import StorageError
 
 
 def retirement(target: TableTarget, manifest: Manifest, *, now_ms: int) -> Retirement:
@@ -55,7 +59,34 @@ def clean_up(workspace: Workspace, target: TableTarget, shape: Shape, draft: Dra
         lake.delete_directory(superseded.location)
     for file in found.sink_files:
         _retire_file(lake, target, file, keyed=manifest.keyed)
+    vacuumed, rules = {s.location for s in found.directories}, target.compaction
+    named = (draft.in_force.locations | manifest.locations) - vacuumed
+    _sweep(lake, vacuumed, named, before_ms=now - max(rules.vacuum_retention, rules.reader_grace))
     return draft.with_(after_retirement(manifest, found, now_ms=now))
+
+
+def _sweep(lake: Lake, vacuumed: AbstractSet[str], named: AbstractSet[str], *, before_ms: int) -> None:
+    """Delete what lies beside vacuumed directories and no state will ever name, in ``base/g=000007/<token of a run>``.
+
+    A generation whose segments were superseded was in force. Whoever else wrote for its number was killed, or will
+    find that another one was first; to let it find that, what is younger than ``before_ms`` stays. What cannot be
+    deleted does no harm: it may be of another user.
+    """
+    kept = {_top(location, 3) for location in named}
+    for generation in sorted({_top(location, 2) for location in vacuumed}):
+        still = {run for run in kept if run.startswith(f"{generation}/")}
+        with suppress(StorageError):
+            runs = set(lake.directories(generation))
+            if not still <= runs:
+                # A storage that tells less than there is, or by other names, is not to be relied on here.
+                continue
+            for gone in (*sorted(runs - still), *(() if still else (generation,))):
+                if all(file.modified_ms <= before_ms for file in lake.files(gone)):
+                    lake.delete_directory(gone)
+
+
+def _top(location: str, levels: int) -> str:
+    return "/".join(location.split("/")[:levels])
 
 
 def _names(workspace: Workspace, target: TableTarget, shape: Shape, found: Retirement) -> list[str]:

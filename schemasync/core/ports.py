@@ -102,6 +102,10 @@ class Lake(Protocol):
         """Return all files below a directory, sorted by path; none where there is no such directory."""
         ...
 
+    def directories(self, directory: str) -> tuple[str, ...]:
+        """Return the directories right below a directory, sorted; none where there is no such directory."""
+        ...
+
     def read(self, path: str) -> bytes:
         """Return a small file's content.
 

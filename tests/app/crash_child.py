@@ -15,11 +15,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from schemasync.app.compacting import compact
-from schemasync.io.java import find_java
-from schemasync.io.spark_session import SessionSettings, held, start_session
 from tests.app.mortal import Fuse, mortal
 from tests.app.test_crash import SCENES, calls_of, per_run_tables, second_base, visible
-from tests.lab import Lab
+from tests.lab import Lab, own_spark
 
 
 class StepFuse(Fuse):
@@ -45,11 +43,8 @@ def kill(whom: str) -> None:
 @contextmanager
 def lab(root: Path, home: Path) -> Iterator[Lab]:
     root.mkdir(exist_ok=True)
-    with held(home, purpose="crash test"):
-        java = find_java(os.environ, cache_dir=home / "java")
-        session = start_session(SessionSettings(home=home), java_home=java.home, python=sys.executable)
+    with own_spark(home, purpose="crash test") as session:
         yield Lab(root=root, session=session, database="crash")
-        session.stop()
 
 
 def die(found: Lab, step: str, whom: str) -> None:

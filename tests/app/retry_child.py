@@ -16,16 +16,11 @@ from unittest.mock import patch
 from pyspark import TaskContext
 
 from schemasync.app.compacting import compact
-from schemasync.app.inspecting import map_tables
-from schemasync.app.states import properties_in_force, read_manifest
 from schemasync.core.layering import Mode
-from schemasync.core.manifest import Manifest
-from schemasync.io.java import find_java
 from schemasync.io.parquet import shards
 from schemasync.io.parquet.merge import merge_shard
-from schemasync.io.spark_session import SessionSettings, held, start_session
 from tests.app.test_hadoop import TABLE, TOPIC, changes
-from tests.lab import Lab
+from tests.lab import Lab, own_spark
 
 
 def main(root: Path, home: Path) -> None:
@@ -42,14 +37,11 @@ def main(root: Path, home: Path) -> None:
         return merged
 
     # It has no name that a worker could import, so Spark sends it as it is.
-    with patch.object(shards, "merge_shard", dies_once), held(home, purpose="retries"):
-        java = find_java(os.environ, cache_dir=home / "java")
-        settings = SessionSettings(home=home, master="local[2,2]")
-        session = start_session(settings, java_home=java.home, python=sys.executable)
+    spark = own_spark(home, purpose="retries", master="local[2,2]")
+    with patch.object(shards, "merge_shard", dies_once), spark as session:
         lab = Lab(root=root, session=session, database="retries")
         lab.settings = {"defaults": {"compaction": {"arrow_limit": "0", "shard_size": "1KB"}}}
         print(json.dumps(tell(lab, died)))  # noqa: T201
-        session.stop()
 
 
 def tell(lab: Lab, died: Path) -> list[dict[str, object]]:
@@ -68,23 +60,10 @@ def tell(lab: Lab, died: Path) -> list[dict[str, object]]:
                 "changed": sorted(key for key, n in rows.items() if n > 1),
                 "rows": len(rows),
                 "died": len(list(died.iterdir())),
-                "strangers": strangers(lab),
+                "strangers": lab.strangers(),
             }
         )
     return told
-
-
-def strangers(lab: Lab) -> list[str]:
-    """Return the directories with files of ours that no manifest in force knows."""
-    workspace = lab.workspace
-    (target,) = map_tables(workspace).targets
-    properties = properties_in_force(workspace, target)
-    assert properties is not None
-    lake = workspace.storage(target).lake
-    manifest: Manifest = read_manifest(lake, target, properties)
-    found = {file.path for top in ("base", "delta", "_schemasync/staging") for file in lake.files(top)}
-    known = tuple(f"{location}/" for location in manifest.locations)
-    return sorted(path for path in found if not path.startswith(known))
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import json
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -308,6 +309,31 @@ def test_killed_before_and_after_every_publishing_step_the_view_is_right(new_lab
         dies_well(new_lab, scene, after)
 
 
+@pytest.mark.parametrize(
+    ("name", "call", "where"),
+    [("create and admit", "admit", "delta"), ("second base", "merge", "base"), ("merge", "merge", "delta")],
+)
+def test_files_of_killed_runs_go_once_what_was_published_instead_is_vacuumed(
+    new_lab: NewLab, name: str, call: str, where: str
+) -> None:
+    scene = SCENES[name]
+    lab = set_up(new_lab, scene)
+    left: set[str] = set()
+    for _ in range(2):
+        with pytest.raises(KilledError):
+            scene.run(mortal(lab.workspace, After(call)))
+        left |= {path for path in lab.strangers() if path.startswith(f"{where}/")}
+    # The files are as old as the machine's clock says.
+    lab.now_ms = max(lab.now_ms, time.time_ns() // 10**6)
+    scene.run(lab.workspace)
+    rows = visible(lab)
+    lab.land(TOPIC, [event(9, 100, "d", a=None, **({"e": 0} if name == "second base" else {"b": None}))])
+    for later in (0, MINUTE, 8 * DAY):
+        lab.now_ms += later
+        assert [t.failure for t in compact(lab.workspace, mode=Mode.MAJOR).tables] == [None]
+    assert (len(left) > 1, lab.strangers(), rows, visible(lab)) == (True, [], scene.new, scene.new)
+
+
 def test_what_a_killed_run_left_is_put_in_force_before_the_next_version_decides_on_the_view(
     new_lab: NewLab,
 ) -> None:
@@ -321,6 +347,19 @@ def test_what_a_killed_run_left_is_put_in_force_before_the_next_version_decides_
     lab.register(TOPIC, lab.flat("S", ("a", "int"), ("e", {"type": "int", "default": 42})))
     lab.apply()
     assert lab.rows(TABLE) == [row(1, a=1, e=42)]
+
+
+class After(Fuse):
+    """Blows once the first of these calls is done."""
+
+    def __init__(self, call: str) -> None:
+        super().__init__()
+        self.call = call
+
+    def done(self, call: str) -> None:
+        if call == self.call:
+            self.after = 0
+        super().done(call)
 
 
 class AfterView(Fuse):

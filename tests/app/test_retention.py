@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import pytest
 
+from schemasync.errors import StorageError
+from schemasync.io.lake.arrow import ArrowLake
 from tests.lab import DAY, HOUR, Lab
 
 pytestmark = pytest.mark.spark
@@ -173,3 +176,80 @@ def test_a_base_that_was_replaced_goes_after_the_vacuum_retention(table: Lab) ->
     table.now_ms += 7 * DAY
     table.compact()
     assert (before, len(files(table, "base")), keys(table)) == (2, 1, [1, 3])
+
+
+def left_behind(lab: Lab, path: str, *, ago: int = 0) -> None:
+    """Write what a run that was killed left."""
+    left = lab.root / "lake" / TOPIC / path / "part-0.parquet"
+    left.parent.mkdir(parents=True)
+    left.touch()
+    os.utime(left, ((lab.now_ms - ago) / 1000,) * 2)
+
+
+@pytest.mark.parametrize("place", ["base/g=000001/dead/s=00000001", "delta/g=000001/dead"])
+def test_what_a_killed_run_left_goes_with_the_generation_that_another_one_published(table: Lab, place: str) -> None:
+    left_behind(table, place, ago=3 * HOUR)
+    seen = []
+    for later in (0, 5 * DAY, 2 * DAY):
+        changed(table, event(3, table.now_ms), later=later)
+        seen.append(table.strangers())
+    generation = table.root.joinpath("lake", TOPIC, *place.split("/")[:2])
+    assert (seen[1:], generation.exists(), keys(table)) == ([[f"{place}/part-0.parquet"], []], False, [1, 3])
+
+
+def test_a_run_that_still_writes_for_an_older_generation_may_find_out_that_it_lost(table: Lab) -> None:
+    changed(table, event(3, 1))
+    table.now_ms += 7 * DAY
+    left_behind(table, "base/g=000001/slow/s=00000001", ago=7 * DAY - 1000)
+    changed(table)
+    assert (table.strangers(), files(table, "base/g=000001")) == (
+        ["base/g=000001/slow/s=00000001/part-0.parquet"],
+        ["slow/s=00000001/part-0.parquet"],
+    )
+
+
+def cut_in_shards(lab: Lab) -> int:
+    """Compact a table into many shards whose files are old; return how many."""
+    lab.settings = {"defaults": {"compaction": {"shard_size": "1KB"}}}
+    lab.register(TOPIC, lab.flat("S", ("a", ["null", "int"])))
+    lab.land(TOPIC, [event(n, 1) for n in range(1000)], name="first.parquet")
+    lab.compact()
+    for shard in (lab.root / "lake" / TOPIC / "base").rglob("*.parquet"):
+        os.utime(shard, (0, 0))
+    return len(files(lab, "base"))
+
+
+def test_shards_that_are_in_force_stay_though_others_of_their_run_go(lab: Lab) -> None:
+    shards = cut_in_shards(lab)
+    left_behind(lab, "base/g=000001/dead/s=00000001")
+    changed(lab, event(3, 2))
+    for later in (0, 7 * DAY):
+        changed(lab, later=later)
+    assert 0 < len(files(lab, "base/g=000001")) < shards
+    assert (lab.strangers(), keys(lab)) == ([], [*range(1000)])
+
+
+def test_what_cannot_be_deleted_beside_a_vacuumed_directory_stops_nothing(
+    table: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left_behind(table, "base/g=000001/dead/s=00000001", ago=3 * HOUR)
+    deleted = ArrowLake.delete_directory
+
+    def delete(lake: ArrowLake, directory: str) -> None:
+        if directory == "base/g=000001/dead":
+            raise StorageError("cannot delete it", where=directory, fix="Ask its owner.")
+        deleted(lake, directory)
+
+    monkeypatch.setattr(ArrowLake, "delete_directory", delete)
+    for later in (0, 8 * DAY, HOUR):
+        changed(table, event(3, table.now_ms), later=later)
+    assert (table.strangers(), keys(table)) == (["base/g=000001/dead/s=00000001/part-0.parquet"], [1, 3])
+
+
+def test_a_storage_that_does_not_tell_all_directories_loses_nothing(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    shards = cut_in_shards(lab)
+    monkeypatch.setattr(ArrowLake, "directories", lambda *_: ())
+    changed(lab, event(3, 2))
+    for later in (0, 7 * DAY):
+        changed(lab, later=later)
+    assert (0 < len(files(lab, "base/g=000001")) < shards, keys(lab)) == (True, [*range(1000)])

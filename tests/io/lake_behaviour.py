@@ -8,9 +8,15 @@ from concurrent.futures import ThreadPoolExecutor
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 
 from schemasync.errors import StorageError
 from schemasync.io.lake.arrow import ArrowLake
+from schemasync.io.lake.hadoop import open_hadoop
+
+
+def by_hadoop(session: SparkSession, location: str) -> ArrowLake:
+    return ArrowLake(location, filesystem=open_hadoop(session, location))
 
 
 def paths(lake: ArrowLake, directory: str) -> list[str]:
@@ -40,6 +46,14 @@ class LakeBehaviour:
 
     def test_a_directory_that_is_not_there_has_no_files(self, lake: ArrowLake) -> None:
         assert lake.files("nowhere") == ()
+
+    def test_directories_are_those_right_below_sorted_by_path(self, lake: ArrowLake) -> None:
+        for path in ("a/h=2/y", "a/h=1/deep/x", "b/z", "a/w"):
+            lake.create(path, b"")
+        assert (lake.directories("a"), lake.directories("a/h=2")) == (("a/h=1", "a/h=2"), ())
+
+    def test_a_directory_that_is_not_there_has_no_directories(self, lake: ArrowLake) -> None:
+        assert lake.directories("nowhere") == ()
 
     def test_reading_what_is_not_there_names_the_path(self, lake: ArrowLake) -> None:
         with pytest.raises(StorageError, match=r"_schemasync/gone\.json: cannot read it"):

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from schemasync.errors import StorageError
 from schemasync.io.lake.arrow import ArrowLake
 from schemasync.io.lake.hadoop import HadoopFileSystem, open_hadoop
-from tests.io.lake_behaviour import LakeBehaviour, OneWinnerBehaviour, paths
+from tests.io.lake_behaviour import LakeBehaviour, OneWinnerBehaviour, by_hadoop, paths
 
 
 class TestLocalDisk(OneWinnerBehaviour):
@@ -37,8 +37,7 @@ class TestHadoop(LakeBehaviour):
 
     @pytest.fixture
     def lake(self, tmp_path: Path, spark: SparkSession) -> ArrowLake:
-        location = f"file://{tmp_path}/shop/student"
-        return ArrowLake(location, filesystem=open_hadoop(spark, location))
+        return by_hadoop(spark, f"file://{tmp_path}/shop/student")
 
     def test_what_hadoop_throws_is_told_as_of_any_disk(self, lake: ArrowLake) -> None:
         lake.create("a/x", b"")

@@ -96,6 +96,14 @@ class ArrowLake:
         )
         return tuple(sorted(infos, key=lambda f: f.path))
 
+    def directories(self, directory: str) -> tuple[str, ...]:
+        """Return the directories right below a directory, sorted; none where there is no such directory."""
+        selector = fs.FileSelector(self.path(directory), allow_not_found=True)
+        with self._translated("list", directory):
+            found = self._list(selector)
+        skip = len(self._base) + 1
+        return tuple(sorted(f.path[skip:].rstrip("/") for f in found if f.type is fs.FileType.Directory))
+
     def _list(self, selector: fs.FileSelector) -> list[fs.FileInfo]:
         """List, and list again where a file vanished in between: Arrow's local disk then raises (26.0.1).
 

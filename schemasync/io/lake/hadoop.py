@@ -99,7 +99,7 @@ class HadoopFileSystem(fs.FileSystemHandler):  # type: ignore[misc]  # pyarrow i
             return fs.FileInfo(path, fs.FileType.NotFound)
 
     def get_file_info_selector(self, selector: fs.FileSelector) -> list[fs.FileInfo]:
-        """List the files below a directory, at any depth; directories are not told, object stores have none."""
+        """List what lies right in a directory, or the files at any depth below it, where directories are not told."""
         try:
             with _as_os_error(selector.base_dir):
                 return list(self._listed(selector.base_dir, recursive=selector.recursive))
@@ -110,10 +110,12 @@ class HadoopFileSystem(fs.FileSystemHandler):  # type: ignore[misc]  # pyarrow i
             raise
 
     def _listed(self, directory: str, *, recursive: bool) -> Iterator[fs.FileInfo]:
-        found = self._hadoop.listFiles(self._path(directory), recursive)
+        if not recursive:
+            yield from (_told(status) for status in self._hadoop.listStatus(self._path(directory)))
+            return
+        found = self._hadoop.listFiles(self._path(directory), True)
         while found.hasNext():
-            status = found.next()
-            yield _file(status.getPath().toUri().getPath(), status)
+            yield _told(found.next())
 
     def create_dir(self, path: str, recursive: bool) -> None:  # noqa: ARG002 - Hadoop makes parents always
         """Make a directory, and those above it."""
@@ -196,6 +198,11 @@ class HadoopFileSystem(fs.FileSystemHandler):  # type: ignore[misc]  # pyarrow i
     def delete_root_dir_contents(self) -> None:
         """Refuse: a lake is not alone in its storage."""
         raise NotImplementedError
+
+
+def _told(status: Any) -> fs.FileInfo:
+    path = status.getPath().toUri().getPath()
+    return fs.FileInfo(path, fs.FileType.Directory) if status.isDirectory() else _file(path, status)
 
 
 def _file(path: str, status: Any) -> fs.FileInfo:
