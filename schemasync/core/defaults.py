@@ -246,7 +246,8 @@ def _scalar_sql(value: Value, type_: Type, dialect: Dialect) -> str:
             return "TRUE" if value else "FALSE"
         case bytes():
             digits = value.hex().upper()
-            return f"unhex('{digits}')" if dialect is Dialect.HIVE else f"X'{digits}'"
+            # Hive, which reads the views that Spark stores, too, has no literals of bytes.
+            return f"X'{digits}'" if dialect is Dialect.TRINO else f"unhex('{digits}')"
         case str():
             return quote_string(value, dialect)
         case datetime():

@@ -221,8 +221,9 @@ def _struct(shape: Fields) -> Struct:
 
 
 def _convert_sql(expression: str, shape: Convert, dialect: Dialect) -> str:
-    if shape.stored is Primitive.BOOLEAN and shape.target is Primitive.STRING and dialect is Dialect.HIVE:
-        return f"CASE WHEN {expression} THEN 'true' WHEN NOT {expression} THEN 'false' END"  # Hive writes TRUE
+    if shape.stored is Primitive.BOOLEAN and shape.target is Primitive.STRING and dialect is not Dialect.TRINO:
+        # Hive, which reads the views that Spark stores, too, writes TRUE.
+        return f"CASE WHEN {expression} THEN 'true' WHEN NOT {expression} THEN 'false' END"
     return cast_sql(expression, shape.target, dialect)
 
 

@@ -84,12 +84,10 @@ def _is_placeholder(value: str, type_: Type, placeholder: str, dialect: Dialect)
     if type_ is Primitive.STRING:
         return f"{value} = {text}"
     match dialect:
-        case Dialect.HIVE:  # compares no arrays
-            return f"size({value}) = 1 AND {value}[0] = {text}"
+        case Dialect.SPARK | Dialect.HIVE:  # Hive, which reads the views that Spark stores, too, compares no arrays
+            return f"size({value}) = 1 AND array_contains({value}, {text})"
         case Dialect.TRINO:
             return f"{value} = ARRAY[{text}]"
-        case Dialect.SPARK:
-            return f"{value} = array({text})"
         case _:  # pragma: no cover
             assert_never(dialect)
 

@@ -175,7 +175,7 @@ SPECIAL: list[tuple[Value, Type, str, str, str]] = [
     (None, P.INT, "CAST(NULL AS int)", "CAST(NULL AS int)", "CAST(NULL AS integer)"),
     (-5, P.BIGINT, "CAST(-5 AS bigint)", "CAST(-5 AS bigint)", "CAST(-5 AS bigint)"),
     ("a'b\\", P.STRING, "'a\\'b\\\\'", "'a\\'b\\\\'", "'a''b\\'"),
-    (b"\x00\xff", P.BINARY, "X'00FF'", "unhex('00FF')", "X'00FF'"),
+    (b"\x00\xff", P.BINARY, "unhex('00FF')", "unhex('00FF')", "X'00FF'"),
     (float("inf"), P.FLOAT, "CAST('Infinity' AS float)", "CAST('Infinity' AS float)", "CAST('Infinity' AS real)"),
     (
         datetime(1, 2, 3, 4, 5, 6, 7, UTC), P.TIMESTAMP,
