@@ -15,7 +15,7 @@ import pytest
 
 from schemasync.io.java import find_java
 from tests.conftest import HADOOP_ONLY
-from tests.services.jars import HADOOP, downloaded, s3a_conf
+from tests.services.jars import HADOOP, HIVESERVER2, downloaded, s3a_conf
 from tests.services.s3_server import BUCKET
 
 START_SECONDS = 180.0
@@ -44,6 +44,15 @@ def hdfs(tmp_path_factory: pytest.TempPathFactory, java_environ: dict[str, str])
     classpath = os.pathsep.join(str(jar) for jar in downloaded(HADOOP))
     with served("hdfs_server", directory, java_environ | {"HDFS_SERVER_CLASSPATH": classpath}) as port:
         yield f"hdfs://127.0.0.1:{port}"
+
+
+@pytest.fixture(scope="session")
+def hiveserver2(tmp_path_factory: pytest.TempPathFactory, java_environ: dict[str, str]) -> Iterator[int]:
+    """Serve a HiveServer2 with an empty metastore of its own; yield its port on 127.0.0.1."""
+    directory = tmp_path_factory.mktemp("hiveserver2")
+    classpath = os.pathsep.join(str(jar) for jar in downloaded(HIVESERVER2))
+    with served("hiveserver2_server", directory, java_environ | {"HIVESERVER2_CLASSPATH": classpath}) as port:
+        yield port
 
 
 @pytest.fixture(scope="session")

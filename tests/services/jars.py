@@ -8,6 +8,7 @@ import sys
 import time
 import uuid
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
 
@@ -27,6 +28,10 @@ HADOOP: Final = {
 }
 """A name node and a data node, 90 MB: path in the repository -> SHA-256."""
 
+_LISTED: Final = Path(__file__).with_name("hiveserver2_jars.txt").read_text().split()
+HIVESERVER2: Final = dict(zip(_LISTED[1::2], _LISTED[::2], strict=True))
+"""A HiveServer2 4.0.1 that runs MapReduce in itself, 170 MB: those of its jars out of which it loads a class."""
+
 _S3A: Final = {
     "3.4": (
         "org.apache.hadoop:hadoop-aws:3.4.2",
@@ -45,6 +50,7 @@ _S3A: Final = {
 _BUNDLES: Final = "software.amazon.awssdk:bundle,com.amazonaws:aws-java-sdk-bundle"
 _REPOSITORY: Final = "https://repo.maven.apache.org/maven2/"
 _TRIES: Final = 4
+_AT_ONCE: Final = 4
 
 
 def s3a_conf(endpoint: str) -> dict[str, str]:
@@ -66,7 +72,9 @@ def downloaded(jars: Mapping[str, str]) -> tuple[Path, ...]:
 
     ``DEFAULT_ARTIFACT_REPOSITORY``, Spark's own variable, names a mirror.
     """
-    return tuple(_jar(_cache() / path.rpartition("/")[2], path, checksum) for path, checksum in jars.items())
+    cache = _cache()
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        return tuple(pool.map(lambda path: _jar(cache / path.rpartition("/")[2], path, jars[path]), jars))
 
 
 def _cache() -> Path:

@@ -14,10 +14,9 @@ from schemasync.app.applying import apply
 from schemasync.app.compacting import compact
 from schemasync.core.layering import Mode
 from schemasync.io.lake.arrow import ArrowLake
-from schemasync.io.lake.hadoop import open_hadoop
 from tests.app.mortal import Fuse, KilledError, mortal
 from tests.app.test_hadoop import TABLE, TOPIC, changes, gathers
-from tests.io.lake_behaviour import OneWinnerBehaviour
+from tests.io.lake_behaviour import OneWinnerBehaviour, by_hadoop
 from tests.lab import DAY, Lab
 
 pytestmark = pytest.mark.services
@@ -30,8 +29,7 @@ class TestHdfs(OneWinnerBehaviour):
 
     @pytest.fixture
     def lake(self, hdfs: str, spark: SparkSession) -> ArrowLake:
-        location = f"{hdfs}/behaviour/{next(_NUMBERS)}"
-        return ArrowLake(location, filesystem=open_hadoop(spark, location))
+        return by_hadoop(spark, f"{hdfs}/behaviour/{next(_NUMBERS)}")
 
 
 class TestS3(OneWinnerBehaviour):
@@ -47,8 +45,7 @@ class TestS3ByHadoop(OneWinnerBehaviour):
 
     @pytest.fixture
     def lake(self, s3: str, spark: SparkSession) -> ArrowLake:
-        location = f"{s3}/behaviour/{next(_NUMBERS)}"
-        return ArrowLake(location, filesystem=open_hadoop(spark, location))
+        return by_hadoop(spark, f"{s3}/behaviour/{next(_NUMBERS)}")
 
     def test_of_racing_creators_exactly_one_wins_and_its_content_stays_whole(self, lake: ArrowLake) -> None:
         if not lake.filesystem.handler.creates_only(lake.path("")):
@@ -61,7 +58,7 @@ def put(lab: Lab, storage: str, request: pytest.FixtureRequest) -> Callable[[Pat
     """Return what puts a landed file where the table lies."""
     address = request.getfixturevalue(storage)
     lab.settings = {"defaults": {"location": f"{address}/{lab.database}/{{topic}}"}}
-    lake = ArrowLake(f"{address}/{lab.database}", filesystem=open_hadoop(lab.session, address))
+    lake = by_hadoop(lab.session, f"{address}/{lab.database}")
 
     def put(landed: Path) -> None:
         lake.create(str(landed.relative_to(lab.root / "lake")), landed.read_bytes())
