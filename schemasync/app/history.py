@@ -6,17 +6,18 @@ never recorded is unknown, not wrong: tables are older than the records of them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from schemasync.app.applied_records import applied_versions
 from schemasync.app.inspecting import inspect, map_tables, select
-from schemasync.app.states import advanced, published_states, read_manifest
+from schemasync.app.states import advanced, read_manifest, written_states
 from schemasync.app.workspace import Workspace
 from schemasync.core.describe import diagnostic_json
 from schemasync.core.diagnostics import Diagnostic, diagnose
-from schemasync.core.manifest import Manifest
+from schemasync.core.manifest import Manifest, StateId
 from schemasync.core.mapping import TableTarget
 from schemasync.core.plan import decide
 from schemasync.core.properties import TableProperties
@@ -118,13 +119,33 @@ def _generations(
 ) -> tuple[tuple[Manifest, ...], tuple[Diagnostic, ...]]:
     """Return the manifests of every generation's first state and of the state in force; admissions are many."""
     lake = workspace.storage(target).lake
-    manifests: list[Manifest] = []
     unreadable: list[Diagnostic] = []
-    for state in published_states(lake, properties):
-        if state.admission and state != properties.state:
-            continue
-        try:
-            manifests.append(read_manifest(lake, target, advanced(properties, state)))
-        except SchemasyncError as error:
-            unreadable.append(diagnose("SS306", str(error)))
-    return tuple(manifests), tuple(unreadable)
+
+    def read(states: Iterable[StateId]) -> Iterator[Manifest]:
+        for state in states:
+            try:
+                yield read_manifest(lake, target, advanced(properties, state))
+            except SchemasyncError as error:
+                # One that was never in force may have been deleted since it was listed.
+                if state in written_states(lake, properties):
+                    unreadable.append(diagnose("SS306", str(error)))
+                    return
+
+    by_generation = groupby(written_states(lake, properties), key=lambda state: state.generation)
+    firsts = (_first(read(states)) for _, states in by_generation)
+    found = {manifest.state: manifest for manifest in (*firsts, *read([properties.state])) if manifest is not None}
+    return tuple(found.values()), tuple(dict.fromkeys(unreadable))
+
+
+def _first(generation: Iterable[Manifest]) -> Manifest | None:
+    """Return the first state of a generation, given all that were written for it, that was in force.
+
+    What comes too late is passed over: that with the next number follows a state of an earlier generation, too.
+    Generation 0 follows none.
+    """
+    first = None
+    for manifest in generation:
+        if manifest.parent is None or not manifest.parent.generation < manifest.state.generation:
+            break
+        first = manifest
+    return first

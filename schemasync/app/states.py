@@ -3,8 +3,9 @@
 The manifest is written first (create-only), then the table's ``schemasync.state`` moves by compare-and-set, then new
 partitions are added. No view names these yet, so readers go on seeing the state before until the view is replaced
 (`schemasync.app.viewing`); what a partition holds never changes. A manifest that is written is complete, so whoever
-finds one that was not published yet finishes it; one whose parent is no longer in force can never be published and is
-removed with what was written for it.
+finds one that was not published yet finishes it. One whose parent is no longer in force can never be published: what
+was written for it is deleted, its manifest only when a later number is in force. Whoever deletes it may have stalled
+since he read it, so its number must not have become another state's: that takes the next one.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Container, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
 
 from pydantic import ValidationError
 
@@ -152,24 +154,44 @@ def publish(workspace: Workspace, target: TableTarget, draft: Draft, manifest: M
     Raises:
         ConflictError: another writer published first; nothing of this state is visible.
     """
-    following = manifest or draft.following
     lake = workspace.storage(target).lake
-    path = manifest_path(following.state)
-    if not lake.create(path, following.model_dump_json(indent=1).encode()):
-        # Where something else was to follow the draft, that may still be shown; and what stands there may be this
-        # run's own, of an attempt that failed without telling how far it came.
-        kept = draft.manifest if manifest else draft.in_force
-        with suppress(SchemasyncError):
-            _delete_unnamed(lake, following, kept.locations | _parse(lake.read(path), lake.uri(path)).locations)
-        raise _conflict(target, f"{path} exists already")
+    following, passed = _written(lake, target, draft, manifest)
     try:
         properties = _put_in_force(workspace, target, draft.properties, following)
     except ConflictError:
         with suppress(SchemasyncError, ValueError):
             withdraw(workspace, target, following)
         raise
+    _forget(lake, passed, following)
     _register(workspace, target, placed_of(lake, following).locations, placed_of(lake, draft.in_force).locations)
     return Draft.of(properties, following)
+
+
+def _written(
+    lake: Lake, target: TableTarget, draft: Draft, manifest: Manifest | None
+) -> tuple[Manifest, list[Manifest]]:
+    """Write the manifest that `publish` puts in force; return it, and those that it passes, which come too late.
+
+    Only folds pass any: what has a number after the draft's in the same generation has the draft's as its parent.
+
+    Raises:
+        ConflictError: another state has its number; what was written for it is deleted.
+    """
+    following = manifest or draft.following
+    passed: list[Manifest] = []
+    while not lake.create(path := manifest_path(following.state), following.model_dump_json(indent=1).encode()):
+        with suppress(SchemasyncError):
+            there = _parse(lake.read(path), lake.uri(path))
+            if _comes_too_late(there, draft.in_force.state):
+                passed.append(there)
+                following = following.model_copy(update={"state": following.state.after})
+                continue
+            # Where something else was to follow the draft, that may still be shown; and what stands there may be this
+            # run's own, of an attempt that failed without telling how far it came.
+            kept = draft.manifest if manifest else draft.in_force
+            _delete_unnamed(lake, following, kept.locations | there.locations)
+        raise _conflict(target, f"{path} exists already")
+    return following, passed
 
 
 def _put_in_force(
@@ -185,29 +207,39 @@ def _put_in_force(
 
 
 def withdraw(workspace: Workspace, target: TableTarget, lost: Manifest) -> None:
-    """Delete a state that can never be in force: another one follows its parent. One that was in force stays.
+    """Delete what was written for a state that can never be in force, and its manifest where a later number is.
 
-    Whoever found it may have put it in force, and gone on from there.
+    One that was in force stays: whoever found it may have put it in force, and gone on from there.
     """
     properties = properties_in_force(workspace, target)
-    if properties is None or lost.parent is None or not lost.parent < properties.state:
+    if properties is None or not _comes_too_late(lost, properties.state):
         return
     lake = workspace.storage(target).lake
     in_force = read_manifest(lake, target, properties)
     later: Manifest | None = in_force
-    while later is not None and lost.parent < later.state:
+    while later is not None and _comes_too_late(lost, later.state):
         if later == lost:
             return
         later = state_before(lake, target, later)
-    _discard(lake, lost, manifest_path(lost.state), in_force)
-
-
-def _discard(lake: Lake, lost: Manifest, path: str, in_force: Manifest) -> None:
     _delete_unnamed(lake, lost, in_force.locations)
-    # Someone else may have discarded it, and another state have its number since.
-    with suppress(SchemasyncError):
-        if _parse(lake.read(path), lake.uri(path)) == lost:
-            lake.delete(path)
+    path = manifest_path(lost.state)
+    # Where a state between could not be read it may have been in force; and it need not have been written.
+    if later is not None and lost.state < in_force.state and _parse(lake.read(path), lake.uri(path)) == lost:
+        lake.delete(path)
+
+
+def _comes_too_late(manifest: Manifest, in_force: StateId) -> bool:
+    """Tell whether its parent is no longer in force: where it was not in force by now it never will be."""
+    return manifest.parent is not None and manifest.parent < in_force
+
+
+def _forget(lake: Lake, lost: Iterable[Manifest], in_force: Manifest) -> None:
+    """Delete what was written for states that come too late, and the manifests of those that have a lower number."""
+    for manifest in lost:
+        _delete_unnamed(lake, manifest, in_force.locations)
+        if manifest.state < in_force.state:
+            with suppress(StorageError):
+                lake.delete(manifest_path(manifest.state))
 
 
 def advanced(properties: TableProperties, state: StateId) -> TableProperties:
@@ -254,27 +286,49 @@ def roll_forward(workspace: Workspace, target: TableTarget, properties: TablePro
     """Put in force what a killed writer had written whole, and return the properties in force then.
 
     Raises:
-        ConflictError: another writer is doing the same right now.
+        ConflictError: another writer is at work right now.
+        DataError: a manifest cannot be read, or follows a state that is neither in force nor was.
+        StorageError: a manifest cannot be read.
     """
     lake = workspace.storage(target).lake
+    late: list[Manifest] = []
     for state, path in _unpublished(lake, properties):
-        manifest = _parse(lake.read(path), lake.uri(path))
+        try:
+            manifest = _parse(lake.read(path), lake.uri(path))
+        except StorageError as error:
+            if token_in_force(workspace, target) == properties.token:
+                raise
+            raise _conflict(target, f"{path} was passed by a later state") from error
         if manifest.parent == properties.state:
             workspace.progress(target.table, f"finishing the publication of state {state}")
             properties = _put_in_force(workspace, target, properties, manifest)
             sync_partitions(workspace, target, manifest)
+        elif _comes_too_late(manifest, properties.state):
+            late.append(manifest)
         elif token_in_force(workspace, target) == properties.token:
-            _discard(lake, manifest, path, read_manifest(lake, target, properties))
+            raise DataError(
+                "a state follows one that is missing",
+                where=lake.uri(path),
+                why=f"it follows state {manifest.parent}, and {properties.state} is in force",
+                fix="Restore the manifest of the state that it follows, or move this one away; nothing was deleted.",
+            )
+    if late:
+        _forget(lake, late, read_manifest(lake, target, properties))
     return properties
 
 
 def _delete_unnamed(lake: Lake, lost: Manifest, known: AbstractSet[str]) -> None:
     """Delete the directories of a state that will never be in force, but for those that others know.
 
-    Also those that it superseded: what it admitted and folded at once.
+    Also those that it superseded: what it admitted and folded at once. Those that are gone are not asked for: every
+    run comes here until a state has passed this one. What cannot be deleted does no harm: it may be of another user.
     """
-    for location in lost.locations - known:
-        lake.delete_directory(location)
+    unnamed = lost.locations - known
+    runs = {"/".join(location.split("/")[:3]) for location in unnamed}
+    with suppress(StorageError):
+        there = {str(above) for run in runs for file in lake.files(run) for above in PurePosixPath(file.path).parents}
+        for location in sorted(unnamed & there):
+            lake.delete_directory(location)
 
 
 def token_in_force(workspace: Workspace, target: TableTarget) -> str | None:
@@ -318,8 +372,8 @@ def _unpublished(lake: Lake, properties: TableProperties) -> list[tuple[StateId,
     return sorted(later, key=lambda pair: (pair[0].generation, pair[0].admission))
 
 
-def published_states(lake: Lake, properties: TableProperties) -> tuple[StateId, ...]:
-    """Return the states that were ever in force and whose manifests are still there, oldest first."""
+def written_states(lake: Lake, properties: TableProperties) -> tuple[StateId, ...]:
+    """Return up to the state in force those whose manifests are there, in order; some were perhaps never in force."""
     found = (_state_of(file.path) for file in lake.files(GENERATIONS))
     return tuple(sorted(state for state in found if state is not None and not properties.state < state))
 

@@ -30,13 +30,13 @@ class _Value(BaseModel):
 
 
 class StateId(_Value):
-    """Names a published state: the base's generation, and how many admissions followed it."""
+    """Names a published state: the base's generation, and a number that grows with each state of that base."""
 
     generation: int = Field(ge=0)
     admission: int = Field(ge=0)
 
     def __str__(self) -> str:
-        """Return ``000007`` for a generation, ``000007-0002`` for an admission after it."""
+        """Return ``000007`` for a generation's first number, ``000007-0002`` for a later one."""
         return f"{self.generation:06}-{self.admission:04}" if self.admission else f"{self.generation:06}"
 
     @classmethod
@@ -50,6 +50,11 @@ class StateId(_Value):
         if found is None:
             raise ValueError(f"{text!r} is no state")
         return cls(generation=int(found["generation"]), admission=int(found["admission"] or 0))
+
+    @property
+    def after(self) -> StateId:
+        """The next number for a state of the same base."""
+        return StateId(generation=self.generation, admission=self.admission + 1)
 
     def __lt__(self, other: StateId) -> bool:
         """Order states as they were published."""
@@ -302,8 +307,7 @@ class Manifest(_Value):
 
     def followed(self, *, now_ms: int, **changes: Any) -> Manifest:
         """Return the next state of the same base, with these fields changed."""
-        state = StateId(generation=self.state.generation, admission=self.state.admission + 1)
-        update = {"state": state, "parent": self.state, "published_ms": self.next_ms(now_ms), **changes}
+        update = {"state": self.state.after, "parent": self.state, "published_ms": self.next_ms(now_ms), **changes}
         return self.model_copy(update=update)
 
     def next_ms(self, now_ms: int) -> int:
