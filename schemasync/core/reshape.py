@@ -205,7 +205,8 @@ def reshape_sql(expression: str, shape: Reshape, dialect: Dialect) -> str:
         case Fields(fields=fields):
             parts = [_field_sql(expression, field, dialect) for field in fields]
             made = struct_sql(_struct(shape), parts, dialect)
-            return f"CASE WHEN {expression} IS NULL THEN NULL ELSE {made} END"
+            # Coral, which reads views for Trino, knows no struct beside a NULL that stands first.
+            return f"CASE WHEN {expression} IS NOT NULL THEN {made} END"
         case Elements() | Entries() if dialect is Dialect.HIVE:
             raise beyond_hive(shape.target)
         case Elements(element=element):

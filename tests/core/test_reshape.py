@@ -65,33 +65,32 @@ def test_what_a_reshape_makes_has_the_target_type(stored: Encoding, target: Enco
 
 def test_a_struct_is_built_anew_in_the_targets_order_and_null_stays_null() -> None:
     assert sql(rec(x=INT, gone=INT), rec(new=STRING, x=BIGINT)) == (
-        "CASE WHEN t.`a` IS NULL THEN NULL "
-        "ELSE named_struct('new', CAST(NULL AS string), 'x', CAST(t.`a`.`x` AS bigint)) END"
+        "CASE WHEN t.`a` IS NOT NULL THEN named_struct('new', CAST(NULL AS string), 'x', CAST(t.`a`.`x` AS bigint)) END"
     )
 
 
 def test_a_member_that_was_dropped_and_came_back_reads_null() -> None:
     assert sql(rec(x=INT, y=INT), joined(rec(x=INT), later(y=INT))) == (
-        "CASE WHEN t.`a` IS NULL THEN NULL ELSE named_struct('x', t.`a`.`x`, 'y', CAST(NULL AS int)) END"
+        "CASE WHEN t.`a` IS NOT NULL THEN named_struct('x', t.`a`.`x`, 'y', CAST(NULL AS int)) END"
     )
 
 
 def test_a_renamed_member_keeps_its_values() -> None:
     assert sql(rec(zip=INT), renamed("zip", "postcode")) == (
-        "CASE WHEN t.`a` IS NULL THEN NULL ELSE named_struct('postcode', t.`a`.`zip`) END"
+        "CASE WHEN t.`a` IS NOT NULL THEN named_struct('postcode', t.`a`.`zip`) END"
     )
 
 
 def test_what_holds_for_structs_holds_inside_them() -> None:
     assert sql(rec(s=rec(x=INT, y=INT)), rec(s=joined(rec(x=INT), later(y=INT)))) == (
-        "CASE WHEN t.`a` IS NULL THEN NULL ELSE named_struct('s', CASE WHEN t.`a`.`s` IS NULL THEN NULL "
-        "ELSE named_struct('x', t.`a`.`s`.`x`, 'y', CAST(NULL AS int)) END) END"
+        "CASE WHEN t.`a` IS NOT NULL THEN named_struct('s', CASE WHEN t.`a`.`s` IS NOT NULL THEN "
+        "named_struct('x', t.`a`.`s`.`x`, 'y', CAST(NULL AS int)) END) END"
     )
 
 
 def test_members_inside_an_array_are_built_anew_element_by_element() -> None:
     assert sql(ListOf(element=rec(x=INT, y=INT)), ListOf(element=rec(x=INT))) == (
-        "transform(t.`a`, e -> CASE WHEN e IS NULL THEN NULL ELSE named_struct('x', e.`x`) END)"
+        "transform(t.`a`, e -> CASE WHEN e IS NOT NULL THEN named_struct('x', e.`x`) END)"
     )
 
 
@@ -120,14 +119,14 @@ def test_member_names_are_quoted() -> None:
 
 def test_trino_builds_rows() -> None:
     assert sql(rec(x=INT), rec(x=BIGINT, y=STRING), TRINO) == (
-        "CASE WHEN t.`a` IS NULL THEN NULL ELSE "
+        "CASE WHEN t.`a` IS NOT NULL THEN "
         'CAST(ROW(CAST(t.`a`."x" AS bigint), CAST(NULL AS varchar)) AS row(x bigint, y varchar)) END'
     )
 
 
 def test_hive_builds_structs() -> None:
     assert sql(rec(x=INT), rec(x=BIGINT), HIVE) == (
-        "CASE WHEN t.`a` IS NULL THEN NULL ELSE named_struct('x', CAST(t.`a`.`x` AS bigint)) END"
+        "CASE WHEN t.`a` IS NOT NULL THEN named_struct('x', CAST(t.`a`.`x` AS bigint)) END"
     )
 
 

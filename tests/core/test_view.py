@@ -82,7 +82,7 @@ def test_a_renamed_column_shows_the_new_name_over_the_old_physical_one() -> None
 def test_trino_quotes_and_casts_in_its_own_way() -> None:
     found = history((col("Select", rec(x=INT)),), (col("Select", rec(x=INT, y=STRING)),))
     assert expressions(found, 1, dialect=TRINO) == [
-        'CASE WHEN t."__schema_version" <= 1 THEN CASE WHEN t."select" IS NULL THEN NULL ELSE '
+        'CASE WHEN t."__schema_version" <= 1 THEN CASE WHEN t."select" IS NOT NULL THEN '
         'CAST(ROW(t."select"."x", CAST(NULL AS varchar)) AS row(x integer, y varchar)) END ELSE t."select__2" END'
     ]
 

@@ -23,7 +23,7 @@ FROM (
     CASE WHEN t."__schema_version" <= 1 THEN CAST(t."id" AS bigint) ELSE t."id__2" END AS "id__2",
     t."full_name" AS "full_name",
     t."born" AS "born",
-    CASE WHEN t."__schema_version" <= 1 THEN CASE WHEN t."address" IS NULL THEN NULL ELSE CAST(ROW(t."address"."street", t."address"."zip", CAST(NULL AS varchar)) AS row(street varchar, zip integer, country varchar)) END ELSE t."address__2" END AS "address__2",
+    CASE WHEN t."__schema_version" <= 1 THEN CASE WHEN t."address" IS NOT NULL THEN CAST(ROW(t."address"."street", t."address"."zip", CAST(NULL AS varchar)) AS row(street varchar, zip integer, country varchar)) END ELSE t."address__2" END AS "address__2",
     CASE WHEN t."__schema_version" <= 1 THEN CAST('0.01' AS decimal(10,2)) ELSE t."select" END AS "select",
     CASE WHEN t."__schema_version" <= 1 THEN CAST('1969-12-31 23:59:59.999000' AS timestamp(6)) ELSE t."first-seen" END AS "first-seen",
     t."segment__2" AS "segment__2",

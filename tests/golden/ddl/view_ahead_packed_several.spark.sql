@@ -49,7 +49,7 @@ FROM (
     t.`first-seen` AS `first-seen`,
     t.`segment__2` AS `segment`,
     t.`__op` AS schemasync_op,
-    row_number() OVER (PARTITION BY t.`id` ORDER BY t.`__seq1` IS NULL, t.`__seq1` DESC, t.`__seq2` IS NULL, t.`__seq2` DESC, t.`__offset` IS NULL, t.`__offset` DESC, t.`__admitted_ms` IS NULL, t.`__admitted_ms` DESC, t.`segment`) AS schemasync_rank
+    SUM(1) OVER (PARTITION BY t.`id` ORDER BY t.`__seq1` IS NULL, t.`__seq1` DESC, t.`__seq2` IS NULL, t.`__seq2` DESC, t.`__offset` IS NULL, t.`__offset` DESC, t.`__admitted_ms` IS NULL, t.`__admitted_ms` DESC, t.`segment` ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS schemasync_rank
   FROM `lake`.`student` t
   WHERE t.`segment` BETWEEN 'delta_00000007' AND 'delta_00000008'
 ) r
