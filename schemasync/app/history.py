@@ -133,8 +133,10 @@ def _generations(
 
     by_generation = groupby(written_states(lake, properties), key=lambda state: state.generation)
     firsts = (_first(read(states)) for _, states in by_generation)
-    found = {manifest.state: manifest for manifest in (*firsts, *read([properties.state])) if manifest is not None}
-    return tuple(found.values()), tuple(dict.fromkeys(unreadable))
+    found = [manifest for manifest in firsts if manifest is not None]
+    if properties.state not in {manifest.state for manifest in found}:
+        found += read([properties.state])
+    return tuple(found), tuple(dict.fromkeys(unreadable))
 
 
 def _first(generation: Iterable[Manifest]) -> Manifest | None:

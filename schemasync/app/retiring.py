@@ -16,7 +16,7 @@ from schemasync.app.states import Draft, publish
 from schemasync.app.workspace import Workspace
 from schemasync.core.compaction import Retirement, after_retirement, due
 from schemasync.core.ddl import expected_columns
-from schemasync.core.manifest import AdmittedFile, Manifest
+from schemasync.core.manifest import AdmittedFile, Manifest, run_directory
 from schemasync.core.mapping import TableTarget
 from schemasync.core.partitioning import segment_of
 from schemasync.core.plan import Shape
@@ -72,8 +72,8 @@ def _sweep(lake: Lake, vacuumed: AbstractSet[str], named: AbstractSet[str], *, b
     find that another one was first; to let it find that, what is younger than ``before_ms`` stays. What cannot be
     deleted does no harm: it may be of another user.
     """
-    kept = {_top(location, 3) for location in named}
-    for generation in sorted({_top(location, 2) for location in vacuumed}):
+    kept = {run_directory(location) for location in named}
+    for generation in sorted({run_directory(location).rpartition("/")[0] for location in vacuumed}):
         still = {run for run in kept if run.startswith(f"{generation}/")}
         with suppress(StorageError):
             runs = set(lake.directories(generation))
@@ -83,10 +83,6 @@ def _sweep(lake: Lake, vacuumed: AbstractSet[str], named: AbstractSet[str], *, b
             for gone in (*sorted(runs - still), *(() if still else (generation,))):
                 if all(file.modified_ms <= before_ms for file in lake.files(gone)):
                     lake.delete_directory(gone)
-
-
-def _top(location: str, levels: int) -> str:
-    return "/".join(location.split("/")[:levels])
 
 
 def _names(workspace: Workspace, target: TableTarget, shape: Shape, found: Retirement) -> list[str]:

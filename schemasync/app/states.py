@@ -21,7 +21,7 @@ from pydantic import ValidationError
 
 from schemasync.app.workspace import Workspace
 from schemasync.core.drift import Placed, same_place
-from schemasync.core.manifest import FORMAT, Manifest, Segment, StateId, empty
+from schemasync.core.manifest import FORMAT, Manifest, Segment, StateId, empty, run_directory
 from schemasync.core.mapping import TableTarget
 from schemasync.core.names import is_hidden
 from schemasync.core.partitioning import segment_of
@@ -324,7 +324,7 @@ def _delete_unnamed(lake: Lake, lost: Manifest, known: AbstractSet[str]) -> None
     run comes here until a state has passed this one. What cannot be deleted does no harm: it may be of another user.
     """
     unnamed = lost.locations - known
-    runs = {"/".join(location.split("/")[:3]) for location in unnamed}
+    runs = {run_directory(location) for location in unnamed}
     with suppress(StorageError):
         there = {str(above) for run in runs for file in lake.files(run) for above in PurePosixPath(file.path).parents}
         for location in sorted(unnamed & there):

@@ -319,6 +319,11 @@ class Manifest(_Value):
         return any(f.path == path and f.bytes == size for f in self.admitted)
 
 
+def run_directory(location: str) -> str:
+    """Return the directory that all segments of one run share: ``base/g=000007/<token of the run>``."""
+    return "/".join(location.split("/")[:3])
+
+
 _DIGITS: Final = 8
 """Names are compared as text: all numbers have as many digits."""
 
