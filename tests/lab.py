@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -54,6 +55,18 @@ def own_spark(home: Path, *, purpose: str, **settings: Any) -> Iterator[SparkSes
         session.stop()
 
 
+@contextmanager
+def _client(session: SparkSession) -> Iterator[Any]:
+    """Lend a client of the metastore, to do what no edge of ours does: put back whole tables."""
+    jvm: Any = session._jvm
+    conf = session._jsparkSession.sharedState().externalCatalog().unwrapped().client().client().getConf()
+    client = jvm.org.apache.hadoop.hive.metastore.RetryingMetaStoreClient.getProxy(conf, True)
+    try:
+        yield client
+    finally:
+        client.close()
+
+
 class Lab:
     """One configuration, one registry, one clock."""
 
@@ -67,6 +80,7 @@ class Lab:
         self._tokens = itertools.count(1)
         self._files = itertools.count(0)
         self._schemas: dict[tuple[str, int], str] = {}
+        self._workspace: Workspace | None = None
 
     def register(
         self, topic: str, value: Mapping[str, Any], key: Sequence[str] | None = ("id",), *, group: str = ""
@@ -123,8 +137,40 @@ class Lab:
     @property
     def workspace(self) -> Workspace:
         """A workspace with this lab's registry and clock."""
-        wired = workspace_of(self.config, self.session, clock=lambda: self.now_ms)
-        return replace(wired, registry=self.registry, token=lambda: f"{next(self._tokens):04}")
+        config = self.config
+        if self._workspace is None or self._workspace.config != config:
+            # To look up the JVM's classes and to compile templates is a tenth of a test's time.
+            wired = workspace_of(config, self.session, clock=lambda: self.now_ms)
+            self._workspace = replace(wired, registry=self.registry, token=lambda: f"{next(self._tokens):04}")
+        return self._workspace
+
+    def kept(self) -> Callable[[], None]:
+        """Keep what is there: files, tables, the clock. Return what brings it back, in a tenth of the time it took.
+
+        Names that were given out since are not given again, so no path is used twice. The registry stays as it is.
+        """
+        files, copy = self.root / "lake", self.root / f"kept-{next(self._files)}"
+        shutil.copytree(files, copy)
+        now_ms, settings = self.now_ms, self.settings
+        with _client(self.session) as client:
+            tables = [client.getTable(self.database, name) for name in client.getAllTables(self.database)]
+            parted = [(t.getTableName(), client.listPartitions(self.database, t.getTableName(), -1)) for t in tables]
+
+        def bring_back() -> None:
+            shutil.rmtree(files)
+            shutil.copytree(copy, files)
+            self.now_ms, self.settings = now_ms, settings
+            with _client(self.session) as client:
+                for name in client.getAllTables(self.database):
+                    client.dropTable(self.database, name, False, True)
+                for table in tables:
+                    client.createTable(table)
+                for _, partitions in parted:
+                    client.add_partitions(partitions)
+            catalog: Any = self.session._jsparkSession.sessionState().catalog()
+            catalog.invalidateAllCachedTables()
+
+        return bring_back
 
     def plan(self, *tables: str) -> Plan:
         return plan(self.workspace, tables)

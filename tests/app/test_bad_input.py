@@ -27,7 +27,7 @@ from schemasync.core.manifest import FORMAT
 from schemasync.errors import DataError, OwnershipError, SchemasyncError, StorageError
 from tests.lab import Lab
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.one_spark]
 
 STUDENT, COURSE = "shop.student", "shop.course"
 NAME = ("name", ["null", "string"])

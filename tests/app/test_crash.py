@@ -258,8 +258,7 @@ def per_run_tables(lab: Lab) -> set[str]:
     return set(lab.workspace.metastore.names(lab.database, "*")) - {TABLE, f"{TABLE}_view", f"{TABLE}_history"}
 
 
-def dies_well(new_lab: NewLab, scene: Scene, after: int) -> None:
-    lab = set_up(new_lab, scene)
+def dies_well(lab: Lab, scene: Scene, after: int) -> None:
     fuse = Fuse(after)
     with pytest.raises(KilledError):
         scene.run(mortal(lab.workspace, fuse))
@@ -302,11 +301,14 @@ def publishing_points(calls: Sequence[str]) -> list[int]:
 )
 def test_killed_before_and_after_every_publishing_step_the_view_is_right(new_lab: NewLab, name: str) -> None:
     scene = SCENES[name]
-    calls = calls_of(set_up(new_lab, scene), scene)
+    lab = set_up(new_lab, scene)
+    again = lab.kept()
+    calls = calls_of(lab, scene)
     points = publishing_points(calls)
     assert points, calls
     for after in points:
-        dies_well(new_lab, scene, after)
+        again()
+        dies_well(lab, scene, after)
 
 
 @pytest.mark.parametrize(
@@ -430,8 +432,11 @@ def test_a_fold_is_read_right_though_a_killed_run_left_the_view_of_a_version_tha
 @pytest.mark.parametrize("name", SCENES)
 def test_killed_after_any_writing_call_the_view_is_right(new_lab: NewLab, name: str) -> None:
     scene = SCENES[name]
-    for after in range(len(calls_of(set_up(new_lab, scene), scene))):
-        dies_well(new_lab, scene, after)
+    lab = set_up(new_lab, scene)
+    again = lab.kept()
+    for after in range(len(calls_of(lab, scene))):
+        again()
+        dies_well(lab, scene, after)
 
 
 @pytest.mark.long

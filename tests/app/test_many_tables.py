@@ -19,7 +19,7 @@ from tests.lab import Lab
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.one_spark]
 
 TABLES = ("ada", "bob", "cyd", "dan", "eve", "fay")
 BROKEN = "cyd"

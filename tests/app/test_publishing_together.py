@@ -198,11 +198,12 @@ def test_whatever_call_fails_nothing_is_lost(
     new_lab: NewLab, prepare: Callable[[Lab], Lab], mode: Mode, done: bool, error: BaseException
 ) -> None:
     lab, whole = prepare(new_lab()), Fuse()
+    bring_back = lab.kept()
     compacted(mortal(lab.workspace, whole), mode)
     after = rows(lab)
     publishing = [n for n, call in enumerate(whole.calls) if call not in {"admit", "merge", "make_directory"}]
     for number in publishing:
-        lab = prepare(new_lab())
+        bring_back()
         before, fuse = rows(lab), Failing(number + done, error, done=done)
         with suppress(KeyboardInterrupt):
             compacted(mortal(lab.workspace, fuse), mode)

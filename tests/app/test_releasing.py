@@ -14,7 +14,7 @@ from schemasync.core.policy import Verdict
 from schemasync.core.release import Release
 from tests.lab import HOUR, START, Lab
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.one_spark]
 
 TOPIC, TABLE = "shop.student", "shop_student"
 

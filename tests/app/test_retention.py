@@ -11,7 +11,7 @@ from schemasync.errors import StorageError
 from schemasync.io.lake.arrow import ArrowLake
 from tests.lab import DAY, HOUR, Lab
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.one_spark]
 
 TOPIC, TABLE = "shop.student", "shop_student"
 MINUTE = HOUR // 60

@@ -9,7 +9,7 @@ import pytest
 from schemasync.app.status import Status, status
 from tests.lab import HOUR, START, Lab
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.one_spark]
 
 NAME = ("name", ["null", "string"])
 

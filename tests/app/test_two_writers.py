@@ -154,14 +154,12 @@ def compactable(new_lab: NewLab, *, admitted: bool, settings: dict[str, str]) ->
 def test_of_two_compactions_at_once_one_wins_and_the_other_stops_cleanly(
     new_lab: NewLab, mode: Mode, admitted: bool, settings: dict[str, str]
 ) -> None:
-    def prepared() -> Lab:
-        return compactable(new_lab, admitted=admitted, settings=settings)
-
-    fuse = Fuse()
-    compact(mortal(prepared().workspace, fuse), mode=mode)
+    lab, fuse = compactable(new_lab, admitted=admitted, settings=settings), Fuse()
+    again = lab.kept()
+    compact(mortal(lab.workspace, fuse), mode=mode)
     outcomes = []
     for after in range(len(fuse.calls)):
-        lab = prepared()
+        again()
         waiting = [lab]
 
         def come(waiting: list[Lab] = waiting) -> None:
@@ -174,8 +172,8 @@ def test_of_two_compactions_at_once_one_wins_and_the_other_stops_cleanly(
         outcomes.append(done.failure is None)
         expected = [{"id": key, "a": 2026112002 if key == 7 else key} for key in range(40)]
         assert lab.rows(TABLE, order_by="id") == expected, after
-        (again,) = lab.compact().tables
-        assert (again.failure, lab.rows(TABLE, order_by="id"), unnamed(lab)) == (None, expected, []), after
+        (next_run,) = lab.compact().tables
+        assert (next_run.failure, lab.rows(TABLE, order_by="id"), unnamed(lab)) == (None, expected, []), after
     assert set(outcomes) == {True, False}
 
 

@@ -18,7 +18,7 @@ from schemasync.core.events import SchemaEvent
 from schemasync.errors import EngineError
 from tests.lab import DAY, HOUR, Lab
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.one_spark]
 
 MINUTE = 60_000
 NAME = ("name", ["null", "string"])

@@ -9,7 +9,7 @@ import pytest
 
 from tests.cli.bench import Answer, Project, event
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.one_spark]
 
 NAME = ("name", ["null", "string"])
 AGE = ("age", ["null", "int"])
