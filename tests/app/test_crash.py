@@ -18,10 +18,11 @@ from typing import Any
 
 import pytest
 
-from schemasync.app.applying import apply
-from schemasync.app.compacting import CompactResult, compact
+from schemasync.app.applying import ApplyResult, apply
+from schemasync.app.compacting import Compacted, CompactResult, compact
 from schemasync.app.workspace import Workspace
 from schemasync.core.layering import Mode
+from schemasync.errors import SchemasyncError
 from tests.app.mortal import Fuse, KilledError, mortal, raise_killed
 from tests.lab import DAY, HOUR, Lab, NewLab
 
@@ -45,7 +46,7 @@ class Scene:
     """
 
     prepare: Callable[[Lab], None]
-    run: Callable[[Workspace], object]
+    run: Callable[[Workspace], ApplyResult | CompactResult]
     old: Rows | None
     new: Rows
     settings: dict[str, Any] = field(default_factory=dict)
@@ -236,10 +237,16 @@ def set_up(new_lab: NewLab, scene: Scene) -> Lab:
     return lab
 
 
+def failures(done: ApplyResult | CompactResult) -> list[SchemasyncError]:
+    """Return what went wrong with tables."""
+    found = [table.failure if isinstance(table, Compacted) else table.error for table in done.tables]
+    return [error for error in found if error is not None]
+
+
 def calls_of(lab: Lab, scene: Scene) -> list[str]:
-    """Return the writing calls of one whole run."""
+    """Return the writing calls of one whole run, in which nothing goes wrong."""
     fuse = Fuse()
-    scene.run(mortal(lab.workspace, fuse))
+    assert failures(scene.run(mortal(lab.workspace, fuse))) == []
     return fuse.calls
 
 
@@ -265,8 +272,8 @@ def dies_well(lab: Lab, scene: Scene, after: int) -> None:
     where = f"killed after {fuse.calls}"
     assert visible(lab) in allowed(scene), where
     lab.now_ms += MINUTE
-    calls_of(lab, scene)
-    assert (visible(lab), per_run_tables(lab)) == (scene.new, set()), where
+    failed = failures(scene.run(lab.workspace))
+    assert (failed, visible(lab), per_run_tables(lab)) == ([], scene.new, set()), where
     assert calls_of(lab, scene) == [], where
 
 
