@@ -65,6 +65,13 @@ LOCAL: Final[dict[str, str]] = {
 }
 """For ``local[*]`` masters: nothing listens on the network, and tiny shuffles stay tiny."""
 
+_URL: Final = "spark.hadoop.javax.jdo.option.ConnectionURL"
+_SHORT_TEXTS: Final = """\
+SELECT c.COLUMNNAME FROM SYS.SYSCOLUMNS c JOIN SYS.SYSTABLES t ON c.REFERENCEID = t.TABLEID
+WHERE t.TABLENAME = 'TBLS' AND c.COLUMNNAME IN ('VIEW_EXPANDED_TEXT', 'VIEW_ORIGINAL_TEXT')
+AND CAST(c.COLUMNDATATYPE AS VARCHAR(32)) LIKE 'LONG VARCHAR%'
+"""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionSettings:
@@ -93,9 +100,13 @@ class SessionSettings:
         if self.metastore_uri:
             conf["spark.hadoop.hive.metastore.uris"] = self.metastore_uri
         else:
-            database = self.home / "metastore_db"
-            conf["spark.hadoop.javax.jdo.option.ConnectionURL"] = f"jdbc:derby:;databaseName={database};create=true"
+            conf[_URL] = self.derby
         return {**conf, **(self.conf or {})}
+
+    @property
+    def derby(self) -> str:
+        """Where the embedded metastore is, unless the user's own settings say otherwise."""
+        return f"jdbc:derby:;databaseName={self.home / 'metastore_db'};create=true"
 
     def _java_options(self) -> str:
         options = {
@@ -130,6 +141,8 @@ def start_session(settings: SessionSettings, *, java_home: Path, python: str) ->
         _launch(settings)
         session = builder.getOrCreate()
         session.sql("SHOW DATABASES").collect()
+        if settings.spark_conf().get(_URL) == settings.derby:
+            lengthen_view_texts(session, settings.derby)
     except (PySparkException, Py4JError, RuntimeError, OSError) as error:
         if session is not None:
             session.stop()
@@ -140,6 +153,33 @@ def start_session(settings: SessionSettings, *, java_home: Path, python: str) ->
             fix=f"Look at {settings.log}, and run `schemasync doctor`.",
         ) from error
     return session
+
+
+def lengthen_view_texts(session: SparkSession, url: str) -> None:
+    """Let views in Derby have texts of any length; Hive makes columns for them that hold 32,700 characters.
+
+    A view of some hundred columns has more. One transaction, so that nothing is lost where it is killed.
+    """
+    jvm: Any = session._jvm
+    connection = jvm.java.sql.DriverManager.getConnection(url)
+    try:
+        connection.setAutoCommit(False)
+        statement = connection.createStatement()
+        found = statement.executeQuery(_SHORT_TEXTS)
+        columns = []
+        while found.next():
+            columns.append(found.getString(1))
+        found.close()
+        for column in columns:
+            # Derby changes no column's type.
+            statement.execute(f"ALTER TABLE TBLS ADD COLUMN {column}_LONG CLOB")
+            statement.execute(f"UPDATE TBLS SET {column}_LONG = CAST({column} AS CLOB)")  # noqa: S608 - Hive's names
+            statement.execute(f"ALTER TABLE TBLS DROP COLUMN {column}")
+            statement.execute(f"RENAME COLUMN TBLS.{column}_LONG TO {column}")
+        connection.commit()
+    finally:
+        connection.rollback()
+        connection.close()
 
 
 def _launch(settings: SessionSettings) -> None:

@@ -8,12 +8,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from schemasync.errors import EngineError, MetastoreBusyError, StorageError
-from schemasync.io.spark_session import SessionSettings, held
+from schemasync.io.spark_session import SessionSettings, held, lengthen_view_texts
+from tests.lab import Lab
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -128,3 +129,45 @@ def test_a_view_means_the_same_to_a_reader_whose_casts_yield_null(spark: SparkSe
     reader.conf.set("spark.sql.ansi.enabled", "false")
     with pytest.raises(EngineError, match="CAST_INVALID_INPUT"):
         SparkSql(reader).query("SELECT b FROM strict")
+
+
+@pytest.mark.spark
+def test_a_view_of_many_columns_has_room_in_the_embedded_metastore(lab: Lab) -> None:
+    columns = [(f"column_with_a_long_name_{n}", ["null", "int"]) for n in range(600)]
+    row = {name: number for number, (name, _) in enumerate(columns)}
+    lab.register("shop.wide", lab.flat("Wide", *columns))
+    lab.land("shop.wide", [{"id": 1, "op": "c", "ts_ms": 1} | row])
+    (applied,) = lab.apply().tables
+    view = lab.workspace.metastore.table(lab.database, "shop_wide_view")
+    assert (applied.error, lab.rows("shop_wide")) == (None, [{"id": 1} | row])
+    assert view is not None
+    assert len(view.view_text) > 32_700
+
+
+@pytest.mark.spark
+def test_the_texts_of_an_older_embedded_metastore_stay_when_they_get_room(tmp_path: Path, spark: SparkSession) -> None:
+    jvm: Any = spark._jvm
+    url = f"jdbc:derby:;databaseName={tmp_path / 'metastore_db'};create=true"
+    connection = jvm.java.sql.DriverManager.getConnection(url)
+    statement = connection.createStatement()
+    texts = "VIEW_EXPANDED_TEXT LONG VARCHAR, VIEW_ORIGINAL_TEXT LONG VARCHAR"
+    statement.execute(f"CREATE TABLE TBLS (TBL_ID BIGINT NOT NULL, {texts})")
+
+    def insert(number: int, *texts: str | None) -> None:
+        row = connection.prepareStatement("INSERT INTO TBLS VALUES (?, ?, ?)")
+        row.setLong(1, number)
+        for place, text in enumerate(texts, start=2):
+            row.setString(place, text)
+        row.execute()
+
+    insert(1, "expanded", "original")
+    insert(2, None, None)
+    for _ in range(2):
+        lengthen_view_texts(spark, url)
+    insert(3, "e" * 40_000, "o" * 40_000)
+    found = statement.executeQuery("SELECT VIEW_EXPANDED_TEXT, VIEW_ORIGINAL_TEXT FROM TBLS ORDER BY TBL_ID")
+    told = []
+    while found.next():
+        told.append((found.getString(1), found.getString(2)))
+    connection.close()
+    assert told == [("expanded", "original"), (None, None), ("e" * 40_000, "o" * 40_000)]
