@@ -126,44 +126,63 @@ def ddl(place: str, type_: str) -> str:
     return nested.get(place, f"m map<string,{type_}>")
 
 
-_TIMES = ("date", "timestamp", "date>", "timestamp>")
+Files = Mapping[str, tuple[Path, list[Any]]]
+"""Form -> a file, and the values that were written."""
 
 
 class Measure:
-    """Reads files under types; an outcome is right, error or wrong."""
+    """Reads files under a type, with one of Spark's readers; an outcome is right, error or wrong."""
 
-    def __init__(self, session: SparkSession) -> None:
-        self.session = session
+    def __init__(self, session: SparkSession, type_: str, reader: str) -> None:
+        self.session, self.type = session, type_
+        session.conf.set("spark.sql.parquet.enableVectorizedReader", READERS[reader])
 
-    def outcomes(
-        self, files: Mapping[str, tuple[Path, list[Any]]], schema: str, column: str, reader: str
-    ) -> dict[str, str]:
-        """Return form -> outcome for files that are all read under one schema."""
+    def outcomes(self, files: Files) -> dict[tuple[str, str], str]:
+        """Return (form, place) -> outcome; what fails as a column is not tried nested."""
+        found = {(key, "column"): one for key, one in self.outcomes_at("column", files).items()}
+        nested = {key: file for key, file in files.items() if found[key, "column"] != "error"}
+        places = [place for place in PLACES if place != "column"]
+        # Nearly all are right in all places: one query instead of one for each.
+        together = self._read(places, nested) if nested else {}
+        right = {
+            key
+            for key, (path, values) in nested.items()
+            if all(outcome(one, values) == "right" for one in (together or {}).get(path.name, [[]]))
+        }
+        found |= {(key, place): "right" for key in right for place in places}
+        others = {key: file for key, file in nested.items() if key not in right}
+        for place in places:
+            found |= {(key, place): one for key, one in self.outcomes_at(place, others).items()}
+        return found
+
+    def outcomes_at(self, place: str, files: Files, column: str | None = None) -> dict[str, str]:
+        """Return form -> outcome in one place; ``column`` is what files call theirs."""
         if not files:
             return {}
-        self.session.conf.set("spark.sql.parquet.enableVectorizedReader", READERS[reader])
-        everything = self._read(schema, column, [path for path, _ in files.values()])
-        names = {path.name: key for key, (path, _) in files.items()}
+        everything = self._read([place], files, column)
         if everything is None:
             # An error that is more than a corrupt file to Spark ends the whole query: one file at a time then.
             everything = {}
-            for path, _ in files.values():
-                everything |= self._read(schema, column, [path]) or {}
-        return {key: outcome(everything.get(file, []), files[key][1]) for file, key in names.items()}
+            for key, file in files.items():
+                everything |= self._read([place], {key: file}, column) or {}
+        return {key: outcome(everything.get(path.name, [[]])[0], values) for key, (path, values) in files.items()}
 
-    def _read(self, schema: str, column: str, paths: list[Path]) -> dict[str, list[Any]] | None:
-        """Return file name -> values; a file that Spark cannot read is passed over. None: the query failed."""
+    def _read(self, places: list[str], files: Files, column: str | None = None) -> dict[str, list[list[Any]]] | None:
+        """Return file name -> values by place; a file that Spark cannot read is passed over. None: the query failed."""
+        schema = ", ".join(f"{column} {self.type}" if column else ddl(place, self.type) for place in places)
         reader = self.session.read.schema(schema).option("ignoreCorruptFiles", "true")
-        found: dict[str, list[Any]] = defaultdict(list)
+        found: dict[str, list[list[Any]]] = defaultdict(lambda: [[] for _ in places])
+        # Python's own dates end in the year 9999; a date that Spark made of any number must not fail there.
+        shown = "CAST({} AS STRING)" if self.type in {"date", "timestamp"} else "{}"
+        asked = [f"{shown.format(column or PLACES[place])} AS v{at}" for at, place in enumerate(places)]
         try:
-            frame = reader.parquet(*[str(p) for p in paths])
-            # Python's own dates end in the year 9999; a date that Spark made of any number must not fail there.
-            shown = f"CAST({column} AS STRING)" if schema.endswith(_TIMES) else column
-            rows = frame.selectExpr(f"{shown} AS v", "_metadata.file_name AS f").collect()
+            frame = reader.parquet(*[str(path) for path, _ in files.values()])
+            rows = frame.selectExpr(*asked, "_metadata.file_name AS f").collect()
         except Exception:  # whatever a reader throws, it is no silent misread
             return None
         for row in rows:
-            found[row["f"]].append(row["v"])
+            for values, value in zip(found[row["f"]], row, strict=False):
+                values.append(value)
         return found
 
 
@@ -225,22 +244,16 @@ def measured(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> d
         for number, (key, found) in enumerate(WRITTEN.items())
     }
     pairs: dict[str, dict[str, dict[tuple[str, str], str]]] = defaultdict(lambda: defaultdict(dict))
-    measure = Measure(spark)
     before = spark.conf.get("spark.sql.parquet.enableVectorizedReader")
     for type_ in map(spelled, DECLARED):
         for reader in READERS:
-            readable = files
-            for place, column in PLACES.items():
-                found = measure.outcomes(readable, ddl(place, type_), column, reader)
-                for key, one in found.items():
-                    pairs[key][type_][reader, place] = one
-                if place == "column":
-                    # What fails as a column is not tried nested: each failure costs a query of its own.
-                    readable = {key: file for key, file in files.items() if found[key] != "error"}
+            measure = Measure(spark, type_, reader)
+            for (key, place), one in measure.outcomes(files).items():
+                pairs[key][type_][reader, place] = one
             for key, column in AVRO.items():
                 path = DATA / "parquet_avro" / "bytes_old_lists.parquet"
                 avro = {key: (path, pq.read_table(path, columns=[column])[column].to_pylist())}
-                pairs[key][type_][reader, "column"] = measure.outcomes(avro, f"{column} {type_}", column, reader)[key]
+                pairs[key][type_][reader, "column"] = measure.outcomes_at("column", avro, column)[key]
     spark.conf.set("spark.sql.parquet.enableVectorizedReader", str(before))
     return {key: {type_: summary(found) for type_, found in types.items()} for key, types in pairs.items()}
 
