@@ -42,6 +42,11 @@ class Terms:
     memory: str
     mark: str = ""
 
+    @property
+    def all_reps(self) -> range:
+        """Numbers of the repetitions; below zero are those that do not count."""
+        return range(-self.warmups, self.reps)
+
     def label(self, shape: Shape) -> str:
         """Return the name of a shape in this trial."""
         of = f"/of-{self.changes_of}" if self.changes_of != self.rows else ""
@@ -80,23 +85,28 @@ class Trial:
 
     def run(self) -> Iterator[Record]:
         """Yield the records as they are measured."""
-        for system in self._systems:
-            say(f"{system}: loading {self._terms.rows} rows")
-            yield from self._try(system, "prepare", None, 0, lambda s: self._crew.do(s, "prepare", self._history.base))
+        yield from self.load()
         for shape in self._terms.shapes:
-            yield from self._compactions(shape)
+            for rep in self._terms.all_reps:
+                yield from self.compact(shape, rep)
             if self._terms.read_reps:
                 yield from self._reads(shape)
 
-    def _compactions(self, shape: Shape) -> Iterator[Record]:
-        for rep in range(-self._terms.warmups, self._terms.reps):
-            state = self._advance(shape)
-            say(f"{shape.name}: repetition {rep}, change set {state.step.number}")
-            for system in self._in_turn(rep):
-                found = self._try(system, "compact", shape, rep, lambda s: self._compact(s, state), state)  # noqa: B023
-                yield from (record for record in found if rep >= 0 or not record.ok)
-                if system == OURS and OURS in self._systems:
-                    yield from (r for r in self._limit(shape, rep, state) if rep >= 0)
+    def load(self) -> Iterator[Record]:
+        """Give the base to all systems; yield who could not take it."""
+        for system in self._systems:
+            say(f"{system}: loading {self._terms.rows} rows")
+            yield from self._try(system, "prepare", None, 0, lambda s: self._crew.do(s, "prepare", self._history.base))
+
+    def compact(self, shape: Shape, rep: int) -> Iterator[Record]:
+        """Let one more change set land, and every system take it in; yield what counts of it."""
+        state = self._advance(shape)
+        say(f"{shape.name}, {self._terms.rows} rows: repetition {rep}, change set {state.step.number}")
+        for system in self._in_turn(rep):
+            found = self._try(system, "compact", shape, rep, lambda s: self._compact(s, state), state)
+            yield from (record for record in found if rep >= 0 or not record.ok)
+            if system == OURS and OURS in self._systems:
+                yield from (r for r in self._limit(shape, rep, state) if rep >= 0)
 
     def _advance(self, shape: Shape) -> _State:
         step = self._history.advance(shape)

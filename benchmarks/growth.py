@@ -1,0 +1,106 @@
+"""The same change sets on a base and on one that is ten times larger, in one run: `python -m benchmarks.growth`.
+
+Each base has a process and a session of its own; they take turns, and who begins changes with every repetition. Results
+are checked as in every trial. Ratios are those of geometric means.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from statistics import geometric_mean
+from typing import Final
+
+from benchmarks.__main__ import WHOLE
+from benchmarks.changes import SHAPES
+from benchmarks.history import History
+from benchmarks.records import Record, write_records
+from benchmarks.systems import LIMIT, OURS
+from benchmarks.trial import Terms, Trial, say
+from benchmarks.worker import Crew
+
+HERE: Final = Path(__file__).parent
+TIMES: Final = 10
+
+
+def in_turn(trials: Sequence[Trial], terms: Terms) -> Iterator[Record]:
+    """Load all trials' bases, then let them compact the same change sets, one after the other."""
+    for trial in trials:
+        yield from trial.load()
+    for shape in terms.shapes:
+        for rep in terms.all_reps:
+            for trial in trials if rep % 2 == 0 else reversed(trials):
+                yield from trial.compact(shape, rep)
+
+
+def measured(root: Path, terms: Terms) -> Iterator[Record]:
+    """Run both in an empty directory; ``terms`` are those of the smaller base."""
+    with ExitStack() as stack:
+        trials = []
+        for rows in (terms.rows, terms.rows * TIMES):
+            own, place = replace(terms, rows=rows, mark="growth"), root / str(rows)
+            say(f"generating {rows} rows")
+            history = History(place / "data", rows=rows, key=own.key, changes_of=own.changes_of)
+            crew = Crew(
+                own.systems, root=place / "systems", rows=rows, key=own.key, master=own.master, memory=own.memory
+            )
+            trials.append(Trial(own, stack.enter_context(crew), history))
+        yield from in_turn(trials, terms)
+
+
+def ratios(records: Sequence[Record], rows: int) -> dict[str, float]:
+    """Return shape -> how many times as long the larger base took."""
+    taken: dict[str, dict[bool, list[float]]] = {}
+    for record in records:
+        if record.system == OURS and record.ok:
+            # Labels differ in what the change set is a part of.
+            by_size = taken.setdefault(record.shape.partition("/")[0], {False: [], True: []})
+            by_size[record.rows > rows].append(record.wall_s)
+    return {
+        shape: round(geometric_mean(by_size[True]) / geometric_mean(by_size[False]), 2)
+        for shape, by_size in taken.items()
+        if all(by_size.values())
+    }
+
+
+def main() -> int:
+    """Run what the arguments say, write the records, say the ratios; return 1 where a result was wrong."""
+    parser = argparse.ArgumentParser(prog="benchmarks.growth", description=__doc__)
+    parser.add_argument("--rows", type=int, default=WHOLE.rows, help="rows of the smaller base")
+    parser.add_argument("--shapes", nargs="+", choices=SHAPES, default=list(SHAPES), help="how much changes")
+    parser.add_argument("--reps", type=int, default=WHOLE.reps, help="compactions of every shape")
+    parser.add_argument(
+        "--out", type=Path, default=HERE / "out" / "bench-growth.json", help="where records are written"
+    )
+    given = parser.parse_args()
+    terms = replace(
+        WHOLE,
+        rows=given.rows,
+        changes_of=given.rows,
+        shapes=tuple(SHAPES[name] for name in given.shapes),
+        systems=(OURS, LIMIT),
+        reps=given.reps,
+        memory="1500m",
+    )
+    root = HERE / "scratch" / "growth"
+    shutil.rmtree(root, ignore_errors=True)
+    records: list[Record] = []
+    for record in measured(root, terms):
+        records.append(record)
+        write_records(records, given.out)
+    shutil.rmtree(root)
+    for shape, ratio in ratios(records, given.rows).items():
+        say(f"{shape}: {TIMES} times the base take {ratio} times as long")
+    wrong = [record for record in records if not record.ok]
+    for record in wrong:
+        say(f"WRONG {record.system} {record.work} {record.shape}: {record.problem}")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
