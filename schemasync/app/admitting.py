@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from schemasync.app.inspecting import Landed, look_at, pending_files
-from schemasync.app.reading_back import checked_footer, extents, key_range, moments
+from schemasync.app.reading_back import changed_keys, checked_footer, extents, key_range, moments
 from schemasync.app.states import Draft, publish, read_draft
 from schemasync.app.viewing import catch_up, refresh_view
 from schemasync.app.workspace import Storage, Workspace
@@ -125,6 +125,8 @@ def _admitted(
         if request.beside is not None and not written.toasted:
             told |= _beside_what_is_there(request.beside, written, known)
         segment = segment.model_copy(update=told)
+        changed = changed_keys(storage.small, segment, keys, beside=current.deltas)
+        segment = segment.model_copy(update={"changed": changed})
     manifest = after_admission(
         current,
         segment=segment,

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from schemasync.app.folding import abandoned, is_by_sql, merge_shards, read_back
+from schemasync.app.reading_back import changed_keys
 from schemasync.app.states import Draft, publish, require_files
 from schemasync.app.workspace import Workspace
 from schemasync.core.layering import MergePlan, after_merge
@@ -71,7 +72,7 @@ def _merged(workspace: Workspace, target: TableTarget, shape: Shape, manifest: M
         segment = read_back(workspace, target, shape, merged, kind=SegmentKind.DELTA)
     touches = {shard for s in plan.merge for shard in s.touches or ()}
     known = all(s.touches is not None for s in plan.merge)
-    return segment.model_copy(
+    delta = segment.model_copy(
         update={
             "events": plan.events,
             "ahead": all(s.ahead for s in plan.merge),
@@ -79,3 +80,6 @@ def _merged(workspace: Workspace, target: TableTarget, shape: Shape, manifest: M
             "touches": tuple(sorted(touches)) if known else None,
         }
     )
+    staying = [s for s in manifest.deltas if s not in plan.merge]
+    changed = changed_keys(workspace.storage(target).small, delta, shape.key_columns, beside=staying)
+    return delta.model_copy(update={"changed": changed})

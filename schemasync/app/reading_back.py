@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from schemasync.core.admission import WrittenFooter
+from schemasync.core.changed_keys import MOST_TEXT, ChangedKeys, may_be_named, named
 from schemasync.core.in_place import misreads
-from schemasync.core.manifest import NEVER
+from schemasync.core.manifest import NEVER, Segment
 from schemasync.core.ports import LandedFiles
 from schemasync.core.promotion import INTEGER_DIGITS
 from schemasync.core.types import Type
@@ -55,6 +56,29 @@ def key_range(footers: Iterable[WrittenFooter], keys: Sequence[tuple[str, Type]]
     columns = _whole_number(keys)
     known = extents(footers, columns[0]) if columns else None
     return (min(low for low, _ in known), max(high for _, high in known)) if known else None
+
+
+def changed_keys(
+    files: LandedFiles, segment: Segment, keys: Sequence[tuple[str, Type]], *, beside: Iterable[Segment]
+) -> ChangedKeys | None:
+    """Read the keys of a delta that was just written, as a view can name them with those of the deltas ``beside`` it.
+
+    None where a row has no key, where the text would be too long, and where more than the keys is to be compared.
+
+    Raises:
+        StorageError: a file cannot be read.
+    """
+    others = [s.changed for s in beside if s.rows]
+    named_others = [changed for changed in others if changed is not None]
+    if not segment.ahead or len(named_others) < len(others) or not may_be_named(segment.rows, segment.key_range):
+        return None
+    (column,) = _whole_number(keys)
+    found = [key for file in segment.files for key in files.whole_numbers(file.path, column)]
+    known = [key for key in found if key is not None]
+    if len(known) < len(found):
+        return None
+    changed = named(known)
+    return changed if changed.size + sum(other.size for other in named_others) <= MOST_TEXT else None
 
 
 def _whole_number(keys: Sequence[tuple[str, Type]]) -> tuple[str, ...]:

@@ -251,9 +251,13 @@ class Names(Settings):
 
 
 class View(Settings):
-    """What the view shows beside the row's columns."""
+    """What the view shows beside the row's columns, and who reads it.
+
+    ``readers``: Spark alone, or any engine; auto: Spark alone where the metastore is embedded in its process.
+    """
 
     metadata: bool = False
+    readers: Literal["auto", "any", "spark"] = "auto"
 
 
 class Defaults(Settings):

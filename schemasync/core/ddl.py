@@ -11,6 +11,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, Final
 
+from schemasync.core.changed_keys import BITS, ChangedKeys
 from schemasync.core.defaults import null_sql
 from schemasync.core.history_table import COLUMNS as HISTORY_COLUMNS
 from schemasync.core.kept import NOTHING, Kept, shows, view_comment
@@ -225,6 +226,7 @@ def view_body(target: TableTarget, shape: Shape, contents: Contents, dialect: Di
     Where the keys of the changes are too many for every task to hold, but lie close, tasks hold a bit for each: a join
     that shuffles the base takes several times as long. No query's range of keys reaches the changes then, and keys of
     several segments say nothing of which is newer.
+    Where the text can name the keys of the changes, nothing is joined: there is one scan, of base and changes.
     A join rather than NOT EXISTS, which Spark rewrites too late to push a query's range of keys down to the changes.
     """
     source = row_source(shape, contents.versions)
@@ -257,8 +259,34 @@ def view_body(target: TableTarget, shape: Shape, contents: Contents, dialect: Di
         "one_scan": _among_ranges("t", (*contents.base, *contents.deltas), dialect),
         "base": _among_ranges("t", contents.base, dialect),
         "deltas": _among_ranges("t", contents.deltas, dialect),
+        "unchanged": _unchanged(target, shape, contents, dialect),
     }
     return Statement(template="view_body", values=values | _join(shape, contents, physical, dialect))
+
+
+def _unchanged(target: TableTarget, shape: Shape, contents: Contents, dialect: Dialect) -> list[str]:
+    """Return conditions for rows ``t`` that no later delta replaces, none where keys of changes are to be joined."""
+    bits = dialect is Dialect.SPARK and target.only_spark
+    column = _whole_number(shape)
+    if column is None or not all(keys.listed or bits for _, keys in contents.changed):
+        return []
+    key, segment = (f"t.{quote_identifier(name, dialect)}" for name in (column, SEGMENT))
+    return [
+        # A row without a key counts, so IN alone would not do.
+        f"{segment} >= {quote_string(name, dialect)} OR {_is_named(key, keys)} = 0"
+        for name, keys in contents.changed
+    ]
+
+
+def _is_named(key: str, keys: ChangedKeys) -> str:
+    """Return an expression that is 1 where a key is among others, else 0; that of bits is Spark's SQL only."""
+    if keys.listed:
+        return f"CASE WHEN {key} IN ({', '.join(map(str, keys.listed))}) THEN 1 ELSE 0 END"
+    place, power = f"{key} - ({keys.low})", BITS.bit_length() - 1
+    # Spark makes the array once, when it plans.
+    words = f"CAST(split('{keys.words}', ',') AS ARRAY<BIGINT>)"
+    bit = f"getbit({words}[CAST(shiftright({place}, {power}) AS INT)], CAST(({place}) & {BITS - 1} AS INT))"
+    return f"CASE WHEN {key} BETWEEN {keys.low} AND {keys.high} THEN {bit} ELSE 0 END"
 
 
 def _join(shape: Shape, contents: Contents, keys: Sequence[str], dialect: Dialect) -> dict[str, Any]:
@@ -294,10 +322,10 @@ def _packed(shape: Shape, contents: Contents, dialect: Dialect) -> dict[str, str
     What Trino reads Hive's views with knows no operators of bits, its older way no functions of Hive's. A power is a
     product of cases: with ``pow`` an aggregate over six million rows took Spark 3.5.9 a third longer.
     """
-    types = [type_ for _, type_ in shape.key_columns]
-    if not contents.packed or len(types) != 1 or types[0] not in INTEGER_DIGITS:
+    column = _whole_number(shape)
+    if not contents.packed or column is None:
         return None
-    key = quote_identifier(shape.key_columns[0][0], dialect)
+    key = quote_identifier(column, dialect)
     bits = {alias: f"(({alias}.{key} % {WORD} + {WORD}) % {WORD})" for alias in "dt"}
     return {
         "word": f"d.{key} - {bits['d']}",
@@ -307,6 +335,12 @@ def _packed(shape: Shape, contents: Contents, dialect: Dialect) -> dict[str, str
         "unset": f"floor(k.schemasync_bits / ({_power_of_two(bits['t'])})) % 2 = 0",
         "hint": MAP_JOIN[dialect],
     }
+
+
+def _whole_number(shape: Shape) -> str | None:
+    """Return the key's physical column where it is one whole number."""
+    columns = [name for name, type_ in shape.key_columns if type_ in INTEGER_DIGITS]
+    return columns[0] if len(columns) == len(shape.key_columns) == 1 else None
 
 
 def _power_of_two(exponent: str) -> str:

@@ -17,9 +17,10 @@ from typing import Any, Final, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from schemasync.core.changed_keys import MOST_TEXT, ChangedKeys
 from schemasync.core.partitioning import partition_name
 
-FORMAT: Final = 6
+FORMAT: Final = 7
 """Version of this file format; a newer one is refused rather than misread."""
 
 _STATE: Final = re.compile(r"(?P<generation>[0-9]{6,})(-(?P<admission>[0-9]{4,}))?")
@@ -112,6 +113,8 @@ class Segment(_Value):
     """Whether every row of a delta is newer than what the deltas before it have of its key."""
     touches: tuple[str, ...] | None = None
     """Shards of the base in whose ranges a delta has keys; None where that is not known, or where there are many."""
+    changed: ChangedKeys | None = None
+    """Keys of a delta that is ahead, where the view's text can name them."""
     created_ms: int = 0
     partition_by: tuple[str, ...] = ()
     """User partitions of the table: files lie in a directory of their values below the segment's."""
@@ -188,7 +191,8 @@ class Contents(_Value):
     task that joins them; ``packed``: only as bits, `WORD` keys to a row. ``unique``: the base has one row per key.
     ``ahead``: so does each delta, all of these are newer than the base's, and none has a key in a shard that is
     ``untouched``. Few such shards are read like the others. ``ascending``: the deltas are few, and rows of each are
-    newer than those before it.
+    newer than those before it. ``changed``: the keys of each delta by its name, oldest first, where the view's text can
+    name them all and each delta is newer than those before it.
     """
 
     versions: frozenset[int] = frozenset()
@@ -202,6 +206,7 @@ class Contents(_Value):
     unique: bool = False
     ahead: bool = False
     ascending: bool = False
+    changed: tuple[tuple[str, ChangedKeys], ...] = ()
 
     @property
     def settled(self) -> bool:
@@ -274,6 +279,7 @@ class Manifest(_Value):
             touched = list(self.base)
         untouched = {s.name for s in self.base} - {s.name for s in touched}
         ahead = ahead and not self.toasted
+        ascending = ahead and len(self.deltas) <= FEW_DELTAS and all(d.ahead_of_deltas for d in self.deltas[1:])
         few = bool(self.deltas) and sum(d.rows for d in self.deltas) <= FEW_ROWS
         return Contents(
             versions=self.segment_versions,
@@ -285,8 +291,16 @@ class Manifest(_Value):
             packed=ahead and not few and self._words() <= MOST_WORDS,
             unique=self.keyed,
             ahead=ahead,
-            ascending=ahead and len(self.deltas) <= FEW_DELTAS and all(d.ahead_of_deltas for d in self.deltas[1:]),
+            ascending=ascending,
+            changed=self._changed() if ascending else (),
         )
+
+    def _changed(self) -> tuple[tuple[str, ChangedKeys], ...]:
+        """Return the keys of each delta, none where the text of a view cannot name them all."""
+        filled = [d for d in self.deltas if d.rows]
+        found = tuple((d.name, d.changed) for d in filled if d.changed is not None)
+        fits = len(found) == len(filled) and sum(keys.size for _, keys in found) <= MOST_TEXT
+        return found if fits else ()
 
     def _words(self) -> float:
         """Return in how many words the keys of all deltas are at most, infinity where that is not known."""

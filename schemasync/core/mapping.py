@@ -13,7 +13,17 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import TypeVar
 
-from schemasync.core.config import Compaction, Config, Defaults, Names, Policies, Settings, TableEntry, is_pattern
+from schemasync.core.config import (
+    Compaction,
+    Config,
+    Metastore,
+    Names,
+    Policies,
+    Settings,
+    TableEntry,
+    View,
+    is_pattern,
+)
 from schemasync.core.names import MAX_NAME, expand_pattern, table_name
 from schemasync.core.schema import EnvelopeKind
 from schemasync.errors import PermanentError, UsageError
@@ -39,7 +49,8 @@ class TableTarget:
     ``incremental_table(hour)`` during a compaction. ``location`` is filled in; ``increments`` is a path below it with
     yyyy, MM, dd and HH in braces. ``key_subject`` is None where the registry has none. Empty ``keys``: those of the key
     subject. Empty ``sequence_by``: by envelope. ``renames`` are (new, old), ``partition_by`` are
-    (name, expression). ``metadata``: the view shows our columns, too.
+    (name, expression). ``metadata``: the view shows our columns, too. ``only_spark``: no other engine
+    reads the view.
     """
 
     subject: str
@@ -64,6 +75,7 @@ class TableTarget:
     adopt: bool
     envelope: EnvelopeKind | None
     metadata: bool
+    only_spark: bool = False
     partition_by: tuple[tuple[str, str], ...] = ()
     policies: Policies
     compaction: Compaction
@@ -97,7 +109,7 @@ def map_subjects(subjects: Sequence[str], config: Config) -> Mapping:
     exact, problems = _exact_entries(config.tables, present)
     wanted, skipped = _by_pattern(_value_subjects(present - exact.keys()), config.tables, present)
     entries = {s: e for s, e in exact.items() if e is not None} | wanted
-    found = [_target(subject, entry, config.defaults, present) for subject, entry in sorted(entries.items())]
+    found = [_target(subject, entry, config, present) for subject, entry in sorted(entries.items())]
     problems += [t for t in found if isinstance(t, UsageError)]
     whole = [t for t in found if isinstance(t, TableTarget)]
     usable, clashes = _separate(sorted(whole, key=lambda t: (t.database, t.table, t.subject)))
@@ -162,7 +174,9 @@ def _topic(subject: str) -> str:
     return subject.removesuffix("-value")
 
 
-def _target(subject: str, entry: TableEntry, defaults: Defaults, present: AbstractSet[str]) -> TableTarget | UsageError:
+def _target(subject: str, entry: TableEntry, config: Config, present: AbstractSet[str]) -> TableTarget | UsageError:
+    defaults = config.defaults
+    view = _merged(defaults.view, entry.view)
     topic = _topic(subject)
     key_subject = f"{topic}-key"
     location = entry.location or defaults.location
@@ -188,12 +202,18 @@ def _target(subject: str, entry: TableEntry, defaults: Defaults, present: Abstra
             adopt=entry.adopt,
             envelope=entry.envelope,
             partition_by=tuple(entry.partition_by.items()),
-            metadata=_merged(defaults.view, entry.view).metadata,
+            metadata=view.metadata,
+            only_spark=_only_spark(view, config.metastore),
             policies=_merged(defaults.policies, entry.policies),
             compaction=_merged(defaults.compaction, entry.compaction),
         )
     except PermanentError as error:
         return UsageError(error.what, where=f"subject {subject!r}", why=error.why, fix=error.fix)
+
+
+def _only_spark(view: View, metastore: Metastore) -> bool:
+    """Tell whether Spark alone reads a view: nobody else opens a metastore that is embedded in its process."""
+    return metastore.kind == "embedded" if view.readers == "auto" else view.readers == "spark"
 
 
 _S = TypeVar("_S", bound=Settings)

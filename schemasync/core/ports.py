@@ -366,6 +366,14 @@ class LandedFiles(Protocol):
         """
         ...
 
+    def whole_numbers(self, path: str, column: str) -> Sequence[int | None]:
+        """Read a column of whole numbers from a file of ours.
+
+        Raises:
+            StorageError: it cannot be read.
+        """
+        ...
+
     def admit(self, request: AdmissionRequest) -> Admitted:
         """Write one delta.
 

@@ -53,6 +53,8 @@ COMMON: Final[dict[str, str]] = {
     "spark.scheduler.mode": "FAIR",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
+    # Nobody looks at them, and each keeps its plan, with the whole text of the views that it reads.
+    "spark.sql.ui.retainedExecutions": "20",
     "spark.hadoop.hive.stats.autogather": "false",
     "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
 }

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyarrow import fs
 
-from schemasync.app.reading_back import checked_footer, extents, key_range, moments
+from schemasync.app.reading_back import changed_keys, checked_footer, extents, key_range, moments
 from schemasync.core.admission import WrittenFooter
-from schemasync.core.manifest import NEVER
+from schemasync.core.changed_keys import LISTED, MOST_TEXT, ChangedKeys
+from schemasync.core.manifest import NEVER, DataFile, Segment, SegmentKind
 from schemasync.core.types import Primitive, Type
 from schemasync.errors import DataError, StorageError
 from schemasync.io.parquet.arrow import ArrowFiles
@@ -80,3 +82,63 @@ def test_the_range_of_several_files_is_that_of_all_their_rows() -> None:
 @pytest.mark.parametrize("keys", [(), (("id", Primitive.STRING),), (*KEYS, ("of", Primitive.BIGINT))])
 def test_keys_that_are_not_one_whole_number_have_no_range(keys: tuple[tuple[str, Type], ...]) -> None:
     assert key_range(of((3, 9)), keys) is None
+
+
+def delta(directory: Path, *files: list[int | None], **said: Any) -> Segment:
+    """Write a delta of keys."""
+    written = []
+    for number, keys in enumerate(files):
+        pq.write_table(pa.table({"id": pa.array(keys, pa.int64())}), directory / f"{number}.parquet")
+        written.append(DataFile(path=f"{number}.parquet", rows=len(keys), bytes=1))
+    known = [key for keys in files for key in keys if key is not None]
+    told: dict[str, Any] = {"rows": sum(map(len, files)), "ahead": True, "key_range": (min(known), max(known))}
+    return Segment(
+        name="delta_00000001",
+        kind=SegmentKind.DELTA,
+        location="",
+        files=tuple(written),
+        bytes=2,
+        schema_version=1,
+        columns=("id",),
+        **told | said,
+    )
+
+
+def test_keys_of_changes_are_those_of_all_files(tmp_path: Path) -> None:
+    files = ArrowFiles(fs.LocalFileSystem(), str(tmp_path))
+    assert changed_keys(files, delta(tmp_path, [9, 3], [7]), KEYS, beside=[]) == ChangedKeys(listed=(3, 7, 9))
+
+
+def test_keys_that_a_view_need_not_or_cannot_name_are_not_read(tmp_path: Path) -> None:
+    files = ArrowFiles(fs.LocalFileSystem(), str(tmp_path / "not there"))
+    for said in ({"ahead": False}, {"key_range": None}, {"rows": LISTED + 1, "key_range": (0, 2**40)}):
+        assert changed_keys(files, delta(tmp_path, [3], **said), KEYS, beside=[]) is None
+    with pytest.raises(StorageError, match=r"0\.parquet: a written file does not read back"):
+        changed_keys(files, delta(tmp_path, [3]), KEYS, beside=[])
+
+
+def test_keys_that_turn_out_to_take_too_long_a_text_are_not_named(tmp_path: Path) -> None:
+    """Every word has a bit and many digits."""
+    files, close = ArrowFiles(fs.LocalFileSystem(), str(tmp_path)), range(63, 64 * 10_000, 64)
+    assert changed_keys(files, delta(tmp_path, list(close)), KEYS, beside=[]) is None
+    few = changed_keys(files, delta(tmp_path, list(close[: LISTED + 1])), KEYS, beside=[])
+    assert few is not None
+    assert (few.listed, few.low, few.high) == ((), 0, 64 * (LISTED + 1) - 1)
+
+
+def test_keys_are_named_only_beside_deltas_whose_keys_are(tmp_path: Path) -> None:
+    files = ArrowFiles(fs.LocalFileSystem(), str(tmp_path))
+    named, unknown, none = (
+        delta(tmp_path, [1]).model_copy(update=said)
+        for said in ({"changed": ChangedKeys(words="7" * (MOST_TEXT - 3))}, {}, {"rows": 0})
+    )
+    found = [
+        changed_keys(files, delta(tmp_path, [key]), KEYS, beside=beside)
+        for key, beside in ((3, [named, none]), (33, [named]), (3, [unknown]))
+    ]
+    assert found == [ChangedKeys(listed=(3,)), None, None]
+
+
+def test_a_row_without_a_key_has_none_that_a_view_can_name(tmp_path: Path) -> None:
+    files = ArrowFiles(fs.LocalFileSystem(), str(tmp_path))
+    assert changed_keys(files, delta(tmp_path, [3, None]), KEYS, beside=[]) is None

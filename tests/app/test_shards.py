@@ -13,7 +13,7 @@ import pytest
 
 from schemasync.app.applying import apply_table
 from schemasync.app.compacting import compact
-from schemasync.core import manifest
+from schemasync.core import changed_keys, manifest
 from schemasync.core.layering import Mode
 from schemasync.io.parquet import late
 from tests.lab import HOUR, Lab
@@ -27,6 +27,21 @@ pytestmark = pytest.mark.spark
 
 TOPIC, TABLE = "shop.student", "shop_student"
 SMALL = {"defaults": {"compaction": {"shard_size": "1KB"}}}
+
+
+@pytest.fixture(params=["named", "joined"])
+def scans(request: pytest.FixtureRequest) -> Iterator[int]:
+    """How many scans a view with changes is: one where its text names their keys, two where they are joined."""
+    named = request.param == "named"
+    with patch.object(manifest, "MOST_TEXT", changed_keys.MOST_TEXT if named else 0):
+        yield 1 if named else 2
+
+
+@pytest.fixture
+def joined() -> Iterator[None]:
+    """Let no text name keys of changes."""
+    with patch.object(manifest, "MOST_TEXT", 0):
+        yield
 
 
 def places(lab: Lab) -> dict[str, str]:
@@ -126,7 +141,7 @@ def test_the_view_sorts_nothing_of_the_base_while_changes_are_known_to_be_newer(
     compacted(lab)
     seen.append(text_and_rows(lab))
     both = [*CHANGED[:4], "n3", *CHANGED[5:]]
-    assert seen == [("scan", ["n1"] * 12), ("join", CHANGED), ("join", both), ("scan", both)]
+    assert seen == [("scan", ["n1"] * 12), ("named", CHANGED), ("named", both), ("scan", both)]
 
 
 def test_an_event_that_is_late_beside_an_earlier_delta_does_not_show(lab: Lab) -> None:
@@ -135,7 +150,7 @@ def test_an_event_that_is_late_beside_an_earlier_delta_does_not_show(lab: Lab) -
         lab.land(TOPIC, events(key, ts_ms=ts_ms), hour=f"202611200{number + 1}")
         lab.apply()
     expected = [*["n1"] * 3, "n5", "n6", *["n1"] * 7]
-    assert text_and_rows(lab) == ("join", expected)
+    assert text_and_rows(lab) == ("named", expected)
     compacted(lab)
     assert text_and_rows(lab) == ("scan", expected)
 
@@ -152,7 +167,7 @@ def test_changes_that_nobody_compared_with_each_other_are_sorted_without_the_bas
     lab.now_ms += 1000
     (merged,) = compact(lab.workspace, mode=Mode.MINOR).tables
     assert merged.failure is None
-    assert text_and_rows(lab) == ("join", expected)
+    assert text_and_rows(lab) == ("named", expected)
 
 
 def test_changes_that_nobody_compared_with_the_base_are_sorted_with_it(lab: Lab) -> None:
@@ -161,9 +176,10 @@ def test_changes_that_nobody_compared_with_the_base_are_sorted_with_it(lab: Lab)
     lab.land(TOPIC, events(5, ts_ms=0), hour="2026112001", name="late.parquet")
     with patch.object(late, "MOST_ROWS", 0):
         lab.apply()
-    assert text_and_rows(lab) == ("newest", CHANGED)
+    assert text_and_rows(lab) == ("the newest", CHANGED)
 
 
+@pytest.mark.usefixtures("joined")
 def test_many_shards_that_no_change_falls_into_are_read_plain(lab: Lab) -> None:
     first_base(lab, list(range(400)))
     lab.land(TOPIC, events(3, ts_ms=2) + events(399, ts_ms=0), hour="2026112001")
@@ -175,13 +191,13 @@ def test_many_shards_that_no_change_falls_into_are_read_plain(lab: Lab) -> None:
     assert [" OVER (" in joined, lab.rows(TABLE)[3:4]] == [False, [{"id": 3, "name": "n2"}]]
 
 
-def test_changes_are_read_in_one_scan_with_a_base_that_they_fall_into_much_of(lab: Lab) -> None:
+def test_changes_are_read_in_one_scan_with_a_base_that_they_fall_into_much_of(lab: Lab, scans: int) -> None:
     """So that what adds up their rows takes them as the scan gives them: a union would hand them on one by one."""
     first_base(lab, list(range(12)))
     lab.land(TOPIC, events(3, 30, ts_ms=2) + events(9, ts_ms=0) + events(5, op="d", ts_ms=2), hour="2026112001")
     lab.apply()
     text = physical_plan(lab, f"SELECT count(name) FROM {lab.database}.{TABLE}_view")
-    assert (text.count("FileScan parquet"), "Union" in text, "BroadcastHashJoin" in text) == (2, False, True)
+    assert (text.count("FileScan parquet"), "Union" in text, "Join" in text) == (scans, False, scans == 2)
     assert {row["id"]: row["name"] for row in lab.rows(TABLE)} == {
         **{key: "n1" for key in range(12) if key != 5},
         3: "n2",
@@ -189,18 +205,18 @@ def test_changes_are_read_in_one_scan_with_a_base_that_they_fall_into_much_of(la
     }
 
 
-def test_a_range_of_keys_reaches_the_changes_that_are_joined(lab: Lab) -> None:
+def test_a_range_of_keys_reaches_the_changes(lab: Lab, scans: int) -> None:
     first_base(lab, list(range(12)))
     lab.land(TOPIC, events(3, 8, ts_ms=2), hour="2026112001")
     lab.apply()
     text = physical_plan(lab, f"SELECT name FROM {lab.database}.{TABLE}_view WHERE id BETWEEN 2 AND 4")
     pushed = [scan.partition("PushedFilters")[2].partition("]")[0] for scan in text.split("FileScan parquet")[1:]]
-    assert len(pushed) == 2
+    assert len(pushed) == scans
     assert all("GreaterThanOrEqual(id,2)" in filters for filters in pushed)
 
 
 @pytest.mark.parametrize("several", [False, True])
-def test_no_row_is_shuffled_for_changes_that_wait(lab: Lab, several: bool) -> None:
+def test_no_row_is_shuffled_for_changes_that_wait(lab: Lab, scans: int, several: bool) -> None:
     first_base(lab, list(range(12)))
     for ts_ms in (2, 3) if several else (2,):
         lab.land(TOPIC, events(3, ts_ms=ts_ms), hour=f"202611200{ts_ms}")
@@ -208,22 +224,26 @@ def test_no_row_is_shuffled_for_changes_that_wait(lab: Lab, several: bool) -> No
     with unsure_of_sizes(lab):
         text = physical_plan(lab, f"SELECT name FROM {lab.database}.{TABLE}_view")
     joins = ("BroadcastHashJoin" in text, "SortMergeJoin" in text)
-    assert (*joins, "Window" in text, "hashpartitioning" in text) == (True, False, False, False)
+    assert (*joins, "Window" in text, "hashpartitioning" in text) == (scans == 2, False, False, False)
     picked = physical_plan(lab, f"SELECT name FROM {lab.database}.{TABLE}_view WHERE id = 3")
-    scans = [scan.partition("ReadSchema")[0] for scan in picked.split("FileScan parquet")[1:]]
-    assert len(scans) == 2
-    assert all("EqualTo(id,3)" in scan and "segment#" in scan.partition("PartitionFilters")[2] for scan in scans)
+    found = [scan.partition("ReadSchema")[0] for scan in picked.split("FileScan parquet")[1:]]
+    assert len(found) == scans
+    assert all("EqualTo(id,3)" in scan and "segment#" in scan.partition("PartitionFilters")[2] for scan in found)
 
 
 @pytest.mark.parametrize("several", [False, True])
 @pytest.mark.parametrize(("type_", "first"), [("int", -40), ("long", -(2**63)), ("long", 2**63 - 100)])
-def test_many_changes_are_looked_for_by_words_of_keys(lab: Lab, type_: str, first: int, several: bool) -> None:
-    """All bits of some words, none of others, and words of which the base has only a part."""
+@pytest.mark.parametrize("named", [False, True])
+def test_many_changes_are_looked_for_by_words_of_keys(
+    lab: Lab, type_: str, first: int, several: bool, named: bool
+) -> None:
+    """All bits of some words, none of others, and words of which the base has only a part: in the text, or joined."""
     keys = list(range(first, first + 100))
     first_base(lab, keys[3:], type_)
     expected = dict.fromkeys(keys[3:], "n1")
     changes = [keys[:3] + keys[20:70] + keys[99:]] + ([keys[60:75] + keys[98:]] if several else [])
-    with patch.object(manifest, "FEW_ROWS", 0):
+    by_words = patch.object(changed_keys, "LISTED", 0) if named else patch.object(manifest, "MOST_TEXT", 0)
+    with by_words, patch.object(manifest, "FEW_ROWS", 0):
         for ts_ms, changed in enumerate(changes, start=2):
             gone, there = changed[::7], [key for key in changed if key not in changed[::7]]
             landed = events(*there, ts_ms=ts_ms) + events(*gone, ts_ms=ts_ms, op="d")
@@ -233,7 +253,8 @@ def test_many_changes_are_looked_for_by_words_of_keys(lab: Lab, type_: str, firs
     assert {row["id"]: row["name"] for row in lab.rows(TABLE)} == expected
     with unsure_of_sizes(lab):
         text = physical_plan(lab, f"SELECT name FROM {lab.database}.{TABLE}_view")
-    assert ["BroadcastHashJoin" in text, "SortMergeJoin" in text, "schemasync_bits" in text] == [True, False, True]
+    joins = ["BroadcastHashJoin" in text, "SortMergeJoin" in text]
+    assert [*joins, "schemasync_bits" in text, "getbit" in text] == [not named, False, not named, named]
 
 
 def test_whoever_resolved_the_view_earlier_sees_the_state_of_then_until_the_grace_is_over(lab: Lab) -> None:
@@ -276,16 +297,16 @@ def test_predicates_on_keys_and_segments_reach_the_files(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize("changes", [0, 1, 2])
-def test_of_columns_that_nobody_asks_for_nothing_is_read(lab: Lab, changes: int) -> None:
+def test_of_columns_that_nobody_asks_for_nothing_is_read(lab: Lab, scans: int, changes: int) -> None:
     first_base(lab, list(range(12)))
     for ts_ms in range(2, 2 + changes):
         lab.land(TOPIC, events(3, ts_ms=ts_ms), hour=f"202611200{ts_ms}")
         lab.apply()
     for asked, other in (("id", "name"), ("name", "kafka_offset")):
         text = physical_plan(lab, f"SELECT {asked} FROM {lab.database}.{TABLE}_view")
-        scans = text.split("FileScan parquet")[1:]
-        read = [scan.partition("ReadSchema: struct<")[2].partition(">")[0] for scan in scans]
-        assert [len(read), other in "".join(read)] == [2 if changes else 1, False]
+        found = text.split("FileScan parquet")[1:]
+        read = [scan.partition("ReadSchema: struct<")[2].partition(">")[0] for scan in found]
+        assert [len(read), other in "".join(read)] == [scans if changes else 1, False]
 
 
 @contextmanager
@@ -320,13 +341,9 @@ def text_and_rows(lab: Lab) -> tuple[str, list[str]]:
     """Return how the view finds the newest rows, and the names that it shows."""
     view = lab.workspace.metastore.table(lab.database, f"{TABLE}_view")
     assert view is not None
-    found = {
-        (False, False): "scan",
-        (True, False): "join",
-        (True, True): "join of the newest",
-        (False, True): "newest",
-    }["LEFT JOIN" in view.view_text, " OVER (" in view.view_text]
-    return found, [row["name"] for row in lab.rows(TABLE)]
+    words = {"THEN 1 ELSE 0 END = 0": "named", "LEFT JOIN": "join of", " OVER (": "the newest"}
+    found = " ".join(name for word, name in words.items() if word in view.view_text)
+    return found or "scan", [row["name"] for row in lab.rows(TABLE)]
 
 
 UUIDS = [f"{n:08x}-0000-4000-8000-{n:012x}" for n in (7, 3, 2**31, 11, 5, 2**30)]

@@ -89,7 +89,7 @@ def test_the_defaults_are_those_of_the_documentation() -> None:
                 "compactor": "{table}_compactor",
                 "history": "{table}_history",
             },
-            "view": {"metadata": False},
+            "view": {"metadata": False, "readers": "auto"},
         },
         "tables": (),
         "watch": {"poll": 15_000, "apply": "auto", "sweep": 3_600_000},

@@ -20,6 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemasync.core import ddl, manifest
+from schemasync.core.changed_keys import ChangedKeys
 from schemasync.core.ddl import PerRun, Statement
 from schemasync.core.encoding import ListOf, MapOf
 from schemasync.core.history import History
@@ -206,6 +207,9 @@ ELSEWHERE = Contents(untouched=SHARDS, deltas=CHANGES, unique=True, ahead=True)
 UNORDERED = Contents(base=SHARDS[:1], deltas=(("delta_00000007", "delta_00000008"),), few=True, unique=True, ahead=True)
 SEVERAL = UNORDERED.model_copy(update={"ascending": True})
 PACKED = AHEAD.model_copy(update={"ascending": True, "packed": True})
+LISTED = AHEAD.model_copy(update={"changed": (("delta_00000007", ChangedKeys(listed=(-7, 3, 2**40))),)})
+BITS = ("delta_00000008", ChangedKeys(low=-128, words="1,0,-9223372036854775808"))
+NAMED_SEVERAL = SEVERAL.model_copy(update={"changed": (*LISTED.changed, BITS)})
 PACKED_SEVERAL = SEVERAL.model_copy(update={"few": False, "packed": True})
 
 ADDED = (HiveColumn(name="first-seen", type="timestamp"), HiveColumn(name="n", type="int", comment="it's new"))
@@ -244,6 +248,14 @@ STATEMENTS: dict[str, dict[Dialect, str]] = {
     "view_ahead_elsewhere": {d: view(shape(STUDENT, baseline=2), d, 2, contents=ELSEWHERE) for d in Dialect},
     "view_ahead_of_several": {d: view(shape(STUDENT, baseline=2), d, 2, contents=SEVERAL) for d in Dialect},
     "view_ahead_unordered": {d: view(shape(STUDENT, baseline=2), d, 2, contents=UNORDERED) for d in Dialect},
+    "view_ahead_listed": {d: view(shape(STUDENT, baseline=2), d, 2, contents=LISTED) for d in Dialect},
+    "view_ahead_named_for_any": {
+        d: view(shape(STUDENT, baseline=2), d, 2, contents=NAMED_SEVERAL, only_spark=False) for d in Dialect
+    },
+    "view_ahead_named": {
+        d: view(shape(STUDENT, baseline=2), d, 2, contents=NAMED_SEVERAL, only_spark=True) for d in Dialect
+    },
+    "view_ahead_listed_under_a_text": {d: view(shape(BY_TEXT), d, 1, contents=LISTED) for d in Dialect},
     "view_ahead_packed": {d: view(shape(STUDENT, baseline=2), d, 2, contents=PACKED) for d in Dialect},
     "view_ahead_packed_several": {d: view(shape(STUDENT, baseline=2), d, 2, contents=PACKED_SEVERAL) for d in Dialect},
     "view_ahead_packed_under_a_text": {d: view(shape(BY_TEXT), d, 1, contents=PACKED) for d in Dialect},

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from schemasync.core.changed_keys import MOST_TEXT, ChangedKeys
 from schemasync.core.manifest import (
     FEW_DELTAS,
     FEW_ROWS,
@@ -232,6 +235,25 @@ def test_few_changes_ascend_where_each_was_compared_with_those_before_it() -> No
     assert (ascending(one), ascending(one, *others[:-1])) == ((True, True), (True, True))
     assert (ascending(one, *others), ascending(one, unknown)) == ((True, False), (True, False))
     assert ascending(segment("delta_00000001"), *others[:1]) == (False, False)
+
+
+def test_the_view_names_the_keys_of_changes_where_it_can_name_all_of_them() -> None:
+    def changed(*deltas: Segment) -> tuple[str, ...]:
+        found = fresh().model_copy(update={"segments": (segment("base_s00000001"), *deltas)}).contents
+        return tuple(name for name, _ in found.changed)
+
+    def delta(number: int, text: int | None = 1, *, rows: int = 1, **said: object) -> Segment:
+        keys = None if text is None else ChangedKeys(words="7" * text)
+        told: dict[str, Any] = {"ahead": True, "ahead_of_deltas": True, "changed": keys, "rows": rows} | said
+        return segment(f"delta_{number:08}", **told)
+
+    one, two, three = (f"delta_0000000{n}" for n in (1, 2, 3))
+    assert [changed(delta(1)), changed(delta(1), delta(2))] == [(one,), (one, two)]
+    assert changed(delta(1), delta(2, None, rows=0), delta(3)) == (one, three)
+    assert changed(delta(1), delta(2, None)) == ()
+    assert changed(delta(1), delta(2, ahead=False)) == changed(delta(1), delta(2, ahead_of_deltas=False)) == ()
+    assert changed(delta(1, 1), delta(2, MOST_TEXT - 1)) == (one, two)
+    assert changed(delta(1, 1), delta(2, MOST_TEXT)) == ()
 
 
 def test_shards_without_a_changed_key_are_told_from_the_others_where_they_are_most_of_the_base() -> None:

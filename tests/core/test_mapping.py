@@ -51,6 +51,7 @@ def test_a_target_has_every_default_filled_in() -> None:
                 adopt=False,
                 envelope=None,
                 metadata=False,
+                only_spark=True,
                 policies=Policies(),
                 compaction=Compaction(),
             ),
@@ -80,7 +81,7 @@ def test_an_entry_overrides_the_defaults_key_by_key() -> None:
         "policies": {"drop": "keep"},
         "compaction": {"every": "10m"},
         "names": {"view": "students", "history": "{table}_past"},
-        "view": {"metadata": True},
+        "view": {"metadata": True, "readers": "any"},
     }
     defaults = {
         "policies": {"add": "hold", "drop": "hold"},
@@ -115,6 +116,19 @@ def test_an_entry_overrides_the_defaults_key_by_key() -> None:
             compaction=Compaction(every=600_000, on_fold="archive"),
         ),
     )
+
+
+def test_spark_alone_reads_views_in_an_embedded_metastore_unless_someone_says_otherwise() -> None:
+    def only_spark(kind: str, **defaults: Any) -> bool:
+        metastore = {"kind": kind} | ({"uri": "thrift://localhost:9083"} if kind == "thrift" else {})
+        raw = {"registry": {"url": "http://registry"}, "metastore": metastore, "defaults": defaults}
+        (found,) = map_subjects(["student-value"], Config.model_validate(raw)).targets
+        return found.only_spark
+
+    assert (only_spark("embedded"), only_spark("thrift")) == (True, False)
+    said = {readers: {"view": {"readers": readers}} for readers in ("any", "spark")}
+    assert [only_spark(kind, **said["any"]) for kind in ("embedded", "thrift")] == [False, False]
+    assert [only_spark(kind, **said["spark"]) for kind in ("embedded", "thrift")] == [True, True]
 
 
 def test_the_per_run_table_of_an_hour_has_its_name() -> None:

@@ -14,6 +14,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
+from functools import wraps
 from typing import Any
 from unittest.mock import patch
 
@@ -40,6 +41,7 @@ VIEW = f"{TABLE}_view"
 Row = dict[str, Any]
 
 FORMS = {
+    "list": "THEN 1 ELSE 0 END = 0",
     "join": "LEFT JOIN",
     "segments": "schemasync_segment",
     "bits": "schemasync_bits",
@@ -280,15 +282,20 @@ def based(lab: Lab, keys: Iterable[int] = range(12), type_: Any = "long", **sett
     return landed
 
 
-def newer(lab: Lab) -> Iterator[State]:
+def newer(lab: Lab, *forms: str) -> Iterator[State]:
     """Changes are known to be newer than the base, some came too late."""
+    first, second = forms or ("list", "list")
     landed = based(lab)
     landed(change(3, 20, name="new"), change(30, 20, name="more"), change(5, 20, op="d"), change(9, 5, name="late"))
     applied(lab)
-    yield State("join", newest(landed.events))
+    yield State(first, newest(landed.events))
     landed(change(3, 30, name="newer"), change(5, 30, name="back"), change(30, 30, op="d"), change(4, 20))
     applied(lab)
-    yield State("join segments", newest(landed.events))
+    yield State(second, newest(landed.events))
+
+
+def newer_joined(lab: Lab) -> Iterator[State]:
+    return newer(lab, "join", "join segments")
 
 
 def elsewhere(lab: Lab) -> Iterator[State]:
@@ -494,7 +501,7 @@ def partitioned(lab: Lab) -> Iterator[State]:
     yield State("", [_parted(row) for row in newest(landed.events)])
     landed(change(0, 20, born=None, name="bob"), change(1, 20, op="d"), change(7, 20, born=date(1, 1, 1), name="ü"))
     applied(lab)
-    yield State("join", [_parted(row) for row in newest(landed.events)])
+    yield State("list", [_parted(row) for row in newest(landed.events)])
 
 
 def _parted(row: Row) -> Row:
@@ -527,31 +534,43 @@ def log(lab: Lab) -> Iterator[State]:
     yield State("", [{name: event[name] for name in ("id", "name")} for event in landed.events])
 
 
+def joined(story: Story) -> Story:
+    """Let no text of a story name keys of changes."""
+
+    @wraps(story)
+    def told(lab: Lab) -> Iterator[State]:
+        with patch.object(manifest, "MOST_TEXT", 0):
+            yield from story(lab)
+
+    return told
+
+
 STORIES: list[Story] = [
     types,
     newer,
-    elsewhere,
+    joined(newer_joined),
+    joined(elsewhere),
     uncompared,
     late_events,
-    packed_int,
-    packed_lowest,
-    packed_highest,
+    joined(packed_int),
+    joined(packed_lowest),
+    joined(packed_highest),
     all_keys,
     unordered,
     carried,
-    evolved,
+    joined(evolved),
     widened_key,
     partitioned,
-    names,
+    joined(names),
     log,
 ]
-UNVECTORIZED = {types, carried, evolved}
+UNVECTORIZED = {"types", "carried", "evolved"}
 """Stories with what Hive 4.0.1 misreads by vectors: empty arrays are NULL, a struct that a file lacks is an error."""
 
 
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)
 def test_hive_shows_what_the_view_should(lab: Lab, shared: Hive, story: Story) -> None:
-    shared.run(f"SET hive.vectorized.execution.enabled={'false' if story in UNVECTORIZED else 'true'}")
+    shared.run(f"SET hive.vectorized.execution.enabled={'false' if story.__name__ in UNVECTORIZED else 'true'}")
     view = f"{lab.database}.{VIEW}"
     for state in story(lab):
         text = view_text(lab)

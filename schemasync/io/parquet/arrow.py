@@ -7,7 +7,7 @@ writes one sorted file. Memory is what the request says, however much landed; `s
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import chain
@@ -94,6 +94,15 @@ class ArrowFiles:
             leaves=tuple(_stored(schema.column(n)) for n in range(len(schema))),
             extents={column: _extent(statistics(metadata, column)) for column in columns},
         )
+
+    def whole_numbers(self, path: str, column: str) -> Sequence[int | None]:
+        """Read a column of whole numbers from a file of ours."""
+        try:
+            with self._opened(path) as parquet:
+                values: list[int | None] = parquet.read(columns=[column])[column].to_pylist()
+        except (OSError, pa.ArrowException) as error:
+            raise StorageError("a written file does not read back", where=self._path(path), why=str(error)) from error
+        return values
 
     def _begins_well(self, file: FileInfo) -> bool:
         try:

@@ -70,6 +70,10 @@ class SparkFiles:
         """Read the footer of a file of ours."""
         return self._arrow.written(path, columns)
 
+    def whole_numbers(self, path: str, column: str) -> Sequence[int | None]:
+        """Read a column of whole numbers from a file of ours."""
+        return self._arrow.whole_numbers(path, column)
+
     def admit(self, request: AdmissionRequest) -> Admitted:
         """Write one delta; what the tasks decoded lies below ``_schemasync/staging`` until then."""
         staging = f"_schemasync/staging/{uuid.uuid4().hex}"
