@@ -82,7 +82,7 @@ MEANINGS: Final[Mapping[str, str]] = {
     "defaults.names.history": "Name of the table that says which version brought, changed and retired each column, and when.",
     "defaults.view.metadata": "Let the view show `__op`, `__ts_ms` and `__segment`, too.",
     "defaults.view.readers": "Who reads the views: Spark alone, or any engine. `auto`: Spark alone where the metastore is embedded, "
-    "which nobody else opens. Views for Spark alone are faster while changes are pending; others cannot read them. Their text may have "
+    "which nobody else opens, and `spark.conf` names no other (`hive.metastore.uris`, `ConnectionURL`). Views for Spark alone are faster while changes are pending; others cannot read them. Their text may have "
     "64 KB more, of which Spark keeps some 0.3 MB for each of `spark.sql.ui.retainedExecutions` queries (1000) of a session.",
     "tables[].subject": "A subject, or a Python regular expression that matches whole subjects. An exact subject beats any expression, the first expression that matches beats later ones. Without any entry every `-value` subject is taken.",
     "tables[].table": "Name of the table; `{topic}` and the expression's named groups are filled in. Default: the topic, made an identifier.",

@@ -70,16 +70,21 @@ def _merged(workspace: Workspace, target: TableTarget, shape: Shape, manifest: M
             by_sql=is_by_sql(workspace, target, shape, manifest, size=plan.bytes_read),
         )
         segment = read_back(workspace, target, shape, merged, kind=SegmentKind.DELTA)
-    touches = {shard for s in plan.merge for shard in s.touches or ()}
-    known = all(s.touches is not None for s in plan.merge)
-    delta = segment.model_copy(
-        update={
-            "events": plan.events,
-            "ahead": all(s.ahead for s in plan.merge),
-            "ahead_of_deltas": plan.merge == manifest.deltas or all(s.ahead_of_deltas for s in plan.merge),
-            "touches": tuple(sorted(touches)) if known else None,
-        }
-    )
-    staying = [s for s in manifest.deltas if s not in plan.merge]
-    changed = changed_keys(workspace.storage(target).small, delta, shape.key_columns, beside=staying)
+        touches = {shard for s in plan.merge for shard in s.touches or ()}
+        known = all(s.touches is not None for s in plan.merge)
+        delta = segment.model_copy(
+            update={
+                "events": plan.events,
+                "ahead": all(s.ahead for s in plan.merge),
+                "ahead_of_deltas": plan.merge == manifest.deltas or all(s.ahead_of_deltas for s in plan.merge),
+                "touches": tuple(sorted(touches)) if known else None,
+            }
+        )
+        changed = changed_keys(
+            workspace.storage(target).small,
+            delta,
+            shape.key_columns,
+            beside=[s for s in manifest.deltas if s not in plan.merge],
+            only_spark=target.only_spark,
+        )
     return delta.model_copy(update={"changed": changed})

@@ -59,18 +59,25 @@ def key_range(footers: Iterable[WrittenFooter], keys: Sequence[tuple[str, Type]]
 
 
 def changed_keys(
-    files: LandedFiles, segment: Segment, keys: Sequence[tuple[str, Type]], *, beside: Iterable[Segment]
+    files: LandedFiles,
+    segment: Segment,
+    keys: Sequence[tuple[str, Type]],
+    *,
+    beside: Iterable[Segment],
+    only_spark: bool,
 ) -> ChangedKeys | None:
     """Read the keys of a delta that was just written, as a view can name them with those of the deltas ``beside`` it.
 
     None where a row has no key, where the text would be too long, and where more than the keys is to be compared.
+    ``only_spark``: nobody else reads the view.
 
     Raises:
         StorageError: a file cannot be read.
     """
     others = [s.changed for s in beside if s.rows]
     named_others = [changed for changed in others if changed is not None]
-    if not segment.ahead or len(named_others) < len(others) or not may_be_named(segment.rows, segment.key_range):
+    possible = segment.ahead and len(named_others) == len(others)
+    if not possible or not may_be_named(segment.rows, segment.key_range, only_spark=only_spark):
         return None
     (column,) = _whole_number(keys)
     found = [key for file in segment.files for key in files.whole_numbers(file.path, column)]

@@ -13,8 +13,11 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict
 
-LISTED: Final = 500
-"""So many keys are listed at most: engines look into a list by hash, but plan it as so many expressions."""
+LISTED: Final = 200
+"""So many keys of a delta are listed, and of all deltas where not Spark alone reads the view.
+
+Engines look into a list by hash, but plan it as so many expressions; some metastores hold 32,700 characters of a view.
+"""
 MOST_TEXT: Final = 64 * 1024
 """Characters of all keys in one view at most."""
 MOST_KEYS: Final = 100_000
@@ -47,13 +50,13 @@ class ChangedKeys(BaseModel):
         return len(self.words) + sum(len(str(key)) + 2 for key in self.listed)
 
 
-def may_be_named(rows: int, key_range: tuple[int, int] | None) -> bool:
+def may_be_named(rows: int, key_range: tuple[int, int] | None, *, only_spark: bool) -> bool:
     """Tell whether the keys of a delta could fit into a view's text; ``key_range`` as in a segment."""
     if key_range is None:
         return False
     words = (key_range[1] - key_range[0]) // BITS + 1
     # A word takes a digit and a comma at least.
-    return rows <= LISTED or (rows <= MOST_KEYS and 2 * words <= MOST_TEXT)
+    return rows <= LISTED or (only_spark and rows <= MOST_KEYS and 2 * words <= MOST_TEXT)
 
 
 def named(keys: Sequence[int]) -> ChangedKeys:

@@ -11,7 +11,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, Final
 
-from schemasync.core.changed_keys import BITS, ChangedKeys
+from schemasync.core.changed_keys import BITS, LISTED, ChangedKeys
 from schemasync.core.defaults import null_sql
 from schemasync.core.history_table import COLUMNS as HISTORY_COLUMNS
 from schemasync.core.kept import NOTHING, Kept, shows, view_comment
@@ -266,9 +266,9 @@ def view_body(target: TableTarget, shape: Shape, contents: Contents, dialect: Di
 
 def _unchanged(target: TableTarget, shape: Shape, contents: Contents, dialect: Dialect) -> list[str]:
     """Return conditions for rows ``t`` that no later delta replaces, none where keys of changes are to be joined."""
-    bits = dialect is Dialect.SPARK and target.only_spark
-    column = _whole_number(shape)
-    if column is None or not all(keys.listed or bits for _, keys in contents.changed):
+    column, all_keys = _whole_number(shape), [keys for _, keys in contents.changed]
+    lists = sum(len(keys.listed) for keys in all_keys) <= LISTED and all(keys.listed for keys in all_keys)
+    if column is None or not (lists or (target.only_spark and dialect is Dialect.SPARK)):
         return []
     key, segment = (f"t.{quote_identifier(name, dialect)}" for name in (column, SEGMENT))
     return [

@@ -16,7 +16,6 @@ from typing import TypeVar
 from schemasync.core.config import (
     Compaction,
     Config,
-    Metastore,
     Names,
     Policies,
     Settings,
@@ -203,7 +202,7 @@ def _target(subject: str, entry: TableEntry, config: Config, present: AbstractSe
             envelope=entry.envelope,
             partition_by=tuple(entry.partition_by.items()),
             metadata=view.metadata,
-            only_spark=_only_spark(view, config.metastore),
+            only_spark=_only_spark(view, config),
             policies=_merged(defaults.policies, entry.policies),
             compaction=_merged(defaults.compaction, entry.compaction),
         )
@@ -211,9 +210,16 @@ def _target(subject: str, entry: TableEntry, config: Config, present: AbstractSe
         return UsageError(error.what, where=f"subject {subject!r}", why=error.why, fix=error.fix)
 
 
-def _only_spark(view: View, metastore: Metastore) -> bool:
-    """Tell whether Spark alone reads a view: nobody else opens a metastore that is embedded in its process."""
-    return metastore.kind == "embedded" if view.readers == "auto" else view.readers == "spark"
+def _only_spark(view: View, config: Config) -> bool:
+    """Tell whether Spark alone reads a view: nobody else opens the Derby that is embedded in its process."""
+    if view.readers != "auto":
+        return view.readers == "spark"
+    elsewhere = any(name.endswith(_METASTORES) for name in config.spark.conf)
+    return config.metastore.kind == "embedded" and not elsewhere
+
+
+_METASTORES = ("hive.metastore.uris", "javax.jdo.option.ConnectionURL")
+"""Settings by which Spark keeps its tables where others may, too."""
 
 
 _S = TypeVar("_S", bound=Settings)

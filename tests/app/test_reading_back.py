@@ -106,22 +106,24 @@ def delta(directory: Path, *files: list[int | None], **said: Any) -> Segment:
 
 def test_keys_of_changes_are_those_of_all_files(tmp_path: Path) -> None:
     files = ArrowFiles(fs.LocalFileSystem(), str(tmp_path))
-    assert changed_keys(files, delta(tmp_path, [9, 3], [7]), KEYS, beside=[]) == ChangedKeys(listed=(3, 7, 9))
+    assert changed_keys(files, delta(tmp_path, [9, 3], [7]), KEYS, beside=[], only_spark=True) == ChangedKeys(
+        listed=(3, 7, 9)
+    )
 
 
 def test_keys_that_a_view_need_not_or_cannot_name_are_not_read(tmp_path: Path) -> None:
     files = ArrowFiles(fs.LocalFileSystem(), str(tmp_path / "not there"))
     for said in ({"ahead": False}, {"key_range": None}, {"rows": LISTED + 1, "key_range": (0, 2**40)}):
-        assert changed_keys(files, delta(tmp_path, [3], **said), KEYS, beside=[]) is None
+        assert changed_keys(files, delta(tmp_path, [3], **said), KEYS, beside=[], only_spark=True) is None
     with pytest.raises(StorageError, match=r"0\.parquet: a written file does not read back"):
-        changed_keys(files, delta(tmp_path, [3]), KEYS, beside=[])
+        changed_keys(files, delta(tmp_path, [3]), KEYS, beside=[], only_spark=True)
 
 
 def test_keys_that_turn_out_to_take_too_long_a_text_are_not_named(tmp_path: Path) -> None:
     """Every word has a bit and many digits."""
     files, close = ArrowFiles(fs.LocalFileSystem(), str(tmp_path)), range(63, 64 * 10_000, 64)
-    assert changed_keys(files, delta(tmp_path, list(close)), KEYS, beside=[]) is None
-    few = changed_keys(files, delta(tmp_path, list(close[: LISTED + 1])), KEYS, beside=[])
+    assert changed_keys(files, delta(tmp_path, list(close)), KEYS, beside=[], only_spark=True) is None
+    few = changed_keys(files, delta(tmp_path, list(close[: LISTED + 1])), KEYS, beside=[], only_spark=True)
     assert few is not None
     assert (few.listed, few.low, few.high) == ((), 0, 64 * (LISTED + 1) - 1)
 
@@ -133,12 +135,21 @@ def test_keys_are_named_only_beside_deltas_whose_keys_are(tmp_path: Path) -> Non
         for said in ({"changed": ChangedKeys(words="7" * (MOST_TEXT - 3))}, {}, {"rows": 0})
     )
     found = [
-        changed_keys(files, delta(tmp_path, [key]), KEYS, beside=beside)
+        changed_keys(files, delta(tmp_path, [key]), KEYS, beside=beside, only_spark=True)
         for key, beside in ((3, [named, none]), (33, [named]), (3, [unknown]))
     ]
     assert found == [ChangedKeys(listed=(3,)), None, None]
 
 
+def test_keys_are_only_listed_where_others_than_spark_read_the_view(tmp_path: Path) -> None:
+    files = ArrowFiles(fs.LocalFileSystem(), str(tmp_path))
+    found = [
+        changed_keys(files, delta(tmp_path, list(range(count))), KEYS, beside=[], only_spark=False) is not None
+        for count in (LISTED, LISTED + 1)
+    ]
+    assert found == [True, False]
+
+
 def test_a_row_without_a_key_has_none_that_a_view_can_name(tmp_path: Path) -> None:
     files = ArrowFiles(fs.LocalFileSystem(), str(tmp_path))
-    assert changed_keys(files, delta(tmp_path, [3, None]), KEYS, beside=[]) is None
+    assert changed_keys(files, delta(tmp_path, [3, None]), KEYS, beside=[], only_spark=True) is None

@@ -31,15 +31,17 @@ def test_more_keys_are_bits_that_stand_for_them(first: int, places: set[int]) ->
 @given(first=st.integers(-(2**40), 2**40), step=st.integers(1, 500), count=st.integers(LISTED + 1, 3 * LISTED))
 def test_keys_that_may_not_be_named_do_not_fit(first: int, step: int, count: int) -> None:
     keys = range(first, first + step * count, step)
-    assert may_be_named(len(keys), (keys[0], keys[-1])) or named(keys).size > MOST_TEXT
+    assert may_be_named(len(keys), (keys[0], keys[-1]), only_spark=True) or named(keys).size > MOST_TEXT
 
 
 def test_keys_may_be_named_where_they_are_few_or_close() -> None:
-    assert may_be_named(LISTED, (-(2**63), 2**63 - 1))
-    assert may_be_named(MOST_KEYS, (-5, 10 * MOST_KEYS))
-    assert not may_be_named(MOST_KEYS + 1, (-5, 10 * MOST_KEYS))
-    assert not may_be_named(LISTED + 1, (0, 2**40))
-    assert not may_be_named(1, None)
+    def may_be(rows: int, key_range: tuple[int, int] | None) -> tuple[bool, ...]:
+        return tuple(may_be_named(rows, key_range, only_spark=only) for only in (True, False))
+
+    assert may_be(LISTED, (-(2**63), 2**63 - 1)) == (True, True)
+    assert may_be(MOST_KEYS, (-5, 10 * MOST_KEYS)) == (True, False)
+    assert may_be(MOST_KEYS + 1, (-5, 10 * MOST_KEYS)) == (False, False)
+    assert may_be(LISTED + 1, (0, 2**40)) == may_be(1, None) == (False, False)
 
 
 def test_what_a_list_takes_is_counted() -> None:

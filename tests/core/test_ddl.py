@@ -19,7 +19,7 @@ import sqlglot
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemasync.core import ddl, manifest
+from schemasync.core import changed_keys, ddl, manifest
 from schemasync.core.changed_keys import ChangedKeys
 from schemasync.core.ddl import PerRun, Statement
 from schemasync.core.encoding import ListOf, MapOf
@@ -332,6 +332,17 @@ def test_the_same_input_always_gives_the_same_bytes(found: History, dialect: Dia
         return [table, view(laid, dialect, found.newest.version), *run]
 
     assert all_of_it() == all_of_it()
+
+
+def test_a_view_that_not_only_spark_reads_lists_so_many_keys_of_all_changes() -> None:
+    def lists(more: int, *, only_spark: bool) -> bool:
+        listed = ChangedKeys(listed=tuple(range(changed_keys.LISTED - 3 + more)))
+        contents = SEVERAL.model_copy(update={"changed": (*LISTED.changed, ("delta_00000008", listed))})
+        sql = view(shape(STUDENT, baseline=2), SPARK, 2, contents=contents, only_spark=only_spark)
+        return " IN (" in sql and "JOIN" not in sql
+
+    found = [lists(more, only_spark=only_spark) for more in (0, 1) for only_spark in (False, True)]
+    assert found == [True, True, False, True]
 
 
 def test_a_new_table_has_the_columns_that_files_of_its_version_carry() -> None:

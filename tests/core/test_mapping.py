@@ -119,16 +119,19 @@ def test_an_entry_overrides_the_defaults_key_by_key() -> None:
 
 
 def test_spark_alone_reads_views_in_an_embedded_metastore_unless_someone_says_otherwise() -> None:
-    def only_spark(kind: str, **defaults: Any) -> bool:
+    def only_spark(kind: str, readers: str = "auto", conf: str = "spark.x") -> bool:
         metastore = {"kind": kind} | ({"uri": "thrift://localhost:9083"} if kind == "thrift" else {})
-        raw = {"registry": {"url": "http://registry"}, "metastore": metastore, "defaults": defaults}
-        (found,) = map_subjects(["student-value"], Config.model_validate(raw)).targets
+        raw = {"registry": {"url": "http://registry"}, "metastore": metastore, "spark": {"conf": {conf: "y"}}}
+        config = Config.model_validate(raw | {"defaults": {"view": {"readers": readers}}})
+        (found,) = map_subjects(["student-value"], config).targets
         return found.only_spark
 
-    assert (only_spark("embedded"), only_spark("thrift")) == (True, False)
-    said = {readers: {"view": {"readers": readers}} for readers in ("any", "spark")}
-    assert [only_spark(kind, **said["any"]) for kind in ("embedded", "thrift")] == [False, False]
-    assert [only_spark(kind, **said["spark"]) for kind in ("embedded", "thrift")] == [True, True]
+    kinds = ("embedded", "thrift")
+    assert [only_spark(kind) for kind in kinds] == [True, False]
+    assert [only_spark(kind, "any") for kind in kinds] == [False, False]
+    assert [only_spark(kind, "spark") for kind in kinds] == [True, True]
+    for conf in ("spark.hadoop.hive.metastore.uris", "spark.hadoop.javax.jdo.option.ConnectionURL"):
+        assert not only_spark("embedded", conf=conf)
 
 
 def test_the_per_run_table_of_an_hour_has_its_name() -> None:

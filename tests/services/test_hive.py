@@ -294,6 +294,15 @@ def newer(lab: Lab, *forms: str) -> Iterator[State]:
     yield State(second, newest(landed.events))
 
 
+def ends(lab: Lab) -> Iterator[State]:
+    """Keys at the ends of their range are listed."""
+    keys = [-(2**63), -(2**63) + 1, -1, 0, 2**63 - 2, 2**63 - 1]
+    landed = based(lab, keys)
+    landed(*(change(key, 20, name="new") for key in keys[::2]), change(keys[-1], 20, op="d"))
+    applied(lab)
+    yield State("list", newest(landed.events))
+
+
 def newer_joined(lab: Lab) -> Iterator[State]:
     return newer(lab, "join", "join segments")
 
@@ -548,6 +557,7 @@ def joined(story: Story) -> Story:
 STORIES: list[Story] = [
     types,
     newer,
+    ends,
     joined(newer_joined),
     joined(elsewhere),
     uncompared,
