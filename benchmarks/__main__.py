@@ -5,15 +5,16 @@ from __future__ import annotations
 import argparse
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from benchmarks.changes import SHAPES
 from benchmarks.records import Record, write_records
 from benchmarks.systems import LIMIT, SYSTEMS
-from benchmarks.trial import Terms, run_trial, say
+from benchmarks.trial import Terms, prepared, say
 
 HERE: Final = Path(__file__).parent
 
@@ -76,35 +77,43 @@ def _name(terms: Terms) -> str:
     return f"{terms.rows}-{terms.key}{of}{terms.mark and '-'}{terms.mark}"
 
 
-def _run(terms: Terms, out: Path) -> list[Record]:
+def _run(terms: Terms, work: Path) -> Iterator[Record]:
+    with prepared(terms, work) as trial:
+        yield from trial.run()
+
+
+def collected(measured: Callable[[Path], Iterator[Record]], out: Path) -> list[Record]:
+    """Measure in a directory that is empty and goes afterwards, and tell and return what was found.
+
+    Every record is written at once: a benchmark that is interrupted has measured something all the same.
+    """
     work = HERE / "scratch" / out.stem
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
     records: list[Record] = []
-    for record in _saved(run_trial(terms, work), records, out):
+    for record in measured(work):
+        records.append(record)
+        write_records(records, out)
         say(f"  {record.work} {record.system}: {record.wall_s:.2f} s" if record.ok else f"  {record.system}: WRONG")
     shutil.rmtree(work)
     return records
 
 
-def _saved(found: Iterator[Record], records: list[Record], out: Path) -> Iterator[Record]:
-    """Write every record at once: a benchmark that is interrupted has measured something all the same."""
-    for record in found:
-        records.append(record)
-        write_records(records, out)
-        yield record
+def judged(records: Sequence[Record]) -> int:
+    """Say what was wrong or failed; return 1 where something was."""
+    wrong = [record for record in records if not record.ok]
+    for record in wrong:
+        say(f"WRONG {record.system} {record.work} {record.shape}: {record.problem}")
+    say(f"{len(records) - len(wrong)} measurements, {len(wrong)} failures")
+    return 1 if wrong else 0
 
 
 def main() -> int:
     """Run what the arguments say; return 1 where a system was wrong or failed."""
     given = _arguments().parse_args()
     terms = _terms(given)
-    records = _run(terms, given.out or HERE / "out" / f"{'small' if given.small else 'bench'}-{_name(terms)}.json")
-    wrong = [record for record in records if not record.ok]
-    for record in wrong:
-        say(f"WRONG {record.system} {record.work} {record.shape}: {record.problem}")
-    say(f"{len(records) - len(wrong)} measurements, {len(wrong)} failures")
-    return 1 if wrong else 0
+    out = given.out or HERE / "out" / f"{'small' if given.small else 'bench'}-{_name(terms)}.json"
+    return judged(collected(partial(_run, terms), out))
 
 
 if __name__ == "__main__":

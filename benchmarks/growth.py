@@ -7,24 +7,21 @@ are checked as in every trial. Ratios are those of geometric means.
 from __future__ import annotations
 
 import argparse
-import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from statistics import geometric_mean
 from typing import Final
 
-from benchmarks.__main__ import WHOLE
+from benchmarks.__main__ import HERE, WHOLE, collected, judged
 from benchmarks.changes import SHAPES
-from benchmarks.history import History
-from benchmarks.records import Record, write_records
+from benchmarks.records import Record
 from benchmarks.systems import LIMIT, OURS
-from benchmarks.trial import Terms, Trial, say
-from benchmarks.worker import Crew
+from benchmarks.trial import Terms, Trial, prepared, say
 
-HERE: Final = Path(__file__).parent
 TIMES: Final = 10
 
 
@@ -38,18 +35,11 @@ def in_turn(trials: Sequence[Trial], terms: Terms) -> Iterator[Record]:
                 yield from trial.compact(shape, rep)
 
 
-def measured(root: Path, terms: Terms) -> Iterator[Record]:
+def measured(terms: Terms, work: Path) -> Iterator[Record]:
     """Run both in an empty directory; ``terms`` are those of the smaller base."""
     with ExitStack() as stack:
-        trials = []
-        for rows in (terms.rows, terms.rows * TIMES):
-            own, place = replace(terms, rows=rows, mark="growth"), root / str(rows)
-            say(f"generating {rows} rows")
-            history = History(place / "data", rows=rows, key=own.key, changes_of=own.changes_of)
-            crew = Crew(
-                own.systems, root=place / "systems", rows=rows, key=own.key, master=own.master, memory=own.memory
-            )
-            trials.append(Trial(own, stack.enter_context(crew), history))
+        sizes = (terms.rows, terms.rows * TIMES)
+        trials = [stack.enter_context(prepared(replace(terms, rows=rows), work / str(rows))) for rows in sizes]
         yield from in_turn(trials, terms)
 
 
@@ -86,20 +76,12 @@ def main() -> int:
         systems=(OURS, LIMIT),
         reps=given.reps,
         memory="1500m",
+        mark="growth",
     )
-    root = HERE / "scratch" / "growth"
-    shutil.rmtree(root, ignore_errors=True)
-    records: list[Record] = []
-    for record in measured(root, terms):
-        records.append(record)
-        write_records(records, given.out)
-    shutil.rmtree(root)
+    records = collected(partial(measured, terms), given.out)
     for shape, ratio in ratios(records, given.rows).items():
         say(f"{shape}: {TIMES} times the base take {ratio} times as long")
-    wrong = [record for record in records if not record.ok]
-    for record in wrong:
-        say(f"WRONG {record.system} {record.work} {record.shape}: {record.problem}")
-    return 1 if wrong else 0
+    return judged(records)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -210,11 +211,12 @@ class WrongError(Exception):
     """A system shows something else than the truth."""
 
 
-def run_trial(terms: Terms, work: Path) -> Iterator[Record]:
-    """Run a trial in an empty directory, and yield what was measured."""
+@contextmanager
+def prepared(terms: Terms, work: Path) -> Iterator[Trial]:
+    """Generate a trial's base in an empty directory, and lend the trial with a crew of its own."""
     say(f"generating {terms.rows} rows, key {terms.key}")
     history = History(work / "data", rows=terms.rows, key=terms.key, changes_of=terms.changes_of)
     place = work / "systems"
     crew = Crew(terms.systems, root=place, rows=terms.rows, key=terms.key, master=terms.master, memory=terms.memory)
     with crew:
-        yield from Trial(terms, crew, history).run()
+        yield Trial(terms, crew, history)
