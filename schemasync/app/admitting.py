@@ -125,8 +125,7 @@ def _admitted(
         if request.beside is not None and not written.toasted:
             told |= _beside_what_is_there(request.beside, written, known)
         segment = segment.model_copy(update=told)
-        only_spark = target.only_spark
-        changed = changed_keys(storage.small, segment, keys, beside=current.deltas, only_spark=only_spark)
+        changed = changed_keys(storage.small, segment, keys, beside=current.deltas, only_spark=target.only_spark)
         segment = segment.model_copy(update={"changed": changed})
     manifest = after_admission(
         current,

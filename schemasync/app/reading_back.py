@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from schemasync.core.admission import WrittenFooter
-from schemasync.core.changed_keys import MOST_TEXT, ChangedKeys, may_be_named, named
+from schemasync.core.changed_keys import ChangedKeys, may_be_named, named
 from schemasync.core.in_place import misreads
-from schemasync.core.manifest import NEVER, Segment
+from schemasync.core.keys import whole_number
+from schemasync.core.manifest import NEVER, Segment, named_keys
 from schemasync.core.ports import LandedFiles
-from schemasync.core.promotion import INTEGER_DIGITS
 from schemasync.core.types import Type
 from schemasync.errors import DataError, StorageError
 
@@ -28,7 +28,8 @@ def checked_footer(
         DataError: it has other columns; nobody may publish it.
         StorageError: Spark could misread it, or it cannot be read; nobody may publish it.
     """
-    footer = files.written(path, {ordering, *_whole_number(keys)})
+    column = whole_number(keys)
+    footer = files.written(path, {ordering} if column is None else {ordering, column})
     if footer.columns != tuple(name for name, _ in declared):
         raise DataError("a file that was written has other columns than the table", where=path)
     if reasons := misreads(declared, footer.leaves):
@@ -53,8 +54,8 @@ def extents(footers: Iterable[WrittenFooter], column: str) -> tuple[tuple[int, i
 
 def key_range(footers: Iterable[WrittenFooter], keys: Sequence[tuple[str, Type]]) -> tuple[int, int] | None:
     """Return the lowest and the highest key; None where it is not one whole number, or no row."""
-    columns = _whole_number(keys)
-    known = extents(footers, columns[0]) if columns else None
+    column = whole_number(keys)
+    known = None if column is None else extents(footers, column)
     return (min(low for low, _ in known), max(high for _, high in known)) if known else None
 
 
@@ -74,23 +75,16 @@ def changed_keys(
     Raises:
         StorageError: a file cannot be read.
     """
-    others = [s.changed for s in beside if s.rows]
-    named_others = [changed for changed in others if changed is not None]
-    possible = segment.ahead and len(named_others) == len(others)
-    if not possible or not may_be_named(segment.rows, segment.key_range, only_spark=only_spark):
+    column, others = whole_number(keys), tuple(beside)
+    possible = segment.ahead and named_keys(others) is not None
+    if column is None or not possible or not may_be_named(segment.rows, segment.key_range, only_spark=only_spark):
         return None
-    (column,) = _whole_number(keys)
     found = [key for file in segment.files for key in files.whole_numbers(file.path, column)]
     known = [key for key in found if key is not None]
     if len(known) < len(found):
         return None
     changed = named(known)
-    return changed if changed.size + sum(other.size for other in named_others) <= MOST_TEXT else None
-
-
-def _whole_number(keys: Sequence[tuple[str, Type]]) -> tuple[str, ...]:
-    """Return the key's column where it is one whole number, else none."""
-    return tuple(name for name, type_ in keys if len(keys) == 1 and type_ in INTEGER_DIGITS)
+    return changed if named_keys((*others, segment.model_copy(update={"changed": changed}))) is not None else None
 
 
 def moments(known: Sequence[tuple[int, int]] | None) -> tuple[int, int] | tuple[None, None]:

@@ -15,7 +15,7 @@ from schemasync.core.changed_keys import BITS, LISTED, ChangedKeys
 from schemasync.core.defaults import null_sql
 from schemasync.core.history_table import COLUMNS as HISTORY_COLUMNS
 from schemasync.core.kept import NOTHING, Kept, shows, view_comment
-from schemasync.core.keys import at_or_above
+from schemasync.core.keys import at_or_above, whole_number
 from schemasync.core.layout import (
     ADMITTED_MS,
     OP,
@@ -32,7 +32,6 @@ from schemasync.core.migration import Question
 from schemasync.core.names import Dialect, comment_text, free_name, quote_identifier, quote_string
 from schemasync.core.plan import Shape
 from schemasync.core.ports import HiveColumn
-from schemasync.core.promotion import INTEGER_DIGITS
 from schemasync.core.properties import SUBJECT, TableProperties, write_properties
 from schemasync.core.sharding import KeyRange, ShardFold
 from schemasync.core.toast import carried_columns, carried_partitions
@@ -266,7 +265,7 @@ def view_body(target: TableTarget, shape: Shape, contents: Contents, dialect: Di
 
 def _unchanged(target: TableTarget, shape: Shape, contents: Contents, dialect: Dialect) -> list[str]:
     """Return conditions for rows ``t`` that no later delta replaces, none where keys of changes are to be joined."""
-    column, all_keys = _whole_number(shape), [keys for _, keys in contents.changed]
+    column, all_keys = whole_number(shape.key_columns), [keys for _, keys in contents.changed]
     lists = sum(len(keys.listed) for keys in all_keys) <= LISTED and all(keys.listed for keys in all_keys)
     if column is None or not (lists or (target.only_spark and dialect is Dialect.SPARK)):
         return []
@@ -322,7 +321,7 @@ def _packed(shape: Shape, contents: Contents, dialect: Dialect) -> dict[str, str
     What Trino reads Hive's views with knows no operators of bits, its older way no functions of Hive's. A power is a
     product of cases: with ``pow`` an aggregate over six million rows took Spark 3.5.9 a third longer.
     """
-    column = _whole_number(shape)
+    column = whole_number(shape.key_columns)
     if not contents.packed or column is None:
         return None
     key = quote_identifier(column, dialect)
@@ -335,12 +334,6 @@ def _packed(shape: Shape, contents: Contents, dialect: Dialect) -> dict[str, str
         "unset": f"floor(k.schemasync_bits / ({_power_of_two(bits['t'])})) % 2 = 0",
         "hint": MAP_JOIN[dialect],
     }
-
-
-def _whole_number(shape: Shape) -> str | None:
-    """Return the key's physical column where it is one whole number."""
-    columns = [name for name, type_ in shape.key_columns if type_ in INTEGER_DIGITS]
-    return columns[0] if len(columns) == len(shape.key_columns) == 1 else None
 
 
 def _power_of_two(exponent: str) -> str:

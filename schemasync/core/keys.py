@@ -14,6 +14,7 @@ from typing import Final
 
 from schemasync.core.defaults import Value, literal_sql
 from schemasync.core.names import Dialect, quote_identifier
+from schemasync.core.promotion import INTEGER_DIGITS
 from schemasync.core.types import Decimal, Primitive, Type
 
 Place = int | str | bytes | Number
@@ -33,6 +34,12 @@ _WHOLE: Final = (
     Primitive.TIMESTAMP,
 )
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def whole_number(keys: Sequence[tuple[str, Type]]) -> str | None:
+    """Return the column of a key (name, type) that is one whole number, None for another key."""
+    columns = [name for name, type_ in keys if type_ in INTEGER_DIGITS]
+    return columns[0] if len(columns) == len(keys) == 1 else None
 
 
 def is_ordered(type_: Type) -> bool:

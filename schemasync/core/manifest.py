@@ -292,15 +292,8 @@ class Manifest(_Value):
             unique=self.keyed,
             ahead=ahead,
             ascending=ascending,
-            changed=self._changed() if ascending else (),
+            changed=(named_keys(self.deltas) or ()) if ascending else (),
         )
-
-    def _changed(self) -> tuple[tuple[str, ChangedKeys], ...]:
-        """Return the keys of each delta, none where the text of a view cannot name them all."""
-        filled = [d for d in self.deltas if d.rows]
-        found = tuple((d.name, d.changed) for d in filled if d.changed is not None)
-        fits = len(found) == len(filled) and sum(keys.size for _, keys in found) <= MOST_TEXT
-        return found if fits else ()
 
     def _words(self) -> float:
         """Return in how many words the keys of all deltas are at most, infinity where that is not known."""
@@ -331,6 +324,14 @@ class Manifest(_Value):
     def knows(self, path: str, size: int) -> bool:
         """Tell whether a landed file was admitted already."""
         return any(f.path == path and f.bytes == size for f in self.admitted)
+
+
+def named_keys(deltas: Iterable[Segment]) -> tuple[tuple[str, ChangedKeys], ...] | None:
+    """Return the keys of each delta that has rows, by its name; None where the text of a view cannot name them all."""
+    filled = [d for d in deltas if d.rows]
+    found = tuple((d.name, d.changed) for d in filled if d.changed is not None)
+    fits = len(found) == len(filled) and sum(keys.size for _, keys in found) <= MOST_TEXT
+    return found if fits else None
 
 
 def run_directory(location: str) -> str:

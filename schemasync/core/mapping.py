@@ -13,16 +13,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import TypeVar
 
-from schemasync.core.config import (
-    Compaction,
-    Config,
-    Names,
-    Policies,
-    Settings,
-    TableEntry,
-    View,
-    is_pattern,
-)
+from schemasync.core.config import Compaction, Config, Names, Policies, Settings, TableEntry, View, is_pattern
 from schemasync.core.names import MAX_NAME, expand_pattern, table_name
 from schemasync.core.schema import EnvelopeKind
 from schemasync.errors import PermanentError, UsageError
@@ -210,16 +201,16 @@ def _target(subject: str, entry: TableEntry, config: Config, present: AbstractSe
         return UsageError(error.what, where=f"subject {subject!r}", why=error.why, fix=error.fix)
 
 
+_METASTORES = ("hive.metastore.uris", "javax.jdo.option.ConnectionURL")
+"""Settings by which Spark keeps its tables where others may, too."""
+
+
 def _only_spark(view: View, config: Config) -> bool:
     """Tell whether Spark alone reads a view: nobody else opens the Derby that is embedded in its process."""
     if view.readers != "auto":
         return view.readers == "spark"
     elsewhere = any(name.endswith(_METASTORES) for name in config.spark.conf)
     return config.metastore.kind == "embedded" and not elsewhere
-
-
-_METASTORES = ("hive.metastore.uris", "javax.jdo.option.ConnectionURL")
-"""Settings by which Spark keeps its tables where others may, too."""
 
 
 _S = TypeVar("_S", bound=Settings)

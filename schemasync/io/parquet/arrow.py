@@ -62,6 +62,15 @@ class ArrowFiles:
         with self.filesystem.open_input_file(self._path(path)) as source, pq.ParquetFile(source) as parquet:
             yield parquet
 
+    @contextmanager
+    def _opened_again(self, path: str) -> Iterator[pq.ParquetFile]:
+        """Open a file of ours, which must be readable."""
+        try:
+            with self._opened(path) as parquet:
+                yield parquet
+        except (OSError, pa.ArrowException) as error:
+            raise StorageError("a written file does not read back", where=self._path(path), why=str(error)) from error
+
     def footer(self, file: FileInfo, *, now_ms: int) -> Footer | Unreadable:
         """Read one file's footer.
 
@@ -83,11 +92,8 @@ class ArrowFiles:
 
     def written(self, path: str, columns: Collection[str]) -> WrittenFooter:
         """Read the footer of a file of ours, with the extents of these columns."""
-        try:
-            with self._opened(path) as parquet:
-                metadata, schema, names = parquet.metadata, parquet.schema, parquet.schema_arrow.names
-        except (OSError, pa.ArrowException) as error:
-            raise StorageError("a written file does not read back", where=self._path(path), why=str(error)) from error
+        with self._opened_again(path) as parquet:
+            metadata, schema, names = parquet.metadata, parquet.schema, parquet.schema_arrow.names
         return WrittenFooter(
             rows=metadata.num_rows,
             columns=tuple(names),
@@ -97,11 +103,8 @@ class ArrowFiles:
 
     def whole_numbers(self, path: str, column: str) -> Sequence[int | None]:
         """Read a column of whole numbers from a file of ours."""
-        try:
-            with self._opened(path) as parquet:
-                values: list[int | None] = parquet.read(columns=[column])[column].to_pylist()
-        except (OSError, pa.ArrowException) as error:
-            raise StorageError("a written file does not read back", where=self._path(path), why=str(error)) from error
+        with self._opened_again(path) as parquet:
+            values: list[int | None] = parquet.read(columns=[column])[column].to_pylist()
         return values
 
     def _begins_well(self, file: FileInfo) -> bool:
