@@ -183,7 +183,11 @@ class Lab:
 
     def rows(self, table: str, order_by: str = "1") -> list[dict[str, Any]]:
         """Return the dedup view's rows."""
-        found = self.workspace.sql.query(f"SELECT * FROM `{self.database}`.`{table}_view` ORDER BY {order_by}")
+        return self.queried(f"SELECT * FROM `{self.database}`.`{table}_view` ORDER BY {order_by}")
+
+    def queried(self, text: str) -> list[dict[str, Any]]:
+        """Return the rows of any query, by the names of their columns."""
+        found = self.workspace.sql.query(text)
         return [dict(zip(found.columns, row, strict=True)) for row in found.rows]
 
     def strangers(self) -> list[str]:

@@ -153,8 +153,7 @@ class Telling:
 
     def stored(self) -> list[dict[str, Any]]:
         """Return all rows of the table but for where they lie, and under which version: a shard that need not stays."""
-        found = self.lab.workspace.sql.query(f"SELECT * FROM `{self.lab.database}`.`{TABLE}`")
-        rows = [dict(zip(found.columns, row, strict=True)) for row in found.rows]
+        rows = self.lab.queried(f"SELECT * FROM `{self.lab.database}`.`{TABLE}`")
         return sorted(
             ({k: v for k, v in row.items() if k not in {"segment", "__schema_version"}} for row in rows), key=repr
         )
@@ -170,8 +169,7 @@ class EveryText(Telling):
     def table_rows(self) -> list[dict[str, Any]]:
         rows = super().table_rows()
         for body in self._bodies():
-            found = self.lab.workspace.sql.query(f"SELECT * FROM ({body}) ORDER BY 1")
-            assert repr([dict(zip(found.columns, row, strict=True)) for row in found.rows]) == repr(rows), body
+            assert repr(self.lab.queried(f"SELECT * FROM ({body}) ORDER BY 1")) == repr(rows), body
             self.texts.add(body)
         return rows
 
