@@ -234,6 +234,7 @@ def evolving(root: Path, lab: Lab) -> Lab:
     return found
 
 
+@pytest.mark.one_spark
 def test_killed_after_any_call_the_past_is_what_came_into_force_and_whole_after_the_next_run(
     lab: Lab, tmp_path: Path
 ) -> None:
