@@ -32,11 +32,21 @@ def spark(tmp_path_factory: pytest.TempPathFactory, spark_conf: dict[str, str]) 
 
 
 @pytest.fixture
-def lab(tmp_path: Path, spark: SparkSession) -> Lab:
-    return Lab(root=tmp_path, session=spark, database=f"lab{next(_NUMBERS)}")
+def lab(tmp_path: Path, spark: SparkSession) -> Iterator[Lab]:
+    made = Lab(root=tmp_path, session=spark, database=f"lab{next(_NUMBERS)}")
+    yield made
+    made.leave()
 
 
-@pytest.fixture(scope="session")
-def new_lab(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> NewLab:
+@pytest.fixture(scope="module")
+def new_lab(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Iterator[NewLab]:
     """Return what makes a lab: for tests that need several, or one for each example."""
-    return lambda: Lab(root=tmp_path_factory.mktemp("lab"), session=spark, database=f"lab{next(_NUMBERS)}")
+    made: list[Lab] = []
+
+    def make() -> Lab:
+        made.append(Lab(root=tmp_path_factory.mktemp("lab"), session=spark, database=f"lab{next(_NUMBERS)}"))
+        return made[-1]
+
+    yield make
+    for lab in made:
+        lab.leave()

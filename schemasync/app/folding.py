@@ -25,7 +25,7 @@ from schemasync.core.manifest import DataFile, Manifest, Segment, SegmentKind
 from schemasync.core.mapping import TableTarget
 from schemasync.core.merge_plan import merge_request
 from schemasync.core.merging import MergedShard
-from schemasync.core.names import Dialect, is_hidden, quote_identifier
+from schemasync.core.names import Dialect, is_hidden
 from schemasync.core.plan import Shape
 from schemasync.core.ports import Lake
 from schemasync.core.sharding import ShardFold, bounds, cut, has_ranges, in_one_shard
@@ -162,6 +162,8 @@ def merge_shards(
             run = _Selecting(workspace, target, shape, manifest, present, purge_before_ms)
             written = tuple(run.into(place, shard) for place, shard in places.items())
         _require_all_read(target, manifest, shards, written)
+        if any(merged.counts.written for merged in written):
+            _require_each_key_once(workspace, storage.lake.uri(directory), shape)
         return written
     request = merge_request(
         target,
@@ -204,6 +206,13 @@ def _require_all_read(
         )
 
 
+def _require_each_key_once(workspace: Workspace, directory: str, shape: Shape) -> None:
+    """Make sure that no key was written twice, in one shard or in two: by one look at all that a run wrote."""
+    keys = [name for name, _ in shape.key_columns]
+    if keys and workspace.fold.repeats_keys(directory, keys):
+        raise StorageError("the job wrote a key twice", where=directory, fix="Run again; the old state is in force.")
+
+
 @dataclass(frozen=True, slots=True)
 class _Selecting:
     """Writes shards with Spark's SQL. ``present`` are the columns that the long-lived table has."""
@@ -229,26 +238,15 @@ class _Selecting:
         )
         lake = self.workspace.storage(target).lake
         lake.make_directory(directory)
-        # By path, not by the compactor's name: another run's table of that name has another directory.
-        into = lake.uri(directory)
         counts = self.workspace.fold.run(
             self.workspace.text(statement),
-            into=into,
+            # By path, not by the compactor's name: another run's table of that name has another directory.
+            into=lake.uri(directory),
             sort_by=[name for name, _ in shape.key_columns],
             unsent=left_unsent(target, shape, toasted, Dialect.SPARK),
             partition_by=shape.partitions,
         )
-        if self._repeats_keys(into):
-            raise StorageError("the job wrote a key twice", where=into, fix="Run again; the old state is in force.")
         return MergedShard(shard=shard.shard, directory=directory, counts=counts)
-
-    def _repeats_keys(self, directory: str) -> bool:
-        if not self.shape.key_columns:
-            return False
-        keys = ", ".join(quote_identifier(name, Dialect.SPARK) for name, _ in self.shape.key_columns)
-        files = f"parquet.{quote_identifier(directory, Dialect.SPARK)}"
-        twice = f"SELECT 1 FROM {files} GROUP BY {keys} HAVING count(*) > 1 LIMIT 1"  # noqa: S608 - quoted names only
-        return bool(self.workspace.sql.query(twice).rows)
 
 
 def read_back(

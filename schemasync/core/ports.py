@@ -328,6 +328,14 @@ class FoldJob(Protocol):
         """
         ...
 
+    def repeats_keys(self, directory: str, keys: Sequence[str]) -> bool:
+        """Tell whether two rows of the Parquet files below a directory (its URI) have the same key.
+
+        Raises:
+            EngineError: they cannot be read.
+        """
+        ...
+
 
 class ShardJob(Protocol):
     """Cuts and merges shards, whose files are sorted by key."""

@@ -13,6 +13,7 @@ from pyspark.errors import PySparkException
 
 from schemasync.core.compaction import FoldCounts
 from schemasync.core.layout import OP
+from schemasync.core.names import Dialect, quote_identifier
 from schemasync.core.partitioning import PartitionColumn, spark_sql
 from schemasync.errors import EngineError, SchemasyncError, StorageError
 
@@ -65,23 +66,36 @@ class SparkFold:
         left = tuple(name for name in unsent if found.pop(f"{_UNSENT}{name}"))
         return FoldCounts(**found, unsent=left)
 
+    def repeats_keys(self, directory: str, keys: Sequence[str]) -> bool:
+        """Look at all files below a directory, by their own columns: directories may be named like one of these."""
+        from pyspark.sql import functions as f  # noqa: PLC0415
+
+        try:
+            rows = self._session.read.option("recursiveFileLookup", "true").parquet(directory)
+            counted = rows.groupBy(*(quote_identifier(key, Dialect.SPARK) for key in keys)).agg(f.expr("count(*) AS n"))
+            return not counted.where("n > 1").isEmpty()
+        except (PySparkException, Py4JError) as error:
+            raise _translated(error, directory) from error
+
 
 def _metrics(unsent: Mapping[str, str]) -> list[Column]:
+    """Return what is counted; as texts, because to put each together from columns takes a tenth of a second."""
     from pyspark.sql import functions as f  # noqa: PLC0415
 
-    alive, was, purge = f.expr(f"`{OP}` <> 'd'"), f.col(_WAS), f.col(_PURGE)
+    alive = f"`{OP}` <> 'd'"
     conditions = {
-        "written": ~purge,
+        "written": f"NOT {_PURGE}",
         "rows": alive,
-        "keys": f.col(_CHANGED),
-        "inserted": alive & ~was,
-        "updated": alive & was & f.col(_LAST),
-        "deleted": ~alive & was,
-        "purged": purge,
+        "keys": _CHANGED,
+        "inserted": f"{alive} AND NOT {_WAS}",
+        "updated": f"{alive} AND {_WAS} AND {_LAST}",
+        "deleted": f"NOT {alive} AND {_WAS}",
+        "purged": _PURGE,
     }
-    conditions |= {f"{_UNSENT}{name}": f.expr(condition) for name, condition in unsent.items()}
-    counts = [f.sum(f.when(condition, 1).otherwise(0)).alias(name) for name, condition in conditions.items()]
-    return [f.sum(_READ).alias("read"), *counts]
+    conditions |= {f"{_UNSENT}{name}": condition for name, condition in unsent.items()}
+    counts = {name: f"CASE WHEN {condition} THEN 1 ELSE 0 END" for name, condition in conditions.items()}
+    summed = {"read": _READ, **counts}
+    return [f.expr(f"sum({count}) AS {quote_identifier(name, Dialect.SPARK)}") for name, count in summed.items()]
 
 
 def _translated(error: Exception, into: str) -> SchemasyncError:

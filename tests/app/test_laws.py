@@ -169,7 +169,7 @@ class EveryText(Telling):
     def table_rows(self) -> list[dict[str, Any]]:
         rows = super().table_rows()
         for body in self._bodies():
-            assert repr(self.lab.queried(f"SELECT * FROM ({body}) ORDER BY 1")) == repr(rows), body
+            assert repr(self.lab.queried(f"SELECT * FROM ({body})", "1")) == repr(rows), body
             self.texts.add(body)
         return rows
 

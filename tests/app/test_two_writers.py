@@ -15,7 +15,7 @@ from schemasync.app.states import state_before
 from schemasync.core import ddl
 from schemasync.core.layering import Mode
 from schemasync.core.policy import Verdict
-from schemasync.errors import ConflictError, DataError
+from schemasync.errors import ConflictError, DataError, StorageError
 from tests.app.mortal import Fuse, mortal
 from tests.lab import Lab, NewLab
 
@@ -193,10 +193,33 @@ def test_a_fold_by_sql_reads_no_table_that_another_run_may_replace_meanwhile(lab
         lab.session.sql(f"CREATE EXTERNAL TABLE {base} ({columns}) STORED AS PARQUET {empty}")
         return workspace.fold.run(*given, **named)
 
-    fold: Any = SimpleNamespace(run=selecting)
+    fold: Any = SimpleNamespace(run=selecting, repeats_keys=workspace.fold.repeats_keys)
     (done,) = compact(replace(workspace, fold=fold)).tables
     expected = [{"id": key, "a": 70 if key == 7 else key} for key in range(9)]
     assert (done.failure, lab.rows(TABLE, order_by="id")) == (None, expected)
+
+
+def test_a_fold_by_sql_that_writes_a_key_twice_is_not_published(lab: Lab) -> None:
+    """By a fault of its own: all was read and counted as it should be."""
+    lab.settings = {"defaults": {"compaction": BY_SQL}}
+    version(lab, 1)
+    lab.land(TOPIC, [event(key, a=key) for key in range(9)])
+    workspace = lab.workspace
+
+    def selecting(select: str, **named: Any) -> Any:
+        columns = lab.session.sql(select).columns
+        again = ", ".join("0" if name == "schemasync_read" else f"`{name}`" for name in columns)
+        one_more = f"(SELECT {again} FROM ({select}) WHERE id = 7)"
+        return workspace.fold.run(f"{select} UNION ALL {one_more}", **named)
+
+    fold: Any = SimpleNamespace(run=selecting, repeats_keys=workspace.fold.repeats_keys)
+    (done,) = compact(replace(workspace, fold=fold)).tables
+    assert isinstance(done.failure, StorageError)
+    assert done.failure.what == "the job wrote a key twice"
+    assert list((lab.root / "lake" / TOPIC / "base").rglob("*.parquet")) == []
+    (again,) = lab.compact().tables
+    expected = [{"id": key, "a": key} for key in range(9)]
+    assert (again.failure, lab.rows(TABLE, order_by="id")) == (None, expected)
 
 
 @pytest.mark.parametrize("gone", ["base", "delta"])
@@ -214,7 +237,7 @@ def test_a_fold_by_sql_publishes_nothing_where_a_partition_is_missing(lab: Lab, 
         workspace.metastore.drop_partitions(lab.database, TABLE, [name for name in found if name.startswith(gone)])
         return workspace.fold.run(*given, **named)
 
-    fold: Any = SimpleNamespace(run=selecting)
+    fold: Any = SimpleNamespace(run=selecting, repeats_keys=workspace.fold.repeats_keys)
     (done,) = compact(replace(workspace, fold=fold)).tables
     assert isinstance(done.failure, DataError)
     assert done.failure.why == f"{1 if gone == 'base' else 9} rows were read where there are 10"

@@ -173,7 +173,7 @@ class Teller:
 
     def rows(self, *, without: Collection[str] = ()) -> list[tuple[Any, ...]]:
         """Return the view's rows, in an order that does not depend on how they are stored."""
-        rows = [tuple(v for k, v in row.items() if k not in without) for row in self.lab.rows(TABLE)]
+        rows = [tuple(v for k, v in row.items() if k not in without) for row in self.lab.rows(TABLE, order_by="")]
         return sorted(rows, key=lambda row: [_cell(value) for value in row])
 
     def values(self) -> list[tuple[Any, ...]]:
@@ -259,6 +259,9 @@ class Recorder:
     def run(self, select: str, **rest: Any) -> FoldCounts:
         self.statements.append(select)
         return self._job.run(select, **rest)
+
+    def repeats_keys(self, directory: str, keys: Sequence[str]) -> bool:
+        return self._job.repeats_keys(directory, keys)
 
 
 def _record(fields: Sequence[Any], name: str = "Student") -> dict[str, Any]:
