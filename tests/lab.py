@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 
 HOUR = 3_600_000
 DAY = 24 * HOUR
-MANY = 100_000
-"""More rows than any lab has."""
+ALL_ROWS = 100_000
+"""A limit that leaves out none: no lab has so many."""
 START = 1_790_000_000_000
 """The lab's clock begins here, ms since 1970 UTC."""
 
@@ -201,8 +201,8 @@ class Lab:
     def queried(self, text: str, order_by: str = "") -> list[dict[str, Any]]:
         """Return the rows of any query, by the names of their columns."""
         # Without a limit Spark reads all twice: first to see where the values lie, then to sort them.
-        found = self.workspace.sql.query(f"{text} ORDER BY {order_by} LIMIT {MANY}" if order_by else text)
-        assert len(found.rows) < MANY
+        found = self.workspace.sql.query(f"{text} ORDER BY {order_by} LIMIT {ALL_ROWS}" if order_by else text)
+        assert len(found.rows) < ALL_ROWS
         return [dict(zip(found.columns, row, strict=True)) for row in found.rows]
 
     def strangers(self) -> list[str]:

@@ -9,7 +9,7 @@ import pytest
 
 from schemasync.core import changed_keys, manifest
 from schemasync.core.policy import Verdict
-from tests.lab import HOUR, MANY, Lab
+from tests.lab import ALL_ROWS, HOUR, Lab
 
 pytestmark = pytest.mark.spark
 
@@ -30,7 +30,7 @@ def partitioned(lab: Lab, by: dict[str, str], columns: list[tuple[str, Any]], **
 
 
 def shown(lab: Lab, where: str = "true") -> list[tuple[Any, ...]]:
-    query = f"SELECT * FROM {lab.database}.{TABLE}_view WHERE {where} ORDER BY id LIMIT {MANY}"
+    query = f"SELECT * FROM {lab.database}.{TABLE}_view WHERE {where} ORDER BY id LIMIT {ALL_ROWS}"
     return list(lab.workspace.sql.query(query).rows)
 
 

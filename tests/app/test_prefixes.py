@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from tests import model
 from tests.app.mortal import Fuse, KilledError, mortal
 from tests.app.test_laws import FEW, MANY, MINUTE, TABLE, Debezium, Flat, Kind, Telling, carry_out, holds
-from tests.lab import MANY, Lab, NewLab
+from tests.lab import ALL_ROWS, Lab, NewLab
 
 pytestmark = [pytest.mark.spark, pytest.mark.one_spark]
 
@@ -105,7 +105,9 @@ class Watched(Telling):
     def seen(self) -> str:
         if self.lab.workspace.metastore.table(self.lab.database, f"{TABLE}_view") is None:
             return repr(None)
-        found = self.lab.workspace.sql.query(f"SELECT * FROM `{self.lab.database}`.`{TABLE}_view` ORDER BY id LIMIT {MANY}")
+        found = self.lab.workspace.sql.query(
+            f"SELECT * FROM `{self.lab.database}`.`{TABLE}_view` ORDER BY id LIMIT {ALL_ROWS}"
+        )
         return repr((found.columns, found.rows))
 
     def shown(self, state: State) -> str:
