@@ -16,9 +16,9 @@ from pathlib import Path
 from statistics import geometric_mean
 from typing import Final
 
-from benchmarks.__main__ import HERE, WHOLE, collected, judged
 from benchmarks.changes import SHAPES
 from benchmarks.records import Record
+from benchmarks.runs import HERE, WHOLE, collected, judged
 from benchmarks.systems import LIMIT, OURS
 from benchmarks.trial import Terms, Trial, prepared, say
 
