@@ -346,5 +346,10 @@ def look(workspace: Workspace, target: TableTarget, entries: Entries | None = No
     if strays := stray_files(workspace, target):
         message = f"{len(strays)} Parquet files match no hour of {target.increments}, first {strays[0].path}"
         decision = replace(decision, diagnostics=(*decision.diagnostics, diagnose("SS307", message)))
-    partitions = workspace.metastore.described_partitions(target.database, target.table) if manifest else {}
+    partitions = _partitions(workspace, target, manifest) if manifest else {}
     return TableView(inspected=inspected, decision=decision, manifest=manifest, pending=pending, partitions=partitions)
+
+
+def _partitions(workspace: Workspace, target: TableTarget, manifest: Manifest) -> abc.Mapping[str, HivePartition]:
+    about = sum(len(s.partitions) for s in manifest.segments) + sum(s.registered for s in manifest.superseded)
+    return workspace.metastore.described_partitions(target.database, target.table, about=about)

@@ -217,8 +217,13 @@ class Metastore(Protocol):
         """
         ...
 
-    def described_partitions(self, database: str, name: str) -> Mapping[str, HivePartition]:
-        """Return name -> all that is known of every registered partition."""
+    def described_partitions(
+        self, database: str, name: str, *, about: int | None = None
+    ) -> Mapping[str, HivePartition]:
+        """Return name -> all that is known of every registered partition.
+
+        ``about`` is how many there should be, where that is known: by it they are asked for in one way or another.
+        """
         ...
 
     def add_partitions(self, database: str, name: str, locations: Mapping[str, str]) -> None:

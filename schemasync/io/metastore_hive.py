@@ -45,6 +45,12 @@ _IDLE: Final[WeakKeyDictionary[SparkSession, deque[Any]]] = WeakKeyDictionary()
 Hive's client is not safe for threads. Spark guards the one that it has with a lock in the JVM which cannot be held from
 here, so that one is never used.
 """
+_DIRECT_SQL: Final = "hive.metastore.try.direct.sql"
+"""Whether a metastore asks its database about partitions by SQL of its own, by their numbers, or one by one."""
+_FEW_LISTED: Final = 16
+_FEW_DROPPED: Final = 4
+"""Fewer are asked for one by one where Derby answers: every SQL text that it does not know yet takes it 2 ms, and these
+have the partitions' numbers in them."""
 _BATCH: Final = 500
 """Partitions (or views) per call: long calls run into the client's socket timeout."""
 _T = TypeVar("_T")
@@ -57,6 +63,7 @@ class HiveMetastore:
         """Use the session's metastore, under the settings of the session's own client."""
         sparks = session._jsparkSession.sharedState().externalCatalog().unwrapped().client()
         self._conf: Any = sparks.client().getConf()
+        self._is_embedded = not self._conf.get("hive.metastore.uris", "")
         self._session_state: Any = sparks.getState
         self._idle = _IDLE.setdefault(session, deque())
         # Looked up once: every part of a class's name is a call into the JVM.
@@ -115,6 +122,22 @@ class HiveMetastore:
         with self._client(what, "") as client:
             self._session_state()
             yield client
+
+    @contextmanager
+    def _one_by_one(self, client: Any, *, few: bool) -> Iterator[None]:
+        """Let an embedded metastore reach for a few partitions one by one.
+
+        The setting is that of the thread, in which Spark's own client calls too.
+        """
+        if not (few and self._is_embedded):
+            yield
+            return
+        before = client.getMetaConf(_DIRECT_SQL)
+        client.setMetaConf(_DIRECT_SQL, "false")
+        try:
+            yield
+        finally:
+            client.setMetaConf(_DIRECT_SQL, before)
 
     def table(self, database: str, name: str) -> HiveTable | None:
         """Return a table or view as it is now; None where there is none."""
@@ -186,10 +209,13 @@ class HiveMetastore:
         """Return name -> location of every registered partition."""
         return {segment: found.location for segment, found in self.described_partitions(database, name).items()}
 
-    def described_partitions(self, database: str, name: str) -> Mapping[str, HivePartition]:
-        """Return name -> all that is known of every registered partition."""
+    def described_partitions(
+        self, database: str, name: str, *, about: int | None = None
+    ) -> Mapping[str, HivePartition]:
+        """Return name -> all that is known of every registered partition; ``about`` is how many there should be."""
         with self._client(database, name) as client:
-            found = client.listPartitions(database, name, -1)
+            with self._one_by_one(client, few=about is not None and about < _FEW_LISTED):
+                found = client.listPartitions(database, name, -1)
             starts = range(0, len(found), _BATCH)
             batches = (found.subList(n, min(n + _BATCH, len(found))) for n in starts)
             told = [p for batch in batches for p in self._told_partitions(batch)]
@@ -257,13 +283,15 @@ class HiveMetastore:
             # A broken connection is made anew in this call; the service itself is asked without such care.
             client.getTable(database, name)
             service = self._service(client)
-            for batch in _batches(partitions):
+            dropped = tuple(partitions)
+            for batch in _batches(dropped):
                 spec = self._api["RequestPartsSpec"].names(self._partition_names(batch))
                 request = self._api["DropPartitionsRequest"](database, name, spec)
                 request.setDeleteData(False)
                 request.setIfExists(True)
                 request.setNeedResult(False)
-                service.drop_partitions_req(request)
+                with self._one_by_one(client, few=len(dropped) < _FEW_DROPPED):
+                    service.drop_partitions_req(request)
         self._refresh(database, name)
 
     def _service(self, client: Any) -> Any:

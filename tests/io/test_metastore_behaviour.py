@@ -303,6 +303,17 @@ def test_any_number_of_partitions_is_dropped_and_others_stay(
     server.metastore.add_partitions(server.database, TABLE, {s: f"{server.root}/{s}" for s in segments})
     server.metastore.drop_partitions(server.database, TABLE, ["gone", *segments[:3], "gone too", *segments[4:6]])
     assert list(partitions(server)) == [segments[3], segments[6]]
+    server.metastore.drop_partitions(server.database, TABLE, ["gone", segments[6]])
+    assert list(partitions(server)) == [segments[3]]
+
+
+@pytest.mark.parametrize("about", [0, 3, 100])
+def test_partitions_are_described_alike_however_many_there_should_be(server: Server, about: int) -> None:
+    places = {f"delta_{n:08}": f"{server.root}/{n}" for n in range(3)}
+    server.metastore.add_partitions(server.database, TABLE, places)
+    told = server.metastore.described_partitions(server.database, TABLE, about=about)
+    assert told == server.metastore.described_partitions(server.database, TABLE)
+    assert {name: found.location for name, found in told.items()} == places
 
 
 def test_partitions_that_people_named_oddly_are_dropped_and_those_called_alike_stay(server: Server) -> None:
@@ -675,3 +686,36 @@ def test_many_partitions_take_few_calls(hive: Hive, monkeypatch: pytest.MonkeyPa
     hive.metastore.drop_partitions(hive.database, TABLE, names)
     assert partitions(hive) == {}
     assert calls == ["add_partitions"] * 3 + ["alter_partitions"] + ["drop_partitions_req"] * 3
+
+
+@pytest.mark.spark
+def test_only_few_partitions_are_asked_for_one_by_one_and_spark_asks_as_before(
+    hive: Hive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from schemasync.io import metastore_hive
+
+    direct: list[str] = []
+    setting = metastore_hive._DIRECT_SQL
+
+    class Asking(Counting):
+        def __getattr__(self, name: str) -> Any:
+            if name in {"listPartitions", "drop_partitions_req"}:
+                direct.append(self.inner.getMetaConf(setting))
+            return super().__getattr__(name)
+
+    monkeypatch.setattr(metastore_hive, "_IDLE", {})
+    hive.metastore = metastore_hive.HiveMetastore(hive.session)
+    new, service = hive.metastore._new_client, hive.metastore._service
+    monkeypatch.setattr(hive.metastore, "_new_client", lambda *given: Asking(new(*given), []))
+    monkeypatch.setattr(hive.metastore, "_service", lambda client: Asking(service(client.inner), []))
+    names = [f"delta_{number:08}" for number in range(5)]
+    hive.metastore.add_partitions(hive.database, TABLE, {name: f"{hive.root}/{name}" for name in names})
+    for about in (None, 15, 16):
+        hive.metastore.described_partitions(hive.database, TABLE, about=about)
+    with pytest.raises(EngineError):
+        hive.metastore.described_partitions(hive.database, "teacher", about=1)
+    hive.metastore.drop_partitions(hive.database, TABLE, names[:1])
+    hive.metastore.drop_partitions(hive.database, TABLE, names[1:])
+    assert direct == ["true", "false", "true", "false", "false", "true"]
+    with hive.metastore._client(hive.database, TABLE) as client:
+        assert client.getMetaConf(setting) == "true"

@@ -67,7 +67,10 @@ class MemoryMetastore:
     def partitions(self, database: str, name: str) -> Mapping[str, str]:
         return {s: p.location for s, p in self.described_partitions(database, name).items()}
 
-    def described_partitions(self, database: str, name: str) -> Mapping[str, HivePartition]:
+    def described_partitions(
+        self, database: str, name: str, *, about: int | None = None
+    ) -> Mapping[str, HivePartition]:
+        del about
         with self._lock:
             self._found(database, name)
             return dict(self._partitions[database, name])
