@@ -55,12 +55,12 @@ def largest(rows: Iterable[Row]) -> int:
     return max((newness(row)[0] for row in rows), default=NEVER)
 
 
-def written(root: Path, name: str, rows: list[Row]) -> DataFile:
-    pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), root / name, row_group_size=2)
+def written(root: Path, name: str, rows: list[Row], *, group: int = 2) -> DataFile:
+    pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), root / name, row_group_size=group)
     return DataFile(path=name, rows=len(rows), bytes=0)
 
 
-def request(beside: EarlierRows | None) -> AdmissionRequest:
+def request(beside: EarlierRows | None, memory: int = 1000) -> AdmissionRequest:
     return AdmissionRequest(
         files=(),
         directory="out",
@@ -70,14 +70,14 @@ def request(beside: EarlierRows | None) -> AdmissionRequest:
         ordering_fields=(),
         schema_version=1,
         admitted_ms=9,
-        memory=1000,
+        memory=memory,
         beside=beside,
     )
 
 
-def left(root: Path, rows: list[Row], beside: EarlierRows | None) -> tuple[list[Row], bool, bool]:
+def left(root: Path, rows: list[Row], beside: EarlierRows | None, memory: int = 1000) -> tuple[list[Row], bool, bool]:
     table = pa.Table.from_pylist(rows, schema=SCHEMA)
-    found = late.without_late_rows(fs.LocalFileSystem(), str(root), table, request(beside))
+    found = late.without_late_rows(fs.LocalFileSystem(), str(root), table, request(beside, memory))
     return found.rows.to_pylist(), found.ahead, found.ahead_of_deltas
 
 
@@ -87,25 +87,34 @@ def left(root: Path, rows: list[Row], beside: EarlierRows | None) -> tuple[list[
     earlier=st.lists(some_rows(), max_size=2),
     delta=some_rows(),
     bounds=st.lists(PLACES, max_size=2, unique=True),
+    reading=st.tuples(
+        st.sampled_from([2, 10]), st.sampled_from([1000, 1_000_000]), st.sampled_from([1, late._SEARCHED])
+    ),
 )
 def test_what_is_left_is_newer_than_all_that_is_there(
-    base: list[Row], earlier: list[list[Row]], delta: list[Row], bounds: list[Key]
+    base: list[Row],
+    earlier: list[list[Row]],
+    delta: list[Row],
+    bounds: list[Key],
+    reading: tuple[int, int, int],
 ) -> None:
+    group, memory, searched = reading
     lows: list[Key | None] = [None, *sorted(bounds)]
     with tempfile.TemporaryDirectory() as directory:
         root = Path(directory)
         shards = [
-            FoldedShard(name=f"base_s{n}", low=low, files=(written(root, f"{n}.parquet", inside),))
+            FoldedShard(name=f"base_s{n}", low=low, files=(written(root, f"{n}.parquet", inside, group=group),))
             for n, (low, high) in enumerate(zip(lows, [*lows[1:], None], strict=True))
             for inside in [[r for r in base if (low is None or key(r) >= low) and (high is None or key(r) < high)]]
         ]
         there = [*base, *(row for rows in earlier for row in rows)]
         deltas = tuple(
-            EarlierDelta(files=(written(root, f"delta_{n}.parquet", rows),), newest=largest(rows))
+            EarlierDelta(files=(written(root, f"delta_{n}.parquet", rows, group=group),), newest=largest(rows))
             for n, rows in enumerate(earlier)
         )
         beside = EarlierRows(shards=tuple(shards), newest=largest(base), deltas=deltas)
-        found = left(root, delta, beside)
+        with patch.object(late, "_SEARCHED", searched):
+            found = left(root, delta, beside, memory)
         touches = late.touched(pa.Table.from_pylist(delta, schema=SCHEMA), request(beside))
     found_there: dict[Key, tuple[int, int]] = {}
     for row in there:
@@ -167,6 +176,22 @@ def test_only_the_first_ordering_column_is_read_where_it_decides(tmp_path: Path)
     assert left(tmp_path, rows, beside) == (rows[:1], True, True)
     with pytest.raises(OSError, match="page header"):
         left(tmp_path, [rows[0] | {"__seq1": 3}], beside)
+
+
+def test_rows_after_the_last_that_may_be_newer_are_not_read(tmp_path: Path) -> None:
+    there = pa.table({"a": [f"{n:05}" for n in range(20_000)], "b": [1] * 20_000, "__seq1": [5] * 20_000})
+    path = tmp_path / "base.parquet"
+    pq.write_table(there, path, use_dictionary=False, data_page_size=1024, write_batch_size=100)
+    last = pq.read_metadata(path).row_group(0).column(0)
+    with path.open("r+b") as stream:
+        stream.seek(last.data_page_offset + last.total_compressed_size - 2000)
+        stream.write(b"\xff" * 2000)
+    file = DataFile(path="base.parquet", rows=20_000, bytes=0)
+    beside = EarlierRows(shards=(FoldedShard(name="base_s1", low=None, files=(file,)),), newest=5, deltas=())
+    rows: list[Row] = [{"a": a, "b": 1, "__seq1": 4, "__admitted_ms": 2, "v": 1} for a in ("00007", "19999")]
+    assert left(tmp_path, rows[:1], beside, 1_000_000) == ([], True, True)
+    with pytest.raises(OSError, match="Corrupt snappy"):
+        left(tmp_path, rows, beside, 1_000_000)
 
 
 def test_row_groups_are_dealt_to_all_threads_also_where_each_is_alone_in_its_file(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ from schemasync.core.types import Array, Decimal, Map, Primitive, Struct, Struct
 from schemasync.errors import SchemasyncError, StorageError
 from schemasync.io.parquet.ahead import ahead
 from schemasync.io.parquet.late import Compared, touched, without_late_rows
-from schemasync.io.parquet.rows import read_rows, table_schema
+from schemasync.io.parquet.rows import give_back, read_rows, table_schema
 from schemasync.io.parquet.runs import Runs
 from schemasync.io.parquet.shard_writer import ShardWriter
 from schemasync.io.parquet.sorted_rows import statistics
@@ -121,8 +121,8 @@ class ArrowFiles:
         done = _Delta(events=0, toasted=set(), ahead=True, ahead_of_deltas=True, touches=[])
         tables = self._newest(chain.from_iterable(read), request, done)
         files = self._write(tables, request)
-        # A compaction merges next, on other threads, which cannot use what the allocator kept for this one.
-        pa.default_memory_pool().release_unused()
+        # A compaction merges next, on other threads.
+        give_back(sum(file.bytes for file in request.files))
         known = bool(request.keys) and not done.toasted
         return Admitted(
             files=files,

@@ -17,11 +17,12 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 from schemasync.core.admission import AdmissionRequest, EarlierRows, FoldedShard
+from schemasync.core.keys import Key
 from schemasync.core.manifest import NEVER, DataFile
 from schemasync.io.parquet.ahead import side_by_side
 from schemasync.io.parquet.newest import firsts, newest_order, positions
 from schemasync.io.parquet.rows import BATCH_ROWS, batch_rows, buffer_size
-from schemasync.io.parquet.sorted_rows import spread, statistics
+from schemasync.io.parquet.sorted_rows import KeyColumns, spread, statistics
 
 MOST_ROWS: Final = 50_000_000
 """Rows, of the base or of deltas, whose keys may be looked at: beyond that a view that compares costs less."""
@@ -32,6 +33,8 @@ _SHARE: Final = 40
 """This part of the memory is read at once, and compared at once: there are several copies while that is sorted."""
 _STREAMS: Final = 2
 """Threads that read at once."""
+_SEARCHED: Final = 4096
+"""Up to one suspect in so many rows is searched for among them; where there are more, to compare all takes less."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +115,6 @@ def _read(
     Left out are row groups that say of themselves that they have no newer one.
     """
     columns = [*request.keys, *request.ordering]
-    values = suspects.column(columns[0]).combine_chunks()
     share = request.memory // (_SHARE * _STREAMS)
     footers = ((path, pq.read_metadata(path, filesystem=filesystem)) for path in paths)
     newer = _Newer(suspects, request)
@@ -131,8 +133,9 @@ def _read(
             with pq.ParquetFile(
                 path, metadata=metadata, filesystem=filesystem, pre_buffer=False, buffer_size=size
             ) as file:
-                for batch in file.iter_batches(rows, row_groups=mine, columns=columns, use_threads=False):
-                    yield batch.select(columns).filter(pc.is_in(batch.column(columns[0]), value_set=values))
+                for group, reach in mine:
+                    batches = file.iter_batches(rows, row_groups=[group], columns=columns, use_threads=False)
+                    yield from newer.sharing((batch.select(columns) for batch in batches), reach)
 
     yield from side_by_side([stream(number) for number in range(_STREAMS)])
 
@@ -142,25 +145,62 @@ class _Newer:
 
     def __init__(self, suspects: pa.Table, request: AdmissionRequest) -> None:
         self._key, self._first = request.keys[0], request.ordering[0]
-        self._keys = suspects.column(self._key).to_pylist()
+        self._values = suspects.column(self._key).combine_chunks()
+        self._keys = list(KeyColumns(suspects, [self._key]))
         """Ascending."""
         # A null is older than all.
         self._ages = pc.fill_null(suspects.column(self._first).cast(pa.int64()), NEVER).combine_chunks()
 
-    def groups(self, metadata: pq.FileMetaData) -> Iterator[int]:
-        """Yield the row groups that may have some; what statistics do not tell may be."""
+    def groups(self, metadata: pq.FileMetaData) -> Iterator[tuple[int, int]]:
+        """Yield the row groups that may have some, and how many suspects come before the end of each.
+
+        What statistics do not tell may be.
+        """
         told = zip(statistics(metadata, self._key), statistics(metadata, self._first), strict=True)
         for number, (keys, ages) in enumerate(told):
-            if self._may_be(_range(keys), _range(ages)):
-                yield number
+            low, reach = self._within(_range(keys))
+            if low < reach and self._may_be(low, reach, _range(ages)):
+                yield number, reach
 
-    def _may_be(self, keys: tuple[Any, Any] | None, ages: tuple[Any, Any] | None) -> bool:
+    def _within(self, keys: tuple[Any, Any] | None) -> tuple[int, int]:
         if keys is None or not isinstance(keys[0], (int, str)):
+            return 0, len(self._keys)
+        return bisect_left(self._keys, keys[:1]), bisect_right(self._keys, keys[1:])
+
+    def _may_be(self, low: int, reach: int, ages: tuple[Any, Any] | None) -> bool:
+        if ages is None or not isinstance(ages[1], int):
             return True
-        low, high = bisect_left(self._keys, keys[0]), bisect_right(self._keys, keys[1])
-        if low == high or ages is None or not isinstance(ages[1], int):
-            return low < high
-        return bool(pc.min(self._ages.slice(low, high - low)).as_py() <= ages[1])
+        return bool(pc.min(self._ages.slice(low, reach - low)).as_py() <= ages[1])
+
+    def sharing(self, batches: Iterator[pa.RecordBatch], reach: int) -> Iterator[pa.RecordBatch]:
+        """Yield rows that share the first column of their key with one of the first ``reach`` suspects.
+
+        The rows are sorted by key, so those after the last of these are not read.
+        """
+        for batch in batches:
+            keys = KeyColumns(batch, [self._key])
+            if batch.column(self._key).type != self._values.type:
+                # Of an earlier version: what is in order there need not be in this one.
+                yield self._filtered(batch)
+            elif len(keys):
+                last = keys[len(keys) - 1]
+                low, high = bisect_left(self._keys, keys[0]), bisect_right(self._keys, last)
+                if high - low > len(keys) // _SEARCHED:
+                    yield self._filtered(batch)
+                else:
+                    yield from self._searched(batch, keys, self._keys[low:high])
+                # Of a key with more columns the next rows may share this one.
+                if bisect_left(self._keys, last) >= reach:
+                    return
+
+    def _filtered(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        return batch.filter(pc.is_in(batch.column(self._key), value_set=self._values))
+
+    @staticmethod
+    def _searched(batch: pa.RecordBatch, keys: KeyColumns, sought: Iterable[Key]) -> Iterator[pa.RecordBatch]:
+        for key in dict.fromkeys(sought):
+            first = keys.first_from(key)
+            yield batch.slice(first, bisect_right(keys, key, first) - first)
 
 
 def _range(told: pq.Statistics | None) -> tuple[Any, Any] | None:

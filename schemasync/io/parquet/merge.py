@@ -21,7 +21,7 @@ from schemasync.core.layout import ADMITTED_MS, OP
 from schemasync.core.merging import MergedShard, MergeRequest, ShardMerge, SortedFile
 from schemasync.errors import StorageError
 from schemasync.io.parquet.newest import Masks, first_saying, firsts, newest_order, positions, unsent_values
-from schemasync.io.parquet.rows import table_schema
+from schemasync.io.parquet.rows import give_back, table_schema
 from schemasync.io.parquet.shard_writer import ShardWriter
 from schemasync.io.parquet.sorted_rows import KeyColumns, SortedRows, Stored
 
@@ -68,7 +68,7 @@ def merge_shard(
             writer.write(outcome.rows)
             counts += outcome.counts + merging.written(outcome.rows)
     # One shard after the other is merged, on several threads: what the allocator kept of each would add up.
-    pa.default_memory_pool().release_unused()
+    give_back(shard.bytes)
     return MergedShard(shard=shard.shard, directory=directory, counts=counts)
 
 

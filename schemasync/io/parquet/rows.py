@@ -17,6 +17,7 @@ from pyarrow import fs
 
 from schemasync.core.admission import DELETE, MESSAGE, OPERATIONS, UPSERT, AdmissionRequest, LandedFile
 from schemasync.core.beyond import Beyond
+from schemasync.core.config_values import MB
 from schemasync.core.encoding import Leaf
 from schemasync.core.layout import ADMITTED_MS, OFFSET, OP, SCHEMA_VERSION, TS_MS
 from schemasync.core.projection import Fill, Projected
@@ -36,6 +37,9 @@ the next one is read meanwhile."""
 _LEAST_READ: Final = 16 * 1024
 _LARGEST_READ: Final = 1024 * 1024
 """Bytes of a column that are read at once."""
+
+_MAY_STAY: Final = 4 * MB
+"""So much may stay with Arrow's allocator: to take it back takes 5 ms."""
 
 CALENDAR: Final = {"org.apache.spark.version": "3.1.0"}
 """For the footers of files that Arrow writes: Spark 3 refuses dates before 1582 and timestamps before 1900 in files
@@ -88,6 +92,17 @@ def batch_rows(metadata: pq.FileMetaData, share: int, most: int) -> int:
 def buffer_size(metadata: pq.FileMetaData, share: int) -> int:
     """Return how many bytes of a column are read at once; by itself Arrow reads all that a row group has."""
     return int(min(max(share // max(metadata.num_columns, 1), _LEAST_READ), _LARGEST_READ))
+
+
+def give_back(kept: int) -> int:
+    """Let Arrow's allocator give back what it keeps, where ``kept`` bytes are much; return how many it still keeps.
+
+    What it keeps of rows that are gone can be as much again, and serves the threads only that had it.
+    """
+    if kept <= _MAY_STAY:
+        return kept
+    pa.default_memory_pool().release_unused()
+    return 0
 
 
 @contextmanager

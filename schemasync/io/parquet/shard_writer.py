@@ -14,7 +14,7 @@ from pyarrow import fs
 from schemasync.core.partitioning import PartitionColumn
 from schemasync.errors import StorageError
 from schemasync.io.parquet.partitions import by_partition
-from schemasync.io.parquet.rows import CALENDAR
+from schemasync.io.parquet.rows import CALENDAR, give_back
 from schemasync.io.parquet.writing import open_writer
 
 _GROUP_ROWS: Final = 262_144
@@ -46,6 +46,7 @@ class ShardWriter:
         """Path of each file -> how many rows it has."""
         self._held: dict[str, list[pa.Table]] = {}
         self._writers: dict[str, pq.ParquetWriter] = {}
+        self._kept = 0
         self._name = f"part-00000-{uuid.uuid4().hex}.parquet"
 
     def __enter__(self) -> Self:
@@ -84,9 +85,9 @@ class ShardWriter:
         self._writers[place].write_table(group, row_group_size=self._group_rows)
         path = self._path(place)
         self.rows[path] = self.rows.get(path, 0) + group.num_rows
+        self._kept += group.nbytes
         del group
-        # What the allocator keeps of it can be as much again, and serves this thread only.
-        pa.default_memory_pool().release_unused()
+        self._kept = give_back(self._kept)
 
     def _path(self, place: str) -> str:
         return "/".join(part for part in (self._directory, place, self._name) if part)

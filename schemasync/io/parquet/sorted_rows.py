@@ -38,6 +38,10 @@ class KeyColumns:
         """Return one row's key."""
         return tuple(column[row].as_py() for column in self._columns)
 
+    def __iter__(self) -> Iterator[Key]:
+        """Yield all keys, in much less time than one by one."""
+        return zip(*(column.to_pylist() for column in self._columns), strict=True)
+
     def __len__(self) -> int:
         """Return the number of rows."""
         return self._rows

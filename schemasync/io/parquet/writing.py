@@ -49,7 +49,11 @@ def _repeats(values: pa.ChunkedArray, most_bytes: int) -> bool:
         return True
     # Spread over all rows: neighbours in the order of the key are alike more often than others.
     step = max(len(values) // _SAMPLE, values.nbytes // (most_bytes + 1), 1)
+    sample = values if step == 1 else _every(step, values)
+    return bool(pc.count_distinct(sample).as_py() <= _REPEATING * (len(sample) - sample.null_count))
+
+
+def _every(step: int, values: pa.ChunkedArray) -> pa.ChunkedArray:
     # Chunk by chunk: Arrow would make one of all of them to take from.
     places = (pc.multiply(counted(-(-len(chunk) // step)), step) for chunk in values.chunks)
-    sample = pa.chunked_array([c.take(p) for c, p in zip(values.chunks, places, strict=False)], values.type)
-    return bool(pc.count_distinct(sample).as_py() <= _REPEATING * (len(sample) - sample.null_count))
+    return pa.chunked_array([c.take(p) for c, p in zip(values.chunks, places, strict=False)], values.type)
