@@ -50,7 +50,7 @@ _DIRECT_SQL: Final = "hive.metastore.try.direct.sql"
 _FEW_LISTED: Final = 16
 _FEW_DROPPED: Final = 4
 """Fewer are asked for one by one where Derby answers: every SQL text that it does not know yet takes it 2 ms, and these
-have the partitions' numbers in them."""
+have the partitions' numbers in them. Other databases compile faster, and are asked over a network."""
 _BATCH: Final = 500
 """Partitions (or views) per call: long calls run into the client's socket timeout."""
 _T = TypeVar("_T")
@@ -63,7 +63,8 @@ class HiveMetastore:
         """Use the session's metastore, under the settings of the session's own client."""
         sparks = session._jsparkSession.sharedState().externalCatalog().unwrapped().client()
         self._conf: Any = sparks.client().getConf()
-        self._is_embedded = not self._conf.get("hive.metastore.uris", "")
+        url = self._conf.get("javax.jdo.option.ConnectionURL", "")
+        self._is_derby = not self._conf.get("hive.metastore.uris", "") and url.startswith("jdbc:derby:")
         self._session_state: Any = sparks.getState
         self._idle = _IDLE.setdefault(session, deque())
         # Looked up once: every part of a class's name is a call into the JVM.
@@ -125,11 +126,11 @@ class HiveMetastore:
 
     @contextmanager
     def _one_by_one(self, client: Any, *, few: bool) -> Iterator[None]:
-        """Let an embedded metastore reach for a few partitions one by one.
+        """Let a metastore that is embedded with Derby reach for a few partitions one by one.
 
         The setting is that of the thread, in which Spark's own client calls too.
         """
-        if not (few and self._is_embedded):
+        if not (few and self._is_derby):
             yield
             return
         before = client.getMetaConf(_DIRECT_SQL)
