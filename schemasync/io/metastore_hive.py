@@ -284,14 +284,13 @@ class HiveMetastore:
             # A broken connection is made anew in this call; the service itself is asked without such care.
             client.getTable(database, name)
             service = self._service(client)
-            dropped = tuple(partitions)
-            for batch in _batches(dropped):
+            for batch in _batches(partitions):
                 spec = self._api["RequestPartsSpec"].names(self._partition_names(batch))
                 request = self._api["DropPartitionsRequest"](database, name, spec)
                 request.setDeleteData(False)
                 request.setIfExists(True)
                 request.setNeedResult(False)
-                with self._one_by_one(client, few=len(dropped) < _FEW_DROPPED):
+                with self._one_by_one(client, few=len(batch) < _FEW_DROPPED):
                     service.drop_partitions_req(request)
         self._refresh(database, name)
 

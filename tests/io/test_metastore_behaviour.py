@@ -584,7 +584,7 @@ class OneAtATime:
     """A Hive client that writes down every call in which one thread meets another."""
 
     def __init__(self, client: Any, meetings: list[str]) -> None:
-        self.client = client
+        self.inner = client
         self._meetings = meetings
         self._user: int | None = None
 
@@ -596,7 +596,7 @@ class OneAtATime:
             self._user = me
             try:
                 time.sleep(0.002)
-                return getattr(self.client, name)(*arguments)
+                return getattr(self.inner, name)(*arguments)
             finally:
                 self._user = None
 
@@ -610,22 +610,27 @@ def hive(spark: SparkSession, tmp_path: Path) -> Hive:
     return made
 
 
-def watched(hive: Hive, monkeypatch: pytest.MonkeyPatch) -> tuple[list[OneAtATime], list[str]]:
-    """Have a metastore use new clients; return those that it makes, and the calls in which two threads met in one."""
+def stand_before(hive: Hive, monkeypatch: pytest.MonkeyPatch, stand: Callable[[Any], Any]) -> None:
+    """Have a metastore use new clients, and put before each, and before its service, what knows it as ``inner``."""
     from schemasync.io import metastore_hive
 
-    made: list[OneAtATime] = []
-    meetings: list[str] = []
     monkeypatch.setattr(metastore_hive, "_IDLE", {})
     hive.metastore = metastore_hive.HiveMetastore(hive.session)
     new, service = hive.metastore._new_client, hive.metastore._service
+    monkeypatch.setattr(hive.metastore, "_new_client", lambda *given: stand(new(*given)))
+    monkeypatch.setattr(hive.metastore, "_service", lambda client: stand(service(client.inner)))
 
-    def make(*arguments: Any) -> OneAtATime:
-        made.append(OneAtATime(new(*arguments), meetings))
+
+def watched(hive: Hive, monkeypatch: pytest.MonkeyPatch) -> tuple[list[OneAtATime], list[str]]:
+    """Have a metastore use new clients; return those that it makes, and the calls in which two threads met in one."""
+    made: list[OneAtATime] = []
+    meetings: list[str] = []
+
+    def make(client: Any) -> OneAtATime:
+        made.append(OneAtATime(client, meetings))
         return made[-1]
 
-    monkeypatch.setattr(hive.metastore, "_new_client", make)
-    monkeypatch.setattr(hive.metastore, "_service", lambda client: service(client.client))
+    stand_before(hive, monkeypatch, make)
     return made, meetings
 
 
@@ -673,12 +678,8 @@ def test_many_partitions_take_few_calls(hive: Hive, monkeypatch: pytest.MonkeyPa
     from schemasync.io import metastore_hive
 
     calls: list[str] = []
-    monkeypatch.setattr(metastore_hive, "_IDLE", {})
     monkeypatch.setattr(metastore_hive, "_BATCH", 10)
-    hive.metastore = metastore_hive.HiveMetastore(hive.session)
-    new, service = hive.metastore._new_client, hive.metastore._service
-    monkeypatch.setattr(hive.metastore, "_new_client", lambda *given: Counting(new(*given), calls))
-    monkeypatch.setattr(hive.metastore, "_service", lambda client: Counting(service(client.inner), calls))
+    stand_before(hive, monkeypatch, lambda inner: Counting(inner, calls))
     names = [f"delta_{number:08}" for number in range(25)]
     hive.metastore.add_partitions(hive.database, TABLE, {name: f"{hive.root}/a/{name}" for name in names})
     hive.metastore.move_partitions(hive.database, TABLE, {name: f"{hive.root}/b/{name}" for name in names})
@@ -697,17 +698,16 @@ def test_only_few_partitions_are_asked_for_one_by_one_and_spark_asks_as_before(
     direct: list[str] = []
     setting = metastore_hive._DIRECT_SQL
 
-    class Asking(Counting):
+    class Asking:
+        def __init__(self, inner: Any) -> None:
+            self.inner = inner
+
         def __getattr__(self, name: str) -> Any:
             if name in {"listPartitions", "drop_partitions_req"}:
                 direct.append(self.inner.getMetaConf(setting))
-            return super().__getattr__(name)
+            return getattr(self.inner, name)
 
-    monkeypatch.setattr(metastore_hive, "_IDLE", {})
-    hive.metastore = metastore_hive.HiveMetastore(hive.session)
-    new, service = hive.metastore._new_client, hive.metastore._service
-    monkeypatch.setattr(hive.metastore, "_new_client", lambda *given: Asking(new(*given), []))
-    monkeypatch.setattr(hive.metastore, "_service", lambda client: Asking(service(client.inner), []))
+    stand_before(hive, monkeypatch, Asking)
     names = [f"delta_{number:08}" for number in range(5)]
     hive.metastore.add_partitions(hive.database, TABLE, {name: f"{hive.root}/{name}" for name in names})
     for about in (None, 15, 16):

@@ -47,6 +47,7 @@ class ShardWriter:
         self._held: dict[str, list[pa.Table]] = {}
         self._writers: dict[str, pq.ParquetWriter] = {}
         self._kept = 0
+        """Bytes that Arrow's allocator may have kept of what was written."""
         self._name = f"part-00000-{uuid.uuid4().hex}.parquet"
 
     def __enter__(self) -> Self:
