@@ -26,8 +26,17 @@ def spark_conf() -> dict[str, str]:
 
 
 @pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory, spark_conf: dict[str, str]) -> Iterator[SparkSession]:
-    with own_spark(tmp_path_factory.mktemp("spark"), purpose="tests", conf=spark_conf) as session:
+def metastore_uri() -> str | None:
+    """Return where the metastore of the run's Spark is; None is one of its own, embedded."""
+    return None
+
+
+@pytest.fixture(scope="session")
+def spark(
+    tmp_path_factory: pytest.TempPathFactory, spark_conf: dict[str, str], metastore_uri: str | None
+) -> Iterator[SparkSession]:
+    home = tmp_path_factory.mktemp("spark")
+    with own_spark(home, purpose="tests", conf=spark_conf, metastore_uri=metastore_uri) as session:
         yield session
 
 

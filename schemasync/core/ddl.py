@@ -280,12 +280,17 @@ def _unchanged(target: TableTarget, shape: Shape, contents: Contents, dialect: D
 def _is_named(key: str, keys: ChangedKeys) -> str:
     """Return an expression that is 1 where a key is among others, else 0; that of bits is Spark's SQL only."""
     if keys.listed:
-        return f"CASE WHEN {key} IN ({', '.join(map(str, keys.listed))}) THEN 1 ELSE 0 END"
+        return f"CASE WHEN {key} IN ({', '.join(map(_whole_sql, keys.listed))}) THEN 1 ELSE 0 END"
     place, power = f"{key} - ({keys.low})", BITS.bit_length() - 1
     # Spark makes the array once, when it plans.
     words = f"CAST(split('{keys.words}', ',') AS ARRAY<BIGINT>)"
     bit = f"getbit({words}[CAST(shiftright({place}, {power}) AS INT)], CAST(({place}) & {BITS - 1} AS INT))"
     return f"CASE WHEN {key} BETWEEN {keys.low} AND {keys.high} THEN {bit} ELSE 0 END"
+
+
+def _whole_sql(key: int) -> str:
+    # What Trino reads Hive's views with (Coral) takes the lowest BIGINT for the negative of a number out of range.
+    return f"CAST('{key}' AS BIGINT)" if key == -(2**63) else str(key)
 
 
 def _join(shape: Shape, contents: Contents, keys: Sequence[str], dialect: Dialect) -> dict[str, Any]:

@@ -345,6 +345,13 @@ def test_a_view_that_not_only_spark_reads_lists_so_many_keys_of_all_changes() ->
     assert found == [True, True, False, True]
 
 
+def test_the_lowest_key_is_listed_as_what_every_engine_reads() -> None:
+    listed = ChangedKeys(listed=(-(2**63), -(2**63) + 1, 2**63 - 1))
+    contents = AHEAD.model_copy(update={"changed": (("delta_00000007", listed),)})
+    sql = view(shape(STUDENT, baseline=2), SPARK, 2, contents=contents)
+    assert " IN (CAST('-9223372036854775808' AS BIGINT), -9223372036854775807, 9223372036854775807)" in sql
+
+
 def test_a_new_table_has_the_columns_that_files_of_its_version_carry() -> None:
     laid = shape(STUDENT)
     names = [c.name for c in ddl.expected_columns(laid)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -15,7 +16,7 @@ import pytest
 
 from schemasync.io.java import find_java
 from tests.conftest import HADOOP_ONLY
-from tests.services.jars import HADOOP, HIVESERVER2, downloaded, s3a_conf
+from tests.services.jars import HADOOP, HIVESERVER2, downloaded, lay_out_trino, s3a_conf, trino_java
 from tests.services.s3_server import BUCKET
 
 START_SECONDS = 180.0
@@ -23,18 +24,27 @@ STOP_SECONDS = 30.0
 
 
 @pytest.fixture(scope="session")
-def java_environ(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def java_environ(tmp_path_factory: pytest.TempPathFactory, s3: str) -> dict[str, str]:  # noqa: ARG001 - it sets the environment
     """Return the environment for programs that start a JVM through pyspark."""
     java = find_java(os.environ, cache_dir=tmp_path_factory.mktemp("java"))
     return {**os.environ, "JAVA_HOME": str(java.home), "PYSPARK_PYTHON": sys.executable}
 
 
 @pytest.fixture(scope="session")
-def hive_metastore(tmp_path_factory: pytest.TempPathFactory, java_environ: dict[str, str]) -> Iterator[str]:
+def hive_metastore(
+    tmp_path_factory: pytest.TempPathFactory, java_environ: dict[str, str], spark_conf: dict[str, str]
+) -> Iterator[str]:
     """Serve an empty Hive metastore; yield its address, ``thrift://127.0.0.1:PORT``."""
     directory = tmp_path_factory.mktemp("metastore")
-    with served("metastore_server", directory, java_environ) as port:
+    environ = java_environ | {"METASTORE_SPARK_CONF": json.dumps(spark_conf)}
+    with served("metastore_server", directory, environ) as port:
         yield f"thrift://127.0.0.1:{port}"
+
+
+@pytest.fixture(scope="session")
+def metastore_uri(hive_metastore: str) -> str:
+    """Let the run's Spark share its metastore with other engines."""
+    return hive_metastore
 
 
 @pytest.fixture(scope="session")
@@ -52,6 +62,16 @@ def hiveserver2(tmp_path_factory: pytest.TempPathFactory, java_environ: dict[str
     directory = tmp_path_factory.mktemp("hiveserver2")
     classpath = os.pathsep.join(str(jar) for jar in downloaded(HIVESERVER2))
     with served("hiveserver2_server", directory, java_environ | {"HIVESERVER2_CLASSPATH": classpath}) as port:
+        yield port
+
+
+@pytest.fixture(scope="session")
+def trino(tmp_path_factory: pytest.TempPathFactory, hive_metastore: str) -> Iterator[int]:
+    """Serve a Trino that has the tables of the run's metastore; yield its port on 127.0.0.1."""
+    directory = tmp_path_factory.mktemp("trino")
+    lay_out_trino(directory / "home")
+    environ = {"TRINO_JAVA": str(trino_java()), "TRINO_METASTORE": hive_metastore}
+    with served("trino_server", directory, {**os.environ, **environ}) as port:
         yield port
 
 

@@ -9,7 +9,6 @@ an older Hive, and a Hadoop whose classes were moved to where MapReduce does not
 from __future__ import annotations
 
 import os
-import socket
 import sys
 import threading
 from pathlib import Path
@@ -17,7 +16,7 @@ from xml.sax.saxutils import escape
 
 from py4j.java_gateway import GatewayParameters, JavaGateway, JVMView, launch_gateway
 
-from tests.services.announcing import announce
+from tests.services.announcing import announce, free_port
 
 OPENED = "lang lang.reflect io net nio text time util util.concurrent util.concurrent.atomic util.regex"
 """Packages of Java that Hive looks into."""
@@ -86,12 +85,6 @@ def launch(directory: Path, port: int, classpath: str) -> JVMView:
     )
     parameters = GatewayParameters(port=gateway_port, auth_token=token, auto_convert=True)
     return JavaGateway(gateway_parameters=parameters).jvm
-
-
-def free_port() -> int:
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        return int(listening.getsockname()[1])
 
 
 def serve(directory: Path, classpath: str) -> None:

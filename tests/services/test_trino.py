@@ -1,0 +1,87 @@
+"""Trino shows what the dedup views should, of the metastore that Spark writes: every form that a view has."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from trino.dbapi import Cursor, connect
+from trino.types import NamedRowTuple
+
+from schemasync.core.names import Dialect
+from schemasync.core.partitioning import values_of
+from tests.lab import Lab
+from tests.services.states import (
+    STORIES,
+    TABLE,
+    VIEW,
+    Row,
+    Story,
+    applied,
+    assert_found,
+    based,
+    change,
+    comparable,
+    newest,
+    printed,
+    told,
+)
+
+pytestmark = [pytest.mark.services, pytest.mark.one_spark]
+
+
+class Trino:
+    """A client."""
+
+    def __init__(self, cursor: Cursor) -> None:
+        self.cursor = cursor
+
+    def query(self, sql: str) -> list[Row]:
+        rows = self.cursor.execute(sql).fetchall()  # type: ignore[no-untyped-call]  # the client leaves it untyped
+        names = [column.name for column in self.cursor.description or ()]
+        return [{name: _value(value) for name, value in zip(names, row, strict=True)} for row in rows]
+
+
+def _value(value: Any) -> Any:
+    if isinstance(value, NamedRowTuple):
+        return dict(zip(value.__annotations__["names"], value, strict=True))
+    return value
+
+
+@pytest.fixture
+def shared(trino: int) -> Iterator[Trino]:
+    with (
+        closing(connect(host="127.0.0.1", port=trino, user="tests", catalog="hive")) as connection,  # type: ignore[no-untyped-call]
+        closing(connection.cursor()) as cursor,
+    ):
+        yield Trino(cursor)
+
+
+@pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)
+def test_trino_shows_what_the_view_should(lab: Lab, shared: Trino, story: Story) -> None:
+    view = f"{lab.database}.{VIEW}"
+    for state in told(lab, story):
+        expected = comparable(state.rows)
+        assert comparable(shared.query(f"SELECT * FROM {view} ORDER BY id")) == expected
+    assert_found(shared.query, view, expected)
+
+
+def test_what_is_printed_for_trino_runs_there(lab: Lab, shared: Trino) -> None:
+    """The view of a table that was not looked at sorts all that is registered."""
+    landed = based(lab)
+    landed(change(3, 20, name="new"), change(5, 20, op="d"), change(9, 5, name="late"))
+    applied(lab)
+    own = f"{lab.database}_printed"
+    for statement in printed(lab, Dialect.TRINO).statements:
+        if place := re.search(r"external_location = 'file://([^']*)'", statement.sql):
+            Path(place[1]).mkdir(parents=True, exist_ok=True)  # Trino refuses a place that is not there
+        shared.query(statement.sql.replace(lab.database, own))
+    for name, location in lab.workspace.metastore.partitions(lab.database, TABLE).items():
+        what = f"ARRAY['segment'], ARRAY['{values_of(name)[0]}'], '{location}'"
+        shared.query(f"CALL system.register_partition('{own}', '{TABLE}', {what})")
+    assert comparable(shared.query(f"SELECT * FROM {own}.{VIEW}")) == comparable(newest(landed.events))
+    assert shared.query(f"SELECT * FROM {own}.{TABLE}_base") == []
