@@ -158,7 +158,8 @@ class HiveMetastore:
             try:
                 found = {table.name: table for table in self._objects(client, database, asked)}
             except Py4JJavaError as error:
-                if _class_of(error) == "UnknownDBException":
+                # An older Hive (2.3.9, Spark 3.5's) has no word for it in this call over Thrift, only "internal error".
+                if _class_of(error) == "UnknownDBException" or client.getDatabases(database).isEmpty():
                     return {}
                 raise
             # Hive's names are in lower case, however they were asked for.

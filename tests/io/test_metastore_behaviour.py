@@ -169,12 +169,16 @@ def _slow(_: JavaList) -> NoReturn:
     raise AssertionError("the end of a Java iterator is an exception, which pyspark takes 20 ms to tell")
 
 
+def ready(server: Server, monkeypatch: pytest.MonkeyPatch) -> Server:
+    server.create(TABLE, {KEY: "0"})
+    monkeypatch.setattr(JavaList, "__iter__", _slow)
+    return server
+
+
 @pytest.fixture(params=["memory", pytest.param("hive", marks=pytest.mark.spark)])
 def server(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Server:
     made: Server = Memory() if request.param == "memory" else Hive(request.getfixturevalue("spark"), f"file:{tmp_path}")
-    made.create(TABLE, {KEY: "0"})
-    monkeypatch.setattr(JavaList, "__iter__", _slow)
-    return made
+    return ready(made, monkeypatch)
 
 
 def partitions(server: Server) -> Mapping[str, str]:
