@@ -11,7 +11,8 @@ since he read it, so its number must not have become another state's: that takes
 from __future__ import annotations
 
 import json
-from collections.abc import Container, Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Container, Iterable
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -21,11 +22,11 @@ from pydantic import ValidationError
 
 from schemasync.app.workspace import Workspace
 from schemasync.core.drift import Placed, same_place
-from schemasync.core.manifest import FORMAT, Manifest, Segment, StateId, empty, run_directory
+from schemasync.core.manifest import FORMAT, DataFile, Manifest, Segment, StateId, empty, run_directory
 from schemasync.core.mapping import TableTarget
 from schemasync.core.names import is_hidden
 from schemasync.core.partitioning import segment_of
-from schemasync.core.ports import Lake, RegisteredSchema
+from schemasync.core.ports import Lake, PartitionSize, RegisteredSchema
 from schemasync.core.properties import STATE, TableProperties, is_ours, read_properties, write_properties
 from schemasync.errors import ConflictError, DataError, SchemasyncError, StorageError
 
@@ -163,7 +164,7 @@ def publish(workspace: Workspace, target: TableTarget, draft: Draft, manifest: M
             withdraw(workspace, target, following)
         raise
     _forget(lake, passed, following)
-    _register(workspace, target, placed_of(lake, following).locations, placed_of(lake, draft.in_force).locations)
+    _register(workspace, target, following, placed_of(lake, draft.in_force).locations)
     return Draft.of(properties, following)
 
 
@@ -260,16 +261,32 @@ def sync_partitions(workspace: Workspace, target: TableTarget, manifest: Manifes
     """Make sure that the metastore has a partition for every segment of a manifest that is in force, at its place."""
     actual = workspace.metastore.partitions(target.database, target.table)
     wanted = placed_of(workspace.storage(target).lake, manifest).locations
-    _register(workspace, target, wanted, actual)
+    _register(workspace, target, manifest, actual)
     # Ours never move: these were moved by hand.
     if moved := {s: p for s, p in wanted.items() if s in actual and not same_place(actual[s], p)}:
         workspace.metastore.move_partitions(target.database, target.table, moved)
 
 
-def _register(workspace: Workspace, target: TableTarget, wanted: Mapping[str, str], there: Container[str]) -> None:
-    """Add the partitions that are not there yet; ``wanted`` says by name where each lies."""
+def _register(workspace: Workspace, target: TableTarget, manifest: Manifest, there: Container[str]) -> None:
+    """Add the partitions of a state that are not there yet."""
+    wanted = placed_of(workspace.storage(target).lake, manifest).locations
     if missing := {name: place for name, place in wanted.items() if name not in there}:
-        workspace.metastore.add_partitions(target.database, target.table, missing)
+        new = [s for s in manifest.segments if not missing.keys().isdisjoint(s.partitions)]
+        sizes = {name: size for s in new for name, size in _sizes(s).items()}
+        workspace.metastore.add_partitions(target.database, target.table, missing, sizes)
+
+
+def _sizes(segment: Segment) -> dict[str, PartitionSize]:
+    """Return what each of a segment's partitions holds, by name."""
+    files: dict[str, list[DataFile]] = defaultdict(list)
+    for file in segment.files:
+        files[file.path.rpartition("/")[0]].append(file)
+    return {
+        name: PartitionSize(
+            files=len(files[place]), rows=sum(f.rows for f in files[place]), bytes=sum(f.bytes for f in files[place])
+        )
+        for name, place in segment.partitions.items()
+    }
 
 
 def placed_of(lake: Lake, manifest: Manifest) -> Placed:

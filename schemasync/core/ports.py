@@ -173,12 +173,25 @@ class HiveTable:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionSize:
+    """What a partition holds. Engines plan by it: where Trino does not know the rows, a join sends both sides round."""
+
+    files: int
+    rows: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HivePartition:
-    """A partition as the metastore holds it, with the columns and formats (as of `HiveTable`) that it declares."""
+    """A partition as the metastore holds it, with the columns and formats (as of `HiveTable`) that it declares.
+
+    ``size`` is None where it does not say how many rows there are.
+    """
 
     location: str
     columns: tuple[HiveColumn, ...]
     formats: tuple[str, ...] = ()
+    size: PartitionSize | None = None
 
 
 class Metastore(Protocol):
@@ -226,8 +239,17 @@ class Metastore(Protocol):
         """
         ...
 
-    def add_partitions(self, database: str, name: str, locations: Mapping[str, str]) -> None:
-        """Register partitions in one call; those that exist already are left as they are."""
+    def add_partitions(
+        self,
+        database: str,
+        name: str,
+        locations: Mapping[str, str],
+        sizes: Mapping[str, PartitionSize] | None = None,
+    ) -> None:
+        """Register partitions in one call, with their sizes where given; those that exist already are left as they are.
+
+        A metastore that is told no size lists the partition's files for itself, and does not know its rows.
+        """
         ...
 
     def move_partitions(self, database: str, name: str, locations: Mapping[str, str]) -> None:

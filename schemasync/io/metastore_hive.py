@@ -23,7 +23,7 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from schemasync.core import spark_schema
 from schemasync.core.layout import SEGMENT
 from schemasync.core.partitioning import directory_of, partition_name, values_of
-from schemasync.core.ports import HiveColumn, HivePartition, HiveTable
+from schemasync.core.ports import HiveColumn, HivePartition, HiveTable, PartitionSize
 from schemasync.core.properties import STATE
 from schemasync.errors import EngineError
 
@@ -47,6 +47,8 @@ here, so that one is never used.
 """
 _DIRECT_SQL: Final = "hive.metastore.try.direct.sql"
 """Whether a metastore asks its database about partitions by SQL of its own, by their numbers, or one by one."""
+_STATISTICS: Final = {"files": "numFiles", "rows": "numRows", "bytes": "totalSize"}
+"""What engines call the fields of a `PartitionSize`. A metastore that is not told files and bytes lists them."""
 _FEW_LISTED: Final = 16
 _FEW_DROPPED: Final = 4
 """Fewer are asked for one by one where Derby answers: every SQL text that it does not know yet takes it 2 ms, and these
@@ -224,7 +226,7 @@ class HiveMetastore:
             # Without user partitions a name is told by the segment alone.
             parted = any(len(p["values"]) > 1 for p in told)
             keys = _partition_keys(client.getTable(database, name)) if parted else [SEGMENT]
-            return {_partition_name(keys, p["values"]): _partition(p["sd"]) for p in told}
+            return {_partition_name(keys, p["values"]): _partition(p) for p in told}
 
     def _told(self, struct: Any) -> dict[str, Any]:
         """Return one of Hive's structs as plain values, in one answer: to ask for each of its fields takes hundreds.
@@ -243,16 +245,22 @@ class HiveMetastore:
         told = self._told(self._api["PartitionListComposingSpec"](partitions))
         return list(told["partitions"])
 
-    def add_partitions(self, database: str, name: str, locations: Mapping[str, str]) -> None:
-        """Register partitions; those that exist already are left as they are."""
+    def add_partitions(
+        self,
+        database: str,
+        name: str,
+        locations: Mapping[str, str],
+        sizes: Mapping[str, PartitionSize] | None = None,
+    ) -> None:
+        """Register partitions, with their sizes where given; those that exist already are left as they are."""
         with self._client(database, name) as client:
             table = client.getTable(database, name)
             for batch in _batches(locations.items()):
-                partitions = self._list(self._partition(table, partition, place) for partition, place in batch)
+                partitions = self._list(self._partition(table, p, place, (sizes or {}).get(p)) for p, place in batch)
                 client.add_partitions(partitions, True, False)
         self._refresh(database, name)
 
-    def _partition(self, table: Any, name: str, location: str) -> Any:
+    def _partition(self, table: Any, name: str, location: str, size: PartitionSize | None) -> Any:
         partition = self._api["Partition"]()
         partition.setDbName(table.getDbName())
         partition.setTableName(table.getTableName())
@@ -260,7 +268,7 @@ class HiveMetastore:
         descriptor = table.getSd().deepCopy()
         descriptor.setLocation(location)
         partition.setSd(descriptor)
-        partition.setParameters(self._hash_map())
+        partition.setParameters(self._map(_statistics(size)))
         return partition
 
     def move_partitions(self, database: str, name: str, locations: Mapping[str, str]) -> None:
@@ -481,8 +489,20 @@ def _partition_name(keys: Sequence[str], values: Sequence[str]) -> str:
     return partition_name(segment, directory_of(keys[1:], others))
 
 
-def _partition(place: Mapping[str, Any]) -> HivePartition:
-    return HivePartition(location=place["location"], columns=_columns(place["cols"]), formats=_formats(place))
+def _statistics(size: PartitionSize | None) -> dict[str, str]:
+    return {name: str(getattr(size, field)) for field, name in _STATISTICS.items()} if size else {}
+
+
+def _partition(told: Mapping[str, Any]) -> HivePartition:
+    place, known = told["sd"], told.get("parameters", {})
+    return HivePartition(
+        location=place["location"],
+        columns=_columns(place["cols"]),
+        formats=_formats(place),
+        size=PartitionSize(**{field: int(known[name]) for field, name in _STATISTICS.items()})
+        if known.keys() >= {*_STATISTICS.values()}
+        else None,
+    )
 
 
 def _formats(place: Mapping[str, Any]) -> tuple[str, ...]:

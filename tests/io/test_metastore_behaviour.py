@@ -19,7 +19,7 @@ from py4j.java_collections import JavaList
 
 from schemasync.core.drift import PARQUET
 from schemasync.core.partitioning import directory_of, partition_name
-from schemasync.core.ports import HiveColumn, HivePartition, HiveTable, Metastore
+from schemasync.core.ports import HiveColumn, HivePartition, HiveTable, Metastore, PartitionSize
 from schemasync.core.spark_schema import disagreement
 from schemasync.errors import EngineError
 from tests.twins.metastore import MemoryMetastore
@@ -252,6 +252,15 @@ def test_added_partitions_stand_at_their_places(server: Server) -> None:
     places = {f"delta_{n:08}": f"{server.root}/delta/{n}" for n in range(1, 4)}
     server.metastore.add_partitions(server.database, TABLE, places)
     assert partitions(server) == places
+
+
+def test_of_added_partitions_it_is_known_what_they_hold(server: Server) -> None:
+    sizes = {f"s{n}": PartitionSize(files=n, rows=2**40 + n, bytes=10 * n) for n in range(2)}
+    places = {name: f"{server.root}/{name}" for name in (*sizes, "untold")}
+    server.metastore.add_partitions(server.database, TABLE, places, sizes)
+    server.metastore.move_partitions(server.database, TABLE, {"s1": f"{server.root}/other"})
+    described = server.metastore.described_partitions(server.database, TABLE)
+    assert {name: partition.size for name, partition in described.items()} == {**sizes, "untold": None}
 
 
 def test_adding_again_leaves_what_is_there(server: Server) -> None:

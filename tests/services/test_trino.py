@@ -26,9 +26,13 @@ from tests.services.states import (
     based,
     change,
     comparable,
+    elsewhere,
+    joined,
+    newer_joined,
     newest,
     printed,
     told,
+    view_text,
 )
 
 pytestmark = [pytest.mark.services, pytest.mark.one_spark]
@@ -40,8 +44,12 @@ class Trino:
     def __init__(self, cursor: Cursor) -> None:
         self.cursor = cursor
 
+    def rows(self, sql: str) -> list[list[Any]]:
+        found: list[list[Any]] = self.cursor.execute(sql).fetchall()  # type: ignore[no-untyped-call]  # left untyped
+        return found
+
     def query(self, sql: str) -> list[Row]:
-        rows = self.cursor.execute(sql).fetchall()  # type: ignore[no-untyped-call]  # the client leaves it untyped
+        rows = self.rows(sql)
         names = [column.name for column in self.cursor.description or ()]
         return [{name: _value(value) for name, value in zip(names, row, strict=True)} for row in rows]
 
@@ -68,6 +76,19 @@ def test_trino_shows_what_the_view_should(lab: Lab, shared: Trino, story: Story)
         expected = comparable(state.rows)
         assert comparable(shared.query(f"SELECT * FROM {view} ORDER BY id")) == expected
     assert_found(shared.query, view, expected)
+
+
+@pytest.mark.parametrize("story", [joined(newer_joined), joined(elsewhere)])
+def test_trino_sends_changes_to_the_base_and_looks_for_keys_in_every_scan(
+    lab: Lab, shared: Trino, story: Story
+) -> None:
+    for _ in told(lab, story):
+        pass
+    ((plan,),) = shared.rows(f"EXPLAIN SELECT * FROM {lab.database}.{VIEW} WHERE id = 3")
+    assert re.findall(r"Join\[.*distribution = (\w+)", plan) == ["REPLICATED"]
+    scans = re.findall(r"Scan\w*\[.*", plan)
+    assert [scan for scan in scans if "= bigint '3'" not in scan] == []
+    assert len(scans) == (3 if "UNION" in view_text(lab) else 2)
 
 
 def test_what_is_printed_for_trino_runs_there(lab: Lab, shared: Trino) -> None:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 
 from schemasync.core import spark_schema
-from schemasync.core.ports import HiveColumn, HivePartition, HiveTable
+from schemasync.core.ports import HiveColumn, HivePartition, HiveTable, PartitionSize
 from schemasync.errors import EngineError
 
 
@@ -75,11 +75,19 @@ class MemoryMetastore:
             self._found(database, name)
             return dict(self._partitions[database, name])
 
-    def add_partitions(self, database: str, name: str, locations: Mapping[str, str]) -> None:
+    def add_partitions(
+        self,
+        database: str,
+        name: str,
+        locations: Mapping[str, str],
+        sizes: Mapping[str, PartitionSize] | None = None,
+    ) -> None:
         with self._lock:
             table = self._found(database, name)
             new = {
-                s: HivePartition(location=place, columns=table.columns, formats=table.formats)
+                s: HivePartition(
+                    location=place, columns=table.columns, formats=table.formats, size=(sizes or {}).get(s)
+                )
                 for s, place in locations.items()
             }
             self._partitions[database, name] = new | self._partitions[database, name]
