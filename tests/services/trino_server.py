@@ -34,13 +34,14 @@ def settings(directory: Path, port: int) -> dict[str, str]:
 
 
 def catalog(metastore: str) -> dict[str, str]:
-    """Return what the documentation asks for where views are Hive's and files lie where Hadoop finds them."""
+    """Return how Trino reads views of Hive's, files where Hadoop finds them, and moments in UTC wherever it stands."""
     return {
         "connector.name": "hive",
         "hive.metastore.uri": metastore,
         "hive.hive-views.enabled": "true",
         "hive.allow-register-partition-procedure": "true",
         "hive.timestamp-precision": "MICROSECONDS",
+        "hive.parquet.time-zone": "UTC",
         "fs.hadoop.enabled": "true",
     }
 
@@ -55,7 +56,13 @@ def launch(directory: Path, config: Path) -> JVMView:
     """Start a JVM that ends when the pipe from this process breaks."""
     port, token = launch_gateway(
         classpath=str(directory / "home" / "lib" / "*"),
-        javaopts=["-Xmx1g", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Duser.timezone=UTC", f"-Dconfig={config}"],
+        javaopts=[
+            "-Xmx1g",
+            "-XX:+UseSerialGC",
+            "-XX:TieredStopAtLevel=1",
+            "-Duser.timezone=America/New_York",
+            f"-Dconfig={config}",
+        ],
         die_on_exit=True,
         enable_auth=True,
         java_path=os.environ["TRINO_JAVA"],
