@@ -84,11 +84,19 @@ def replace_view(workspace: Workspace, target: TableTarget, statement: str) -> N
     """Replace the view by what this statement creates; readers see the old one or the new one, never none.
 
     Spark drops a view before it creates the one that replaces it. So the new one is made beside it, and the metastore
-    gives the view its definition in one call.
+    gives the view its definition in one call. One that is not there is created, which replaces none that another writer
+    made meanwhile.
     """
     view, aside = (qualified(target.database, name, Dialect.SPARK) for name in (target.view, aside_name(target)))
-    there = workspace.metastore.table(target.database, target.view) is not None
-    if not there or view not in statement:
+    if workspace.metastore.table(target.database, target.view) is None:
+        try:
+            workspace.sql.execute(statement.replace("CREATE OR REPLACE VIEW", "CREATE VIEW", 1))
+        except EngineError:
+            if workspace.metastore.table(target.database, target.view) is None:
+                raise
+        else:
+            return
+    if view not in statement:
         workspace.sql.execute(statement)
         return
     workspace.sql.execute(statement.replace(view, aside, 1))

@@ -11,6 +11,8 @@ import pytest
 
 from schemasync.app.applying import Applied, apply
 from schemasync.app.compacting import compact
+from schemasync.app.inspecting import map_tables
+from schemasync.app.repairing import replace_view
 from schemasync.app.states import state_before
 from schemasync.core import ddl
 from schemasync.core.layering import Mode
@@ -85,6 +87,38 @@ def test_whoever_is_overtaken_in_an_admission_leaves_the_view_of_the_winner(new_
 
     applied = interrupted(lab, 1, other)
     assert (type(applied.error), lab.rows(TABLE)) == (ConflictError, [{"id": 1, "a": "1"}])
+
+
+def test_a_view_that_another_writer_makes_first_is_never_dropped_for_ours(new_lab: NewLab) -> None:
+    lab = started(new_lab)
+    workspace, name = lab.workspace, f"{TABLE}_view"
+    view = f"`{lab.database}`.`{name}`"
+    lab.session.sql(f"DROP VIEW {view}")
+    statements: list[str] = []
+
+    class Metastore:
+        def __getattr__(self, called: str) -> Any:
+            return getattr(workspace.metastore, called)
+
+        def table(self, database: str, table: str) -> Any:
+            found = workspace.metastore.table(database, table)
+            if not statements and found is None:
+                lab.session.sql(f"CREATE VIEW {view} AS SELECT 1 AS a")
+            return found
+
+    class Sql:
+        def execute(self, statement: str) -> None:
+            statements.append(statement)
+            workspace.sql.execute(statement)
+
+    (target,) = map_tables(workspace).targets
+    metastore: Any = Metastore()
+    sql: Any = Sql()
+    replace_view(
+        replace(workspace, metastore=metastore, sql=sql), target, f"CREATE OR REPLACE VIEW {view} AS SELECT 2 AS b"
+    )
+    assert lab.rows(TABLE) == [{"b": 2}]
+    assert [s.split(" AS ")[0] for s in statements if view in s] == [f"CREATE VIEW {view}"]
 
 
 def unnamed(lab: Lab) -> list[str]:
