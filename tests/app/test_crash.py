@@ -225,6 +225,7 @@ PUBLISHING = (
     "drop_partitions",
     "redefine_view",
     "set_view_text",
+    "CREATE VIEW",
     "CREATE OR REPLACE",
 )
 """Calls after which readers may see something else; before such a call is after the one in front of it."""
