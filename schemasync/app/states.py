@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -164,7 +164,9 @@ def publish(workspace: Workspace, target: TableTarget, draft: Draft, manifest: M
             withdraw(workspace, target, following)
         raise
     _forget(lake, passed, following)
-    _register(workspace, target, following, placed_of(lake, draft.in_force).locations)
+    _register(
+        workspace, target, following, placed_of(lake, following).locations, placed_of(lake, draft.in_force).locations
+    )
     return Draft.of(properties, following)
 
 
@@ -261,15 +263,16 @@ def sync_partitions(workspace: Workspace, target: TableTarget, manifest: Manifes
     """Make sure that the metastore has a partition for every segment of a manifest that is in force, at its place."""
     actual = workspace.metastore.partitions(target.database, target.table)
     wanted = placed_of(workspace.storage(target).lake, manifest).locations
-    _register(workspace, target, manifest, actual)
+    _register(workspace, target, manifest, wanted, actual)
     # Ours never move: these were moved by hand.
     if moved := {s: p for s, p in wanted.items() if s in actual and not same_place(actual[s], p)}:
         workspace.metastore.move_partitions(target.database, target.table, moved)
 
 
-def _register(workspace: Workspace, target: TableTarget, manifest: Manifest, there: Container[str]) -> None:
-    """Add the partitions of a state that are not there yet."""
-    wanted = placed_of(workspace.storage(target).lake, manifest).locations
+def _register(
+    workspace: Workspace, target: TableTarget, manifest: Manifest, wanted: Mapping[str, str], there: Container[str]
+) -> None:
+    """Add the partitions of a state that are not there yet; ``wanted`` says by name where each lies."""
     if missing := {name: place for name, place in wanted.items() if name not in there}:
         new = [s for s in manifest.segments if not missing.keys().isdisjoint(s.partitions)]
         sizes = {name: size for s in new for name, size in _sizes(s).items()}

@@ -14,9 +14,10 @@ import threading
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-from py4j.java_gateway import GatewayParameters, JavaGateway, JVMView, launch_gateway
+from py4j.java_gateway import JVMView
 
 from tests.services.announcing import announce, free_port
+from tests.services.jvm import launched
 
 OPENED = "lang lang.reflect io net nio text time util util.concurrent util.concurrent.atomic util.regex"
 """Packages of Java that Hive looks into."""
@@ -57,7 +58,7 @@ def settings(directory: Path, port: int) -> dict[str, str]:
 
 
 def launch(directory: Path, port: int, classpath: str) -> JVMView:
-    """Start a JVM that ends when the pipe from this process breaks; Hive's settings are the first thing it finds."""
+    """Start a JVM; Hive's settings are the first thing it finds."""
     site = "".join(
         f"<property><name>{name}</name><value>{escape(value)}</value></property>\n"
         for name, value in settings(directory, port).items()
@@ -67,24 +68,8 @@ def launch(directory: Path, port: int, classpath: str) -> JVMView:
     (conf / "hive-site.xml").write_text(f"<configuration>\n{site}</configuration>\n")
     (directory / "tmp").mkdir()
     opened = [f"--add-opens=java.base/java.{package}=ALL-UNNAMED" for package in OPENED.split()]
-    own = [
-        "-Xmx768m",
-        "-XX:+UseSerialGC",
-        "-XX:TieredStopAtLevel=1",
-        f"-Djava.io.tmpdir={directory / 'tmp'}",
-        "-Duser.timezone=UTC",
-    ]
-    gateway_port, token = launch_gateway(
-        classpath=os.pathsep.join([str(conf), classpath]),
-        javaopts=[*opened, *own],
-        die_on_exit=True,
-        enable_auth=True,
-        java_path=None,  # JAVA_HOME's
-        redirect_stdout=sys.stdout,
-        redirect_stderr=sys.stderr,
-    )
-    parameters = GatewayParameters(port=gateway_port, auth_token=token, auto_convert=True)
-    return JavaGateway(gateway_parameters=parameters).jvm
+    own = ["-Xmx768m", f"-Djava.io.tmpdir={directory / 'tmp'}", "-Duser.timezone=UTC"]
+    return launched(os.pathsep.join([str(conf), classpath]), [*opened, *own])
 
 
 def serve(directory: Path, classpath: str) -> None:

@@ -89,14 +89,7 @@ class Project:
         """Yield a watcher that has logged something; whatever is left of it is killed."""
         log = self.root / f"log{next(self._clock)}"
         with log.open("wb") as errors, (self.root / "lines").open("ab") as lines:
-            process = subprocess.Popen(
-                self._command("watch", "-vv"),
-                cwd=self.root,
-                env=self._environ,
-                stdout=lines,
-                stderr=errors,
-                start_new_session=True,
-            )
+            process = self._start("watch", "-vv", stdout=lines, stderr=errors, start_new_session=True)
         try:
             wait_for(lambda: until in log.read_text(), process)
             yield process
@@ -111,18 +104,17 @@ class Project:
     def at_once(self, times: int, *arguments: str) -> list[tuple[int, str]]:
         """Run several processes at the same time; return the exit code of each, and its stderr."""
         started = [
-            subprocess.Popen(
-                self._command(*arguments),
-                cwd=self.root,
-                env=self._environ,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
-                text=True,
-            )
-            for _ in range(times)
+            self._start(*arguments, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) for _ in range(times)
         ]
-        told = [process.communicate(timeout=PATIENCE_SECONDS)[1] for process in started]
+        try:
+            told = [process.communicate(timeout=PATIENCE_SECONDS)[1] for process in started]
+        finally:
+            for process in started:
+                process.kill()
         return [(process.returncode, text) for process, text in zip(started, told, strict=True)]
+
+    def _start(self, *arguments: str, **how: Any) -> subprocess.Popen[Any]:
+        return subprocess.Popen(self._command(*arguments), cwd=self.root, env=self._environ, **how)
 
     def _command(self, *arguments: str) -> list[str]:
         return [sys.executable, "-m", "schemasync", *arguments]

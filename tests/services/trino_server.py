@@ -13,9 +13,8 @@ import threading
 from collections.abc import Mapping
 from pathlib import Path
 
-from py4j.java_gateway import GatewayParameters, JavaGateway, JVMView, launch_gateway
-
 from tests.services.announcing import announce, free_port
+from tests.services.jvm import launched
 
 
 def settings(directory: Path, port: int) -> dict[str, str]:
@@ -52,30 +51,12 @@ def write(place: Path, properties: Mapping[str, str]) -> Path:
     return place
 
 
-def launch(directory: Path, config: Path) -> JVMView:
-    """Start a JVM that ends when the pipe from this process breaks."""
-    port, token = launch_gateway(
-        classpath=str(directory / "home" / "lib" / "*"),
-        javaopts=[
-            "-Xmx1g",
-            "-XX:+UseSerialGC",
-            "-XX:TieredStopAtLevel=1",
-            "-Duser.timezone=America/New_York",
-            f"-Dconfig={config}",
-        ],
-        die_on_exit=True,
-        enable_auth=True,
-        java_path=os.environ["TRINO_JAVA"],
-        redirect_stdout=sys.stdout,
-        redirect_stderr=sys.stderr,
-    )
-    return JavaGateway(gateway_parameters=GatewayParameters(port=port, auth_token=token, auto_convert=True)).jvm
-
-
 def serve(directory: Path, metastore: str) -> None:
     port = free_port()
     write(directory / "catalog" / "hive.properties", catalog(metastore))
-    jvm = launch(directory, write(directory / "config.properties", settings(directory, port)))
+    config = write(directory / "config.properties", settings(directory, port))
+    options = ["-Xmx1g", "-Duser.timezone=America/New_York", f"-Dconfig={config}"]
+    jvm = launched(str(directory / "home" / "lib" / "*"), options, os.environ["TRINO_JAVA"])
     jvm.io.trino.server.Server().start("476")
     announce(directory, port)
     threading.Event().wait()
