@@ -83,7 +83,8 @@ MEANINGS: Final[Mapping[str, str]] = {
     "defaults.view.metadata": "Let the view show `__op`, `__ts_ms` and `__segment`, too.",
     "defaults.view.readers": "Who reads the views: Spark alone, or any engine. `auto`: Spark alone where the metastore is embedded, "
     "which nobody else opens, and `spark.conf` names no other (`hive.metastore.uris`, `ConnectionURL`). Views for Spark alone are faster while changes are pending; others cannot read them. Their text may have "
-    "64 KB more, of which Spark keeps some 0.3 MB for each of `spark.sql.ui.retainedExecutions` queries (1000) of a session.",
+    "64 KB more, of which Spark keeps some 0.3 MB for each of `spark.sql.ui.retainedExecutions` queries (1000) of a session, and name "
+    "files beside the changes, which Spark reads with `spark.sql.runSQLOnFiles` (on by default) and the rights on the table's location.",
     "tables[].subject": "A subject, or a Python regular expression that matches whole subjects. An exact subject beats any expression, the first expression that matches beats later ones. Without any entry every `-value` subject is taken.",
     "tables[].table": "Name of the table; `{topic}` and the expression's named groups are filled in. Default: the topic, made an identifier.",
     "tables[].exclude": "Subjects or topics, or expressions for them, that an expression does not take.",

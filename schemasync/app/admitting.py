@@ -125,7 +125,7 @@ def _admitted(
         if request.beside is not None and not written.toasted:
             told |= _beside_what_is_there(request.beside, written, known)
         segment = segment.model_copy(update=told)
-        changed = changed_keys(storage.small, segment, keys, beside=current.deltas, only_spark=target.only_spark)
+        changed = changed_keys(storage.small, segment, keys, beside=current.deltas, target=target)
         segment = segment.model_copy(update={"changed": changed})
     manifest = after_admission(
         current,

@@ -85,6 +85,6 @@ def _merged(workspace: Workspace, target: TableTarget, shape: Shape, manifest: M
             delta,
             shape.key_columns,
             beside=[s for s in manifest.deltas if s not in plan.merge],
-            only_spark=target.only_spark,
+            target=target,
         )
     return delta.model_copy(update={"changed": changed})

@@ -5,10 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from schemasync.core.admission import WrittenFooter
-from schemasync.core.changed_keys import ChangedKeys, may_be_named, named
+from schemasync.core.changed_keys import (
+    LISTED,
+    WORDS_FILE,
+    ChangedKeys,
+    fit,
+    may_be_asked_for,
+    may_be_text,
+    places,
+)
 from schemasync.core.in_place import misreads
 from schemasync.core.keys import whole_number
-from schemasync.core.manifest import NEVER, Segment, named_keys
+from schemasync.core.manifest import NEVER, Segment
+from schemasync.core.mapping import TableTarget
 from schemasync.core.ports import LandedFiles
 from schemasync.core.types import Type
 from schemasync.errors import DataError, StorageError
@@ -65,26 +74,59 @@ def changed_keys(
     keys: Sequence[tuple[str, Type]],
     *,
     beside: Iterable[Segment],
-    only_spark: bool,
+    target: TableTarget,
 ) -> ChangedKeys | None:
     """Read the keys of a delta that was just written, as a view can name them with those of the deltas ``beside`` it.
 
-    None where a row has no key, where the text would be too long, and where more than the keys is to be compared.
-    ``only_spark``: nobody else reads the view.
+    Bits that are too long for the view's text are written beside the delta. None where a row has no key, where they
+    are too many, and where more than the keys is to be compared.
 
     Raises:
-        StorageError: a file cannot be read.
+        StorageError: a file cannot be read, or cannot be written.
     """
-    column, others = whole_number(keys), tuple(beside)
-    possible = segment.ahead and named_keys(others) is not None
-    if column is None or not possible or not may_be_named(segment.rows, segment.key_range, only_spark=only_spark):
+    column = whole_number(keys)
+    others = [s.changed for s in beside if s.rows]
+    known = [other for other in others if other is not None]
+    if column is None or not segment.ahead or segment.key_range is None or len(known) < len(others):
         return None
+    if segment.rows <= LISTED:
+        changed = _listed(files, segment, column)
+        if changed is None or fit((*known, changed)):
+            return changed
+    return _bits(files, segment, column, segment.key_range, known, target) if target.only_spark else None
+
+
+def _listed(files: LandedFiles, segment: Segment, column: str) -> ChangedKeys | None:
     found = [key for file in segment.files for key in files.whole_numbers(file.path, column)]
-    known = [key for key in found if key is not None]
-    if len(known) < len(found):
+    listed = sorted(key for key in found if key is not None)
+    return ChangedKeys(listed=tuple(listed)) if len(listed) == len(found) else None
+
+
+def _bits(
+    files: LandedFiles,
+    segment: Segment,
+    column: str,
+    key_range: tuple[int, int],
+    known: Sequence[ChangedKeys],
+    target: TableTarget,
+) -> ChangedKeys | None:
+    low, count = places(key_range)
+    path = f"{segment.location}/{WORDS_FILE}"
+    aside = ChangedKeys(low=low, path=path, count=count)
+    may_be_aside = may_be_asked_for(target.location) and fit((*known, aside))
+    if not (may_be_aside or may_be_text(count)):
         return None
-    changed = named(known)
-    return changed if named_keys((*others, segment.model_copy(update={"changed": changed}))) is not None else None
+    words = files.words([file.path for file in segment.files], column, low=low, count=count)
+    if words is None:
+        return None
+    if may_be_text(count):
+        in_text = ChangedKeys(low=low, words=",".join(map(str, words)))
+        if fit((*known, in_text)):
+            return in_text
+    if not may_be_aside:
+        return None
+    files.write_words(path, words)
+    return aside
 
 
 def moments(known: Sequence[tuple[int, int]] | None) -> tuple[int, int] | tuple[None, None]:

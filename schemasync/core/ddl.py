@@ -11,7 +11,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, Final
 
-from schemasync.core.changed_keys import BITS, LISTED, ChangedKeys
+from schemasync.core.changed_keys import BITS, LISTED, WORDS_COLUMN, ChangedKeys
 from schemasync.core.defaults import null_sql
 from schemasync.core.history_table import COLUMNS as HISTORY_COLUMNS
 from schemasync.core.kept import NOTHING, Kept, shows, view_comment
@@ -272,18 +272,25 @@ def _unchanged(target: TableTarget, shape: Shape, contents: Contents, dialect: D
     key, segment = (f"t.{quote_identifier(name, dialect)}" for name in (column, SEGMENT))
     return [
         # A row without a key counts, so IN alone would not do.
-        f"{segment} >= {quote_string(name, dialect)} OR {_is_named(key, keys)} = 0"
+        f"{segment} >= {quote_string(name, dialect)} OR {_is_named(key, keys, target.location)} = 0"
         for name, keys in contents.changed
     ]
 
 
-def _is_named(key: str, keys: ChangedKeys) -> str:
-    """Return an expression that is 1 where a key is among others, else 0; that of bits is Spark's SQL only."""
+def _is_named(key: str, keys: ChangedKeys, location: str) -> str:
+    """Return an expression that is 1 where a key is among others, else 0; that of bits is Spark's SQL only.
+
+    ``location`` is the table's.
+    """
     if keys.listed:
         return f"CASE WHEN {key} IN ({', '.join(map(_whole_sql, keys.listed))}) THEN 1 ELSE 0 END"
     place, power = f"{key} - ({keys.low})", BITS.bit_length() - 1
-    # Spark makes the array once, when it plans.
-    words = f"CAST(split('{keys.words}', ',') AS ARRAY<BIGINT>)"
+    if keys.path:
+        file = quote_identifier(f"{location}/{keys.path}", Dialect.SPARK)
+        words = f"(SELECT {WORDS_COLUMN} FROM orc.{file})"  # noqa: S608 - quoted
+    else:
+        # Spark makes the array once, when it plans.
+        words = f"CAST(split('{keys.words}', ',') AS ARRAY<BIGINT>)"
     bit = f"getbit({words}[CAST(shiftright({place}, {power}) AS INT)], CAST(({place}) & {BITS - 1} AS INT))"
     return f"CASE WHEN {key} BETWEEN {keys.low} AND {keys.high} THEN {bit} ELSE 0 END"
 

@@ -17,10 +17,10 @@ from typing import Any, Final, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from schemasync.core.changed_keys import MOST_TEXT, ChangedKeys
+from schemasync.core.changed_keys import ChangedKeys, fit
 from schemasync.core.partitioning import partition_name
 
-FORMAT: Final = 7
+FORMAT: Final = 8
 """Version of this file format; a newer one is refused rather than misread."""
 
 _STATE: Final = re.compile(r"(?P<generation>[0-9]{6,})(-(?P<admission>[0-9]{4,}))?")
@@ -114,7 +114,7 @@ class Segment(_Value):
     touches: tuple[str, ...] | None = None
     """Shards of the base in whose ranges a delta has keys; None where that is not known, or where there are many."""
     changed: ChangedKeys | None = None
-    """Keys of a delta that is ahead, where the view's text can name them."""
+    """Keys of a delta that is ahead, where a view can name them."""
     created_ms: int = 0
     partition_by: tuple[str, ...] = ()
     """User partitions of the table: files lie in a directory of their values below the segment's."""
@@ -191,8 +191,8 @@ class Contents(_Value):
     task that joins them; ``packed``: only as bits, `WORD` keys to a row. ``unique``: the base has one row per key.
     ``ahead``: so does each delta, all of these are newer than the base's, and none has a key in a shard that is
     ``untouched``. Few such shards are read like the others. ``ascending``: the deltas are few, and rows of each are
-    newer than those before it. ``changed``: the keys of each delta by its name, oldest first, where the view's text can
-    name them all and each delta is newer than those before it.
+    newer than those before it. ``changed``: the keys of each delta by its name, oldest first, where the view can name
+    them all and each delta is newer than those before it.
     """
 
     versions: frozenset[int] = frozenset()
@@ -292,7 +292,7 @@ class Manifest(_Value):
             unique=self.keyed,
             ahead=ahead,
             ascending=ascending,
-            changed=(named_keys(self.deltas) or ()) if ascending else (),
+            changed=_named_keys(self.deltas) if ascending else (),
         )
 
     def _words(self) -> float:
@@ -326,12 +326,11 @@ class Manifest(_Value):
         return any(f.path == path and f.bytes == size for f in self.admitted)
 
 
-def named_keys(deltas: Iterable[Segment]) -> tuple[tuple[str, ChangedKeys], ...] | None:
-    """Return the keys of each delta that has rows, by its name; None where the text of a view cannot name them all."""
+def _named_keys(deltas: Iterable[Segment]) -> tuple[tuple[str, ChangedKeys], ...]:
+    """Return the keys of each delta that has rows, by its name; none where a view cannot name them all."""
     filled = [d for d in deltas if d.rows]
     found = tuple((d.name, d.changed) for d in filled if d.changed is not None)
-    fits = len(found) == len(filled) and sum(keys.size for _, keys in found) <= MOST_TEXT
-    return found if fits else None
+    return found if len(found) == len(filled) and fit(keys for _, keys in found) else ()
 
 
 def run_directory(location: str) -> str:

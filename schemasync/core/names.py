@@ -72,8 +72,12 @@ class Dialect(Enum):
 
 
 def is_hidden(path: str) -> bool:
-    """Tell whether engines pass over a file: its name begins with a dot or an underscore."""
-    return path.rsplit("/", 1)[-1].startswith(("_", "."))
+    """Tell whether engines pass over a file: its name begins with a dot or an underscore, or that of a directory does.
+
+    A directory of a partition's values does not count, whatever its column is called.
+    """
+    *directories, name = path.split("/")
+    return name.startswith(("_", ".")) or any(d.startswith(("_", ".")) and "=" not in d for d in directories)
 
 
 def quote_identifier(name: str, dialect: Dialect) -> str:

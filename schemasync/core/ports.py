@@ -409,6 +409,25 @@ class LandedFiles(Protocol):
         """
         ...
 
+    def words(self, paths: Sequence[str], column: str, *, low: int, count: int) -> Sequence[int] | None:
+        """Read a column of whole numbers, none twice, from files of ours: as bits of ``count`` signed words.
+
+        See `schemasync.core.changed_keys.ChangedKeys`; no number is below ``low`` or beyond the last word. None where
+        a row has no number.
+
+        Raises:
+            StorageError: a file cannot be read.
+        """
+        ...
+
+    def write_words(self, path: str, words: Sequence[int]) -> None:
+        """Write words as an ORC file of one row, whose one column `schemasync.core.changed_keys.WORDS_COLUMN` is.
+
+        Raises:
+            StorageError: it cannot be written.
+        """
+        ...
+
     def admit(self, request: AdmissionRequest) -> Admitted:
         """Write one delta.
 

@@ -23,7 +23,7 @@ _OF_THE_METASTORE = (
     "redefine_view",
     "set_view_text",
 )
-WRITING = frozenset((*_OF_THE_LAKE, *_OF_THE_METASTORE, "execute", "run", "admit", "merge"))
+WRITING = frozenset((*_OF_THE_LAKE, *_OF_THE_METASTORE, "execute", "run", "admit", "write_words", "merge"))
 """The calls of the Lake, the Metastore, the SqlEngine, the jobs and the LandedFiles that change something."""
 
 

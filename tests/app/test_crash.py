@@ -25,6 +25,7 @@ from schemasync.core.layering import Mode
 from schemasync.errors import SchemasyncError
 from tests.app.mortal import Fuse, KilledError, mortal, raise_killed
 from tests.lab import DAY, HOUR, Lab, NewLab
+from tests.naming import naming
 
 pytestmark = [pytest.mark.spark, pytest.mark.one_spark]
 
@@ -321,7 +322,12 @@ def test_killed_before_and_after_every_publishing_step_the_view_is_right(new_lab
 
 @pytest.mark.parametrize(
     ("name", "call", "where"),
-    [("create and admit", "admit", "delta"), ("second base", "merge", "base"), ("merge", "merge", "delta")],
+    [
+        ("create and admit", "admit", "delta"),
+        ("second base", "merge", "base"),
+        ("merge", "merge", "delta"),
+        ("merge", "write_words", "delta"),
+    ],
 )
 def test_files_of_killed_runs_go_once_what_was_published_instead_is_vacuumed(
     new_lab: NewLab, name: str, call: str, where: str
@@ -330,7 +336,7 @@ def test_files_of_killed_runs_go_once_what_was_published_instead_is_vacuumed(
     lab = set_up(new_lab, scene)
     left: set[str] = set()
     for _ in range(2):
-        with pytest.raises(KilledError):
+        with naming("aside" if call == "write_words" else "listed"), pytest.raises(KilledError):
             scene.run(mortal(lab.workspace, After(call)))
         left |= {path for path in lab.strangers() if path.startswith(f"{where}/")}
     # The files are as old as the machine's clock says.

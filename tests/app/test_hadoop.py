@@ -17,6 +17,7 @@ from schemasync.core.layering import Mode
 from schemasync.errors import StorageError
 from tests.app.mortal import Fuse, mortal
 from tests.lab import DAY, Lab
+from tests.naming import naming
 
 pytestmark = pytest.mark.spark
 
@@ -66,8 +67,9 @@ def gathers(lab: Lab, *, put: Callable[[Path], object]) -> list[tuple[str, bool,
 @pytest.mark.parametrize("way", WAYS)
 def test_changes_gather_are_folded_and_cleaned_up(table: Lab, way: str) -> None:
     table.only_hadoop_reaches_it(**WAYS[way])
-    kinds = gathers(table, put=lambda _: None)
     by_sql, here = way != "here", way == "here"
+    with naming("aside" if here else "listed"):
+        kinds = gathers(table, put=lambda _: None)
     # The first change lies beside the base as it was admitted.
     assert kinds == [("minor", False, False), ("minor", by_sql, here), ("major", by_sql, here)]
     assert table.compact().tables[0].base[0].location.startswith("base/g=000002/")

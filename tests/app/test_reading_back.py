@@ -9,15 +9,17 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyarrow import fs
+from pyarrow import fs, orc
 
 from schemasync.app.reading_back import changed_keys, checked_footer, extents, key_range, moments
 from schemasync.core.admission import WrittenFooter
-from schemasync.core.changed_keys import LISTED, MOST_TEXT, ChangedKeys
+from schemasync.core.changed_keys import LISTED, MOST_ASIDE, MOST_TEXT, ChangedKeys
 from schemasync.core.manifest import NEVER, DataFile, Segment, SegmentKind
 from schemasync.core.types import Primitive, Type
 from schemasync.errors import DataError, StorageError
 from schemasync.io.parquet.arrow import ArrowFiles
+from tests.core.builders import target
+from tests.naming import NAMED, in_text, naming, words_of
 
 KEYS = (("id", Primitive.BIGINT),)
 DECLARED = (("id", Primitive.BIGINT), ("at", Primitive.BIGINT), ("born", Primitive.DATE))
@@ -95,7 +97,7 @@ def delta(directory: Path, *files: list[int | None], **said: Any) -> Segment:
     return Segment(
         name="delta_00000001",
         kind=SegmentKind.DELTA,
-        location="",
+        location="d",
         files=tuple(written),
         bytes=2,
         schema_version=1,
@@ -104,52 +106,90 @@ def delta(directory: Path, *files: list[int | None], **said: Any) -> Segment:
     )
 
 
+def changed(directory: Path, segment: Segment, *, beside: Sequence[Segment] = (), **said: Any) -> ChangedKeys | None:
+    files = ArrowFiles(fs.LocalFileSystem(), str(directory))
+    return changed_keys(files, segment, KEYS, beside=beside, target=target(**{"only_spark": True} | said))
+
+
+def words_in(directory: Path, keys: ChangedKeys) -> list[int]:
+    """Read the words that lie aside."""
+    (row,) = orc.read_table(directory / keys.path)["words"].to_pylist()
+    assert len(row) == keys.count
+    return list(row)
+
+
 def test_keys_of_changes_are_those_of_all_files(tmp_path: Path) -> None:
-    files = ArrowFiles(fs.LocalFileSystem(), str(tmp_path))
-    assert changed_keys(files, delta(tmp_path, [9, 3], [7]), KEYS, beside=[], only_spark=True) == ChangedKeys(
-        listed=(3, 7, 9)
-    )
+    assert changed(tmp_path, delta(tmp_path, [9, 3], [7])) == ChangedKeys(listed=(3, 7, 9))
+    with naming("in text"):
+        assert changed(tmp_path, delta(tmp_path, [9, 3], [7, 900])) == in_text([3, 7, 9, 900])
+    with naming("aside"):
+        found = changed(tmp_path, delta(tmp_path, [9, 3], [7, 900]))
+    assert found is not None
+    assert (found.path, found.low, words_in(tmp_path, found)) == ("d/_keys/words.orc", *words_of([3, 7, 9, 900]))
 
 
 def test_keys_that_a_view_need_not_or_cannot_name_are_not_read(tmp_path: Path) -> None:
-    files = ArrowFiles(fs.LocalFileSystem(), str(tmp_path / "not there"))
+    gone = tmp_path / "not there"
     for said in ({"ahead": False}, {"key_range": None}, {"rows": LISTED + 1, "key_range": (0, 2**40)}):
-        assert changed_keys(files, delta(tmp_path, [3], **said), KEYS, beside=[], only_spark=True) is None
-    with pytest.raises(StorageError, match=r"0\.parquet: a written file does not read back"):
-        changed_keys(files, delta(tmp_path, [3]), KEYS, beside=[], only_spark=True)
+        assert changed(gone, delta(tmp_path, [3], **said)) is None
+    for way in NAMED:
+        with naming(way), pytest.raises(StorageError, match=r"0\.parquet: a written file does not read back"):
+            changed(gone, delta(tmp_path, [3]))
 
 
-def test_keys_that_turn_out_to_take_too_long_a_text_are_not_named(tmp_path: Path) -> None:
+def test_bits_that_turn_out_to_take_too_long_a_text_lie_aside(tmp_path: Path) -> None:
     """Every word has a bit and many digits."""
-    files, close = ArrowFiles(fs.LocalFileSystem(), str(tmp_path)), range(63, 64 * 10_000, 64)
-    assert changed_keys(files, delta(tmp_path, list(close)), KEYS, beside=[], only_spark=True) is None
-    few = changed_keys(files, delta(tmp_path, list(close[: LISTED + 1])), KEYS, beside=[], only_spark=True)
-    assert few is not None
-    assert (few.listed, few.low, few.high) == ((), 0, 64 * (LISTED + 1) - 1)
+    close = range(63, 64 * 10_000, 64)
+    found = changed(tmp_path, delta(tmp_path, list(close)))
+    assert found is not None
+    assert (found.path, words_in(tmp_path, found)) == ("d/_keys/words.orc", [-(2**63)] * len(close))
+    assert changed(tmp_path, delta(tmp_path, list(close)), location="file:/lake/[a]") is None
+    for location in ("file:/lake", "file:/lake/[a]"):
+        few = changed(tmp_path, delta(tmp_path, list(close[: LISTED + 1])), location=location)
+        assert few == in_text(close[: LISTED + 1])
+
+
+def test_bits_that_cannot_be_put_aside_are_told(tmp_path: Path) -> None:
+    (tmp_path / "d").write_text("no directory")
+    with (
+        naming("aside"),
+        pytest.raises(StorageError, match=r"words\.orc: a file of the table cannot be written"),
+    ):
+        changed(tmp_path, delta(tmp_path, [3]))
 
 
 def test_keys_are_named_only_beside_deltas_whose_keys_are(tmp_path: Path) -> None:
-    files = ArrowFiles(fs.LocalFileSystem(), str(tmp_path))
-    named, unknown, none = (
+    text, aside, unknown, none = (
         delta(tmp_path, [1]).model_copy(update=said)
-        for said in ({"changed": ChangedKeys(words="7" * (MOST_TEXT - 3))}, {}, {"rows": 0})
+        for said in (
+            {"changed": ChangedKeys(words="7" * (MOST_TEXT - 3))},
+            {"changed": ChangedKeys(path="x", count=MOST_ASIDE)},
+            {},
+            {"rows": 0},
+        )
     )
-    found = [
-        changed_keys(files, delta(tmp_path, [key]), KEYS, beside=beside, only_spark=True)
-        for key, beside in ((3, [named, none]), (33, [named]), (3, [unknown]))
-    ]
-    assert found == [ChangedKeys(listed=(3,)), None, None]
+    cases = ((3, [text, none]), (33, [text]), (3, [unknown]), (3, [aside]))
+    found = [changed(tmp_path, delta(tmp_path, [key]), beside=beside) for key, beside in cases]
+    assert found == [ChangedKeys(listed=(3,)), None, None, ChangedKeys(listed=(3,))]
+    with naming("aside"):
+        assert changed(tmp_path, delta(tmp_path, [3]), beside=[aside]) is None
+
+
+def test_a_list_that_does_not_fit_beside_others_is_bits_where_these_do(tmp_path: Path) -> None:
+    other = delta(tmp_path, [1]).model_copy(update={"changed": ChangedKeys(words="7" * (MOST_TEXT - 100))})
+    keys = list(range(LISTED))
+    segment = delta(tmp_path, [*keys])
+    assert changed(tmp_path, segment, beside=[other]) == in_text(keys)
+    assert changed(tmp_path, segment, beside=[other], only_spark=False) is None
 
 
 def test_keys_are_only_listed_where_others_than_spark_read_the_view(tmp_path: Path) -> None:
-    files = ArrowFiles(fs.LocalFileSystem(), str(tmp_path))
-    found = [
-        changed_keys(files, delta(tmp_path, list(range(count))), KEYS, beside=[], only_spark=False) is not None
-        for count in (LISTED, LISTED + 1)
-    ]
+    counts = (LISTED, LISTED + 1)
+    found = [changed(tmp_path, delta(tmp_path, list(range(count))), only_spark=False) is not None for count in counts]
     assert found == [True, False]
 
 
-def test_a_row_without_a_key_has_none_that_a_view_can_name(tmp_path: Path) -> None:
-    files = ArrowFiles(fs.LocalFileSystem(), str(tmp_path))
-    assert changed_keys(files, delta(tmp_path, [3, None]), KEYS, beside=[], only_spark=True) is None
+@pytest.mark.parametrize("way", NAMED)
+def test_a_row_without_a_key_has_none_that_a_view_can_name(tmp_path: Path, way: str) -> None:
+    with naming(way):
+        assert changed(tmp_path, delta(tmp_path, [3, None])) is None

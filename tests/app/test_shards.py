@@ -13,10 +13,11 @@ import pytest
 
 from schemasync.app.applying import apply_table
 from schemasync.app.compacting import compact
-from schemasync.core import changed_keys, manifest
+from schemasync.core import manifest
 from schemasync.core.layering import Mode
 from schemasync.io.parquet import late
 from tests.lab import HOUR, Lab
+from tests.naming import WAYS, naming
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -29,18 +30,17 @@ TOPIC, TABLE = "shop.student", "shop_student"
 SMALL = {"defaults": {"compaction": {"shard_size": "1KB"}}}
 
 
-@pytest.fixture(params=["named", "joined"])
+@pytest.fixture(params=WAYS)
 def scans(request: pytest.FixtureRequest) -> Iterator[int]:
-    """How many scans a view with changes is: one where its text names their keys, two where they are joined."""
-    named = request.param == "named"
-    with patch.object(manifest, "MOST_TEXT", changed_keys.MOST_TEXT if named else 0):
-        yield 1 if named else 2
+    """How many scans of rows a view with changes is: one where it names their keys, two where they are joined."""
+    with naming(request.param):
+        yield 2 if request.param == "joined" else 1
 
 
 @pytest.fixture
 def joined() -> Iterator[None]:
-    """Let no text name keys of changes."""
-    with patch.object(manifest, "MOST_TEXT", 0):
+    """Let no view name keys of changes."""
+    with naming("joined"):
         yield
 
 
@@ -233,17 +233,16 @@ def test_no_row_is_shuffled_for_changes_that_wait(lab: Lab, scans: int, several:
 
 @pytest.mark.parametrize("several", [False, True])
 @pytest.mark.parametrize(("type_", "first"), [("int", -40), ("long", -(2**63)), ("long", 2**63 - 100)])
-@pytest.mark.parametrize("named", [False, True])
+@pytest.mark.parametrize("way", ["in text", "aside", "joined"])
 def test_many_changes_are_looked_for_by_words_of_keys(
-    lab: Lab, type_: str, first: int, several: bool, named: bool
+    lab: Lab, type_: str, first: int, several: bool, way: str
 ) -> None:
     """All bits of some words, none of others, and words of which the base has only a part: in the text, or joined."""
     keys = list(range(first, first + 100))
     first_base(lab, keys[3:], type_)
     expected = dict.fromkeys(keys[3:], "n1")
     changes = [keys[:3] + keys[20:70] + keys[99:]] + ([keys[60:75] + keys[98:]] if several else [])
-    by_words = patch.object(changed_keys, "LISTED", 0) if named else patch.object(manifest, "MOST_TEXT", 0)
-    with by_words, patch.object(manifest, "FEW_ROWS", 0):
+    with naming(way), patch.object(manifest, "FEW_ROWS", 0):
         for ts_ms, changed in enumerate(changes, start=2):
             gone, there = changed[::7], [key for key in changed if key not in changed[::7]]
             landed = events(*there, ts_ms=ts_ms) + events(*gone, ts_ms=ts_ms, op="d")
@@ -254,7 +253,9 @@ def test_many_changes_are_looked_for_by_words_of_keys(
     with unsure_of_sizes(lab):
         text = physical_plan(lab, f"SELECT name FROM {lab.database}.{TABLE}_view")
     joins = ["BroadcastHashJoin" in text, "SortMergeJoin" in text]
-    assert [*joins, "schemasync_bits" in text, "getbit" in text] == [not named, False, not named, named]
+    joined = way == "joined"
+    assert [*joins, "schemasync_bits" in text, "getbit" in text] == [joined, False, joined, not joined]
+    assert ("FileScan orc" in text) == (way == "aside")
 
 
 def test_whoever_resolved_the_view_earlier_sees_the_state_of_then_until_the_grace_is_over(lab: Lab) -> None:

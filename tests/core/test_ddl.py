@@ -210,6 +210,8 @@ PACKED = AHEAD.model_copy(update={"ascending": True, "packed": True})
 LISTED = AHEAD.model_copy(update={"changed": (("delta_00000007", ChangedKeys(listed=(-7, 3, 2**40))),)})
 BITS = ("delta_00000008", ChangedKeys(low=-128, words="1,0,-9223372036854775808"))
 NAMED_SEVERAL = SEVERAL.model_copy(update={"changed": (*LISTED.changed, BITS)})
+ASIDE = ("delta_00000008", ChangedKeys(low=-128, path="delta/g=000008/t/_keys/words.orc", count=3))
+NAMED_ASIDE = SEVERAL.model_copy(update={"changed": (*LISTED.changed, ASIDE)})
 PACKED_SEVERAL = SEVERAL.model_copy(update={"few": False, "packed": True})
 
 ADDED = (HiveColumn(name="first-seen", type="timestamp"), HiveColumn(name="n", type="int", comment="it's new"))
@@ -254,6 +256,10 @@ STATEMENTS: dict[str, dict[Dialect, str]] = {
     },
     "view_ahead_named": {
         d: view(shape(STUDENT, baseline=2), d, 2, contents=NAMED_SEVERAL, only_spark=True) for d in Dialect
+    },
+    "view_ahead_named_aside": {
+        d: view(shape(STUDENT, baseline=2), d, 2, contents=NAMED_ASIDE, only_spark=True, location="file:/it's `here`")
+        for d in Dialect
     },
     "view_ahead_listed_under_a_text": {d: view(shape(BY_TEXT), d, 1, contents=LISTED) for d in Dialect},
     "view_ahead_packed": {d: view(shape(STUDENT, baseline=2), d, 2, contents=PACKED) for d in Dialect},

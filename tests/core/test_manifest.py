@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from schemasync.core.changed_keys import MOST_TEXT, ChangedKeys
+from schemasync.core.changed_keys import MOST_ASIDE, MOST_TEXT, ChangedKeys
 from schemasync.core.manifest import (
     FEW_DELTAS,
     FEW_ROWS,
@@ -254,6 +254,9 @@ def test_the_view_names_the_keys_of_changes_where_it_can_name_all_of_them() -> N
     assert changed(delta(1), delta(2, ahead=False)) == changed(delta(1), delta(2, ahead_of_deltas=False)) == ()
     assert changed(delta(1, 1), delta(2, MOST_TEXT - 1)) == (one, two)
     assert changed(delta(1, 1), delta(2, MOST_TEXT)) == ()
+    aside = [ChangedKeys(path="x", count=count) for count in (MOST_ASIDE, 1)]
+    assert changed(delta(1, changed=aside[0]), delta(2)) == (one, two)
+    assert changed(delta(1, changed=aside[0]), delta(2, changed=aside[1])) == ()
 
 
 def test_shards_without_a_changed_key_are_told_from_the_others_where_they_are_most_of_the_base() -> None:

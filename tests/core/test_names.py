@@ -241,5 +241,6 @@ def test_what_javas_avro_refuses_is_none(name: str) -> None:
 
 
 def test_engines_pass_over_files_whose_names_begin_so() -> None:
-    paths = ("a/_SUCCESS", "a/.part.crc", "_a/part", "part_")
-    assert [is_hidden(path) for path in paths] == [True, True, False, False]
+    hidden = ("a/_SUCCESS", "a/.part.crc", "_a/part", "a/_b/c/part", ".a/part")
+    seen = ("part_", "a_/part", "_bucket=3/part", "bucket=_/part", "a.b/part")
+    assert [is_hidden(path) for path in hidden + seen] == [True] * len(hidden) + [False] * len(seen)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal as Number
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -14,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from pyarrow import fs
+from pyarrow import fs, orc
 
 from schemasync.core.admission import AdmissionRequest, Admitted
 from schemasync.core.beyond import EXAMPLES, Beyond, Example, Shown
@@ -28,6 +29,7 @@ from schemasync.io.parquet.arrow import ArrowFiles
 from schemasync.io.parquet.values import arrow_type
 from tests.io.landing import Rows, admitted, land, request
 from tests.io.written_values import CASES, MOMENTS, ZONED, Written, at
+from tests.naming import words_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -396,3 +398,31 @@ def test_spark_keeps_the_newest_event_of_each_key(
 ) -> None:
     root = tmp_path_factory.mktemp("law")
     assert events(open_spark(spark, root), root, *several) == newest(several)
+
+
+@pytest.mark.parametrize("type_", [pa.int8(), pa.int32(), pa.int64()])
+def test_words_have_a_bit_for_each_number_in_all_files(tmp_path: Path, opened: LandedFiles, type_: pa.DataType) -> None:
+    least = -(2 ** (type_.bit_width - 1))
+    numbers = [[least, least + 63, least + 64], [], [least + 127, least + 66]]
+    for n, some in enumerate(numbers):
+        pq.write_table(pa.table({"n": pa.array(some, type_)}), tmp_path / f"{n}.parquet", row_group_size=1)
+    paths = [f"{n}.parquet" for n in range(len(numbers))]
+    low, words = words_of(itertools.chain.from_iterable(numbers))
+    assert list(opened.words(paths, "n", low=low, count=len(words) + 1) or ()) == [*words, 0]
+    pq.write_table(pa.table({"n": pa.array([None, least + 1], type_)}), tmp_path / "null.parquet")
+    assert opened.words([*paths, "null.parquet"], "n", low=low, count=len(words)) is None
+
+
+@given(keys=st.sets(st.integers(-3_000, 3_000), min_size=1), most=st.integers(-3_000, 3_000))
+def test_words_are_the_same_in_whatever_order_numbers_come(keys: set[int], most: int) -> None:
+    low, words = words_of(keys)
+    arranged = pa.array(sorted(keys, key=lambda key: (key > most, -key)), pa.int64())
+    with TemporaryDirectory() as root:
+        pq.write_table(pa.table({"n": arranged}), f"{root}/n.parquet")
+        found = open_arrow(Path(root)).words(["n.parquet"], "n", low=low, count=len(words))
+    assert list(found or ()) == words
+
+
+def test_words_are_written_as_one_row(tmp_path: Path, opened: LandedFiles) -> None:
+    opened.write_words("a/_keys/w.orc", [-(2**63), 0, 2**63 - 1])
+    assert orc.read_table(tmp_path / "a/_keys/w.orc").to_pylist() == [{"words": [-(2**63), 0, 2**63 - 1]}]

@@ -17,6 +17,7 @@ from schemasync.io.parquet import late
 from tests import fold
 from tests.app.test_toast_law import FIRST, LARGE, TEXT
 from tests.lab import Lab
+from tests.naming import naming
 
 TOPIC, TABLE = "shop.student", "shop_student"
 VIEW = f"{TABLE}_view"
@@ -427,11 +428,11 @@ def log(lab: Lab) -> Iterator[State]:
 
 
 def joined(story: Story) -> Story:
-    """Let no text of a story name keys of changes."""
+    """Let no view of a story name keys of changes."""
 
     @wraps(story)
     def told(lab: Lab) -> Iterator[State]:
-        with patch.object(manifest, "MOST_TEXT", 0):
+        with naming("joined"):
             yield from story(lab)
 
     return told

@@ -12,12 +12,15 @@ from pyspark.sql import SparkSession
 
 from schemasync.app.applying import apply
 from schemasync.app.compacting import compact
+from schemasync.app.inspecting import map_tables
+from schemasync.core.changed_keys import WORDS_FILE
 from schemasync.core.layering import Mode
 from schemasync.io.lake.arrow import ArrowLake
 from tests.app.mortal import Fuse, KilledError, mortal
 from tests.app.test_hadoop import TABLE, TOPIC, changes, gathers
 from tests.io.lake_behaviour import OneWinnerBehaviour, by_hadoop
 from tests.lab import DAY, Lab
+from tests.naming import naming
 
 pytestmark = pytest.mark.services
 
@@ -68,28 +71,36 @@ def put(lab: Lab, storage: str, request: pytest.FixtureRequest) -> Callable[[Pat
 
 
 @pytest.mark.parametrize(
-    ("storage", "way", "kinds"),
+    ("storage", "way", "named", "kinds"),
     [
-        ("hdfs", {}, "minor minor major"),
-        ("hdfs", {"arrow_limit": "0"}, "minor minor major"),
-        ("hdfs", {"kernel": "spark"}, "minor minor major"),
-        ("s3", {}, "minor minor major"),
+        ("hdfs", {}, "aside", "minor minor major"),
+        ("hdfs", {"arrow_limit": "0"}, "listed", "minor minor major"),
+        ("hdfs", {"kernel": "spark"}, "aside", "minor minor major"),
+        ("s3", {}, "aside", "minor minor major"),
         # Late events in what Spark's tasks admit are not looked for, so it is folded.
-        ("s3", {"arrow_limit": "0"}, "major major major"),
-        ("s3", {"kernel": "spark"}, "minor minor major"),
+        ("s3", {"arrow_limit": "0"}, "listed", "major major major"),
+        ("s3", {"kernel": "spark"}, "aside", "minor minor major"),
     ],
 )
 def test_changes_gather_are_folded_and_cleaned_up(
-    lab: Lab, put: Callable[[Path], None], way: dict[str, Any], kinds: str
+    lab: Lab, put: Callable[[Path], None], way: dict[str, Any], named: str, kinds: str
 ) -> None:
     lab.settings["defaults"]["compaction"] = way
     lab.register(TOPIC, lab.flat("Student", ("n", "int")))
     put(lab.land(TOPIC, changes(*range(40), ts_ms=1)))
-    assert [kind for kind, _, _ in gathers(lab, put=put)] == kinds.split()
+    with naming(named):
+        assert [kind for kind, _, _ in gathers(lab, put=put)] == kinds.split()
+    assert bool(words_aside(lab)) == (named == "aside")
     rows = lab.rows(TABLE, order_by="id")
     lab.now_ms += 8 * DAY
     assert [t.failure for t in lab.compact().tables] == [None]
-    assert lab.rows(TABLE, order_by="id") == rows
+    assert (lab.rows(TABLE, order_by="id"), words_aside(lab)) == (rows, [])
+
+
+def words_aside(lab: Lab) -> list[str]:
+    (target,) = map_tables(lab.workspace).targets
+    files = lab.workspace.storage(target).lake.files("delta")
+    return [file.path for file in files if file.path.endswith(WORDS_FILE)]
 
 
 @pytest.mark.one_spark

@@ -7,6 +7,8 @@ writes one sorted file. Memory is what the request says, however much landed; `s
 from __future__ import annotations
 
 import json
+import posixpath
+from array import array
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -14,8 +16,9 @@ from itertools import chain
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from pyarrow import fs
+from pyarrow import fs, orc
 
 from schemasync.core.admission import (
     STILL_WRITING_MS,
@@ -26,6 +29,7 @@ from schemasync.core.admission import (
     WrittenFooter,
 )
 from schemasync.core.beyond import Beyond
+from schemasync.core.changed_keys import BITS, WORDS_COLUMN
 from schemasync.core.in_place import Stored
 from schemasync.core.manifest import NEVER, DataFile
 from schemasync.core.ports import FileInfo
@@ -35,7 +39,7 @@ from schemasync.io.parquet.ahead import ahead
 from schemasync.io.parquet.late import Compared, touched, without_late_rows
 from schemasync.io.parquet.rows import give_back, read_rows, table_schema
 from schemasync.io.parquet.runs import Runs
-from schemasync.io.parquet.shard_writer import ShardWriter
+from schemasync.io.parquet.shard_writer import ShardWriter, not_written
 from schemasync.io.parquet.sorted_rows import statistics
 
 _AVRO_KEYS = (b"parquet.avro.schema", b"avro.schema")
@@ -106,6 +110,29 @@ class ArrowFiles:
         with self._opened_again(path) as parquet:
             values: list[int | None] = parquet.read(columns=[column])[column].to_pylist()
         return values
+
+    def words(self, paths: Sequence[str], column: str, *, low: int, count: int) -> Sequence[int] | None:
+        """Read a column of whole numbers, none twice, from files of ours as bits of ``count`` signed words."""
+        found = array("Q", bytes(8 * count))
+        for path in paths:
+            with self._opened_again(path) as parquet:
+                for batch in parquet.iter_batches(columns=[column]):
+                    keys = batch.column(0)
+                    if keys.null_count:
+                        return None
+                    for place, bits in _bits_by_word(keys, low):
+                        found[place] |= bits
+        return array("q", found.tobytes())
+
+    def write_words(self, path: str, words: Sequence[int]) -> None:
+        """Write words as an ORC file of one row."""
+        table = pa.table({WORDS_COLUMN: pa.ListArray.from_arrays([0, len(words)], pa.array(words, pa.int64()))})
+        try:
+            self.filesystem.create_dir(self._path(posixpath.dirname(path)), recursive=True)
+            with self.filesystem.open_output_stream(self._path(path)) as sink:
+                orc.write_table(table, sink)
+        except (OSError, pa.ArrowException) as error:
+            raise not_written(self._path(path), error) from error
 
     def _begins_well(self, file: FileInfo) -> bool:
         try:
@@ -212,6 +239,21 @@ class _Delta:
         for rows in events:
             self.events += rows.num_rows
             yield rows
+
+
+def _bits_by_word(keys: pa.Array, low: int) -> Iterable[tuple[int, int]]:
+    """Return (place of a word, its bits) for whole numbers from ``low`` on, none twice."""
+    places = pc.subtract(keys.cast(pa.int64()), low)
+    bit = pc.bit_wise_and(places, BITS - 1).cast(pa.uint64())
+    words = pa.table(
+        {
+            "place": pc.shift_right(places, BITS.bit_length() - 1),
+            "bits": pc.shift_left(pa.scalar(1, pa.uint64()), bit),
+        }
+    )
+    # No bit is there twice, so a sum is what "or" is.
+    summed = words.group_by("place").aggregate([("bits", "sum")])
+    return zip(summed["place"].to_pylist(), summed["bits_sum"].to_pylist(), strict=True)
 
 
 def _extent(told: Iterable[pq.Statistics | None]) -> tuple[int, int] | None:

@@ -109,12 +109,7 @@ class ShardWriter:
         try:
             step()
         except (OSError, pa.ArrowException) as error:
-            raise StorageError(
-                "a file of the table cannot be written",
-                where=f"{self._base}/{self._directory}/{self._name}",
-                why=str(error),
-                fix="Free some space or give this user write permission, and run again: the old state is in force.",
-            ) from error
+            raise not_written(f"{self._base}/{self._directory}/{self._name}", error) from error
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -129,3 +124,13 @@ class ShardWriter:
 
 def _rows(tables: Sequence[pa.Table]) -> int:
     return sum(table.num_rows for table in tables)
+
+
+def not_written(where: str, error: Exception) -> StorageError:
+    """Return the error to raise where a file of ours could not be written."""
+    return StorageError(
+        "a file of the table cannot be written",
+        where=where,
+        why=str(error),
+        fix="Free some space or give this user write permission, and run again: the old state is in force.",
+    )

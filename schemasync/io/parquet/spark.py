@@ -74,6 +74,14 @@ class SparkFiles:
         """Read a column of whole numbers from a file of ours."""
         return self._arrow.whole_numbers(path, column)
 
+    def words(self, paths: Sequence[str], column: str, *, low: int, count: int) -> Sequence[int] | None:
+        """Read a column of whole numbers from files of ours as bits."""
+        return self._arrow.words(paths, column, low=low, count=count)
+
+    def write_words(self, path: str, words: Sequence[int]) -> None:
+        """Write words as an ORC file."""
+        self._arrow.write_words(path, words)
+
     def admit(self, request: AdmissionRequest) -> Admitted:
         """Write one delta; what the tasks decoded lies below ``_schemasync/staging`` until then."""
         staging = f"_schemasync/staging/{uuid.uuid4().hex}"

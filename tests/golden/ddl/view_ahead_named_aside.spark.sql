@@ -1,0 +1,26 @@
+CREATE OR REPLACE VIEW `lake`.`student_view` (
+  `id` COMMENT 'the student\'s number',
+  `Name` COMMENT 'since 2: "Name" the student\'s `full` name',
+  `born`,
+  `address`,
+  `select`,
+  `first-seen`,
+  `segment`
+)
+COMMENT 'the newest row per key of lake.student'
+TBLPROPERTIES (
+  'schemasync.subject' = 'shop.student-value'
+)
+AS
+SELECT
+  t.`id` AS `id`,
+  t.`name` AS `Name`,
+  t.`born` AS `born`,
+  t.`address` AS `address`,
+  t.`select` AS `select`,
+  t.`first-seen` AS `first-seen`,
+  t.`segment__2` AS `segment`
+FROM `lake`.`student` t
+WHERE (t.`segment` BETWEEN 'base_s00000004' AND 'base_s00000009' OR t.`segment` BETWEEN 'delta_00000007' AND 'delta_00000008') AND t.`__op` <> 'd'
+AND (t.`segment` >= 'delta_00000007' OR CASE WHEN t.`id` IN (-7, 3, 1099511627776) THEN 1 ELSE 0 END = 0)
+AND (t.`segment` >= 'delta_00000008' OR CASE WHEN t.`id` BETWEEN -128 AND 63 THEN getbit((SELECT words FROM orc.`file:/it's ``here``/delta/g=000008/t/_keys/words.orc`)[CAST(shiftright(t.`id` - (-128), 6) AS INT)], CAST((t.`id` - (-128)) & 63 AS INT)) ELSE 0 END = 0)
