@@ -10,8 +10,9 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.changes import SHAPES
+from benchmarks.places import OUT
 from benchmarks.records import Record
-from benchmarks.runs import HERE, SMALL, WHOLE, collected, judged
+from benchmarks.runs import SMALL, WHOLE, collected, judged
 from benchmarks.systems import LIMIT, SYSTEMS
 from benchmarks.trial import Terms, prepared
 
@@ -59,7 +60,7 @@ def main() -> int:
     """Run what the arguments say; return 1 where a system was wrong or failed."""
     given = _arguments().parse_args()
     terms = _terms(given)
-    out = given.out or HERE / "out" / f"{'small' if given.small else 'bench'}-{_name(terms)}.json"
+    out = given.out or OUT / f"{'small' if given.small else 'bench'}-{_name(terms)}.json"
     return judged(collected(partial(_run, terms), out))
 
 

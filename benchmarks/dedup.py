@@ -7,7 +7,6 @@ and a rival that decides by the same total order. Results are compared before an
 from __future__ import annotations
 
 import argparse
-import json
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -23,6 +22,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from benchmarks.meter import measure
+from benchmarks.places import OUT, scratch, write_figures
 from benchmarks.sessions import started
 from benchmarks.trial import say
 from benchmarks.values import COLUMNS, below, count_up, noise
@@ -32,7 +32,6 @@ from schemasync.io.parquet.spark import ARRIVAL, newest_per_key
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-HERE: Final = Path(__file__).parent
 _FILES: Final = 8
 _ORDERING: Final = ("ts_ms", "kafka_offset")
 _REQUEST: Final = AdmissionRequest(
@@ -168,17 +167,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="benchmarks.dedup", description=__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000, help="events of every shape")
     parser.add_argument("--reps", type=int, default=7, help="repetitions of each form")
-    parser.add_argument("--out", type=Path, default=HERE / "out" / "dedup.json", help="where the figures are written")
+    parser.add_argument("--out", type=Path, default=OUT / "dedup.json", help="where the figures are written")
     given = parser.parse_args()
-    root = HERE / "scratch" / "dedup"
-    shutil.rmtree(root, ignore_errors=True)
     found = []
-    for one in measured(root, SHAPES, given.rows, given.reps):
-        say(f"{one.columns} columns, {one.events} events per key: wall {one.wall_ratio}, CPU {one.cpu_ratio}")
-        found.append(asdict(one))
-    shutil.rmtree(root)
-    given.out.parent.mkdir(parents=True, exist_ok=True)
-    given.out.write_text(json.dumps(found, indent=1) + "\n")
+    with scratch("dedup") as root:
+        for one in measured(root, SHAPES, given.rows, given.reps):
+            say(f"{one.columns} columns, {one.events} events per key: wall {one.wall_ratio}, CPU {one.cpu_ratio}")
+            found.append(asdict(one))
+    write_figures(given.out, found)
     return 0
 
 

@@ -17,8 +17,9 @@ from statistics import geometric_mean
 from typing import Final
 
 from benchmarks.changes import SHAPES
+from benchmarks.places import OUT
 from benchmarks.records import Record
-from benchmarks.runs import HERE, WHOLE, collected, judged
+from benchmarks.runs import WHOLE, collected, judged
 from benchmarks.systems import LIMIT, OURS
 from benchmarks.trial import Terms, Trial, prepared, say
 
@@ -64,9 +65,7 @@ def main() -> int:
     parser.add_argument("--rows", type=int, default=WHOLE.rows, help="rows of the smaller base")
     parser.add_argument("--shapes", nargs="+", choices=SHAPES, default=list(SHAPES), help="how much changes")
     parser.add_argument("--reps", type=int, default=WHOLE.reps, help="compactions of every shape")
-    parser.add_argument(
-        "--out", type=Path, default=HERE / "out" / "bench-growth.json", help="where records are written"
-    )
+    parser.add_argument("--out", type=Path, default=OUT / "bench-growth.json", help="where records are written")
     given = parser.parse_args()
     terms = replace(
         WHOLE,

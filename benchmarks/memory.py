@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -24,9 +23,9 @@ from typing import Any, Final
 from benchmarks import bulk
 from benchmarks.bulk import Landing
 from benchmarks.meter import Peaks, watched
+from benchmarks.places import OUT, scratch, write_figures
 from benchmarks.trial import say
 
-HERE: Final = Path(__file__).parent
 MB: Final = 2**20
 _TOPIC: Final = "bench.public.bulk"
 _CORES: Final = 2
@@ -175,21 +174,14 @@ def _arguments() -> argparse.ArgumentParser:
     parser.add_argument("--memory", type=int, default=128, help="compaction.memory, MB")
     parser.add_argument("--times", type=float, default=4.0, help="the snapshot lands so many times both, in bytes")
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=tuple(WAYS), help="who admits and merges")
-    parser.add_argument("--out", type=Path, default=HERE / "out" / "memory.json", help="where the figures are written")
+    parser.add_argument("--out", type=Path, default=OUT / "memory.json", help="where the figures are written")
     return parser
-
-
-def _emptied(directory: Path) -> Path:
-    shutil.rmtree(directory, ignore_errors=True)
-    directory.mkdir(parents=True)
-    return directory
 
 
 def _write(path: Path, given: Given, limits: Mapping[str, Peaks], found: Sequence[Run]) -> None:
     allowed = {way: asdict(limit) for way, limit in limits.items()}
     done = {"runs": [run.to_json() for run in found], "ok": all(run.ok for run in found)}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({"given": asdict(given), "allowed": allowed, **done}, indent=1) + "\n")
+    write_figures(path, {"given": asdict(given), "allowed": allowed, **done})
 
 
 def main() -> int:
@@ -199,15 +191,15 @@ def main() -> int:
     rows = int(given.both * arguments.times) // bulk.ROW_BYTES + 1
     found: list[Run] = []
     limits: dict[str, Peaks] = {}
-    work = HERE / "scratch" / "memory"
     for way in arguments.ways:
-        limits[way] = _allowed(given, way, idle(_emptied(work), given, way))
+        with scratch("memory") as work:
+            limits[way] = _allowed(given, way, idle(work, given, way))
         say(f"{way}: may take {limits[way]}")
-        for run in runs(_emptied(work), given, way, rows, limits[way]):
-            say(f"{way} {run.step}: {run.landed_bytes // MB} MB landed, {run.wall_s} s, {run.peak} {run.problem}")
-            found.append(run)
-            _write(arguments.out, given, limits, found)
-    shutil.rmtree(work)
+        with scratch("memory") as work:
+            for run in runs(work, given, way, rows, limits[way]):
+                say(f"{way} {run.step}: {run.landed_bytes // MB} MB landed, {run.wall_s} s, {run.peak} {run.problem}")
+                found.append(run)
+                _write(arguments.out, given, limits, found)
     print(arguments.out.read_text())
     return 0 if all(run.ok for run in found) else 1
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from benchmarks.changes import SHAPES
+from benchmarks.places import scratch
 from benchmarks.records import Record, write_records
 from benchmarks.systems import SYSTEMS
 from benchmarks.trial import Terms, say
-
-HERE: Final = Path(__file__).parent
 
 WHOLE: Final = Terms(
     rows=2_000_000,
@@ -45,15 +43,12 @@ def collected(measured: Callable[[Path], Iterator[Record]], out: Path) -> list[R
 
     Every record is written at once: a benchmark that is interrupted has measured something all the same.
     """
-    work = HERE / "scratch" / out.stem
-    shutil.rmtree(work, ignore_errors=True)
-    work.mkdir(parents=True)
     records: list[Record] = []
-    for record in measured(work):
-        records.append(record)
-        write_records(records, out)
-        say(f"  {record.work} {record.system}: {record.wall_s:.2f} s" if record.ok else f"  {record.system}: WRONG")
-    shutil.rmtree(work)
+    with scratch(out.stem) as work:
+        for record in measured(work):
+            records.append(record)
+            write_records(records, out)
+            say(f"  {record.work} {record.system}: {record.wall_s:.2f} s" if record.ok else f"  {record.system}: WRONG")
     return records
 
 

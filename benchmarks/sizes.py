@@ -7,22 +7,19 @@ columns, sorted by the same key, into as many files, by its own defaults and wit
 from __future__ import annotations
 
 import argparse
-import json
-import shutil
 import sys
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Final, get_args
+from typing import get_args
 
 from benchmarks.history import History
+from benchmarks.places import OUT, scratch, write_figures
 from benchmarks.sessions import started
 from benchmarks.systems.base import Setting
 from benchmarks.systems.ours import Schemasync
 from benchmarks.trial import say
 from benchmarks.values import Key
-
-HERE: Final = Path(__file__).parent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,15 +67,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="benchmarks.sizes", description=__doc__)
     parser.add_argument("--rows", type=int, default=2_000_000, help="rows of the base")
     parser.add_argument("--key", choices=get_args(Key), default="bigint", help="type of the key")
-    parser.add_argument("--out", type=Path, default=HERE / "out" / "sizes.json", help="where the figures are written")
+    parser.add_argument("--out", type=Path, default=OUT / "sizes.json", help="where the figures are written")
     given = parser.parse_args()
-    root = HERE / "scratch" / "sizes"
-    shutil.rmtree(root, ignore_errors=True)
-    found = measured(root, given.key, given.rows)
+    with scratch("sizes") as root:
+        found = measured(root, given.key, given.rows)
     say(f"{found.key}: {found.ours} bytes in {found.files} files, {found.spark} as Spark writes them: {found.ratio}")
-    shutil.rmtree(root)
-    given.out.parent.mkdir(parents=True, exist_ok=True)
-    given.out.write_text(json.dumps(asdict(found), indent=1) + "\n")
+    write_figures(given.out, asdict(found))
     return 0
 
 

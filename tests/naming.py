@@ -35,7 +35,7 @@ def words_of(keys: Iterable[int]) -> tuple[int, list[int]]:
     There must be a key.
     """
     wanted = set(keys)
-    low = min(wanted) - min(wanted) % 64
+    low = min(wanted) - min(wanted) % 65_536
     places = range(low, max(wanted) + 1, 64)
     texts = ("".join("01"[place + bit in wanted] for bit in reversed(range(64))) for place in places)
     return low, [int.from_bytes(int(text, 2).to_bytes(8, "big"), "big", signed=True) for text in texts]

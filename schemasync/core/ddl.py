@@ -11,7 +11,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, Final
 
-from schemasync.core.changed_keys import BITS, LISTED, WORDS_COLUMN, ChangedKeys
+from schemasync.core.changed_keys import BITS, FEW, LISTED, WORDS_COLUMN, ChangedKeys
 from schemasync.core.defaults import null_sql
 from schemasync.core.history_table import COLUMNS as HISTORY_COLUMNS
 from schemasync.core.kept import NOTHING, Kept, shows, view_comment
@@ -267,21 +267,26 @@ def _unchanged(target: TableTarget, shape: Shape, contents: Contents, dialect: D
     """Return conditions for rows ``t`` that no later delta replaces, none where keys of changes are to be joined."""
     column, all_keys = whole_number(shape.key_columns), [keys for _, keys in contents.changed]
     lists = sum(len(keys.listed) for keys in all_keys) <= LISTED and all(keys.listed for keys in all_keys)
-    if column is None or not (lists or (target.only_spark and dialect is Dialect.SPARK)):
+    only_spark = target.only_spark and dialect is Dialect.SPARK
+    if column is None or not (lists or only_spark):
         return []
     key, segment = (f"t.{quote_identifier(name, dialect)}" for name in (column, SEGMENT))
     return [
         # A row without a key counts, so IN alone would not do.
-        f"{segment} >= {quote_string(name, dialect)} OR {_is_named(key, keys, target.location)} = 0"
+        f"{segment} >= {quote_string(name, dialect)} OR {is_named} = 0"
         for name, keys in contents.changed
+        for is_named in (_is_named(key, keys, target.location, only_spark=only_spark),)
     ]
 
 
-def _is_named(key: str, keys: ChangedKeys, location: str) -> str:
+def _is_named(key: str, keys: ChangedKeys, location: str, *, only_spark: bool) -> str:
     """Return an expression that is 1 where a key is among others, else 0; that of bits is Spark's SQL only.
 
-    ``location`` is the table's.
+    ``location`` is the table's. Spark's own has no numbers that change with each state: see
+    `schemasync.core.changed_keys`.
     """
+    if only_spark and 0 < len(keys.listed) <= FEW:
+        return f"CASE WHEN array_contains({_array(','.join(map(str, keys.listed)))}, {key}) THEN 1 ELSE 0 END"
     if keys.listed:
         return f"CASE WHEN {key} IN ({', '.join(map(_whole_sql, keys.listed))}) THEN 1 ELSE 0 END"
     place, power = f"{key} - ({keys.low})", BITS.bit_length() - 1
@@ -289,10 +294,15 @@ def _is_named(key: str, keys: ChangedKeys, location: str) -> str:
         file = quote_identifier(f"{location}/{keys.path}", Dialect.SPARK)
         words = f"(SELECT {WORDS_COLUMN} FROM orc.{file})"  # noqa: S608 - quoted
     else:
-        # Spark makes the array once, when it plans.
-        words = f"CAST(split('{keys.words}', ',') AS ARRAY<BIGINT>)"
-    bit = f"getbit({words}[CAST(shiftright({place}, {power}) AS INT)], CAST(({place}) & {BITS - 1} AS INT))"
-    return f"CASE WHEN {key} BETWEEN {keys.low} AND {keys.high} THEN {bit} ELSE 0 END"
+        words = _array(keys.words)
+    word = f"get({words}, CAST(shiftright({place}, {power}) AS INT))"
+    bit = f"coalesce(getbit({word}, CAST({key} & {BITS - 1} AS INT)), 0)"
+    return f"CASE WHEN {key} BETWEEN {keys.low} AND {keys.beyond} THEN {bit} ELSE 0 END"
+
+
+def _array(numbers: str) -> str:
+    # Spark makes the array once, when it plans.
+    return f"CAST(split('{numbers}', ',') AS ARRAY<BIGINT>)"
 
 
 def _whole_sql(key: int) -> str:

@@ -21,17 +21,22 @@ ANY_KEY = st.integers(-(2**63), 2**63 - 1)
 def test_words_have_a_bit_for_every_key_of_a_range_and_none_is_to_spare(ends: tuple[int, int]) -> None:
     lowest, highest = sorted(ends)
     low, count = places((lowest, highest))
-    assert (low % BITS, low <= lowest < low + BITS) == (0, True)
-    assert low + BITS * (count - 1) <= highest <= ChangedKeys(low=low, path="x", count=count).high < 2**63
+    assert (low % BITS, low <= lowest < low + 1024 * BITS) == (0, True)
+    assert low + BITS * (count - 1) <= highest < low + BITS * count
+    beyond = ChangedKeys(low=low, path="x", count=count).beyond
+    assert (beyond < 2**63, beyond >= highest) == (True, count <= MOST_ASIDE)
+
+
+def test_most_states_begin_their_words_at_the_same_key() -> None:
+    assert {places((first, 2_000_000))[0] for first in range(65_536)} == {0}
 
 
 @given(first=st.integers(-(2**40), 2**40), step=st.integers(1, 500), count=st.integers(1, 600))
 def test_words_that_fit_the_text_are_tried(first: int, step: int, count: int) -> None:
     keys = range(first, first + step * count, step)
-    named = in_text(keys)
-    assert (named.low, named.words.count(",") + 1) == places((keys[0], keys[-1]))
-    assert named.high == ChangedKeys(low=named.low, path="x", count=places((keys[0], keys[-1]))[1]).high
-    assert may_be_text(named.words.count(",") + 1) or not fit([named])
+    named, (low, count) = in_text(keys), places((keys[0], keys[-1]))
+    assert (named.low, named.words.count(",") + 1) == (low, count)
+    assert may_be_text(count) or not fit([named])
 
 
 def test_what_names_of_keys_take_is_counted() -> None:

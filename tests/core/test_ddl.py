@@ -208,9 +208,9 @@ UNORDERED = Contents(base=SHARDS[:1], deltas=(("delta_00000007", "delta_00000008
 SEVERAL = UNORDERED.model_copy(update={"ascending": True})
 PACKED = AHEAD.model_copy(update={"ascending": True, "packed": True})
 LISTED = AHEAD.model_copy(update={"changed": (("delta_00000007", ChangedKeys(listed=(-7, 3, 2**40))),)})
-BITS = ("delta_00000008", ChangedKeys(low=-128, words="1,0,-9223372036854775808"))
+BITS = ("delta_00000008", ChangedKeys(low=-65536, words="1,0,-9223372036854775808"))
 NAMED_SEVERAL = SEVERAL.model_copy(update={"changed": (*LISTED.changed, BITS)})
-ASIDE = ("delta_00000008", ChangedKeys(low=-128, path="delta/g=000008/t/_keys/words.orc", count=3))
+ASIDE = ("delta_00000008", ChangedKeys(low=-65536, path="delta/g=000008/t/_keys/words.orc", count=3))
 NAMED_ASIDE = SEVERAL.model_copy(update={"changed": (*LISTED.changed, ASIDE)})
 PACKED_SEVERAL = SEVERAL.model_copy(update={"few": False, "packed": True})
 
@@ -345,7 +345,7 @@ def test_a_view_that_not_only_spark_reads_lists_so_many_keys_of_all_changes() ->
         listed = ChangedKeys(listed=tuple(range(changed_keys.LISTED - 3 + more)))
         contents = SEVERAL.model_copy(update={"changed": (*LISTED.changed, ("delta_00000008", listed))})
         sql = view(shape(STUDENT, baseline=2), SPARK, 2, contents=contents, only_spark=only_spark)
-        return " IN (" in sql and "JOIN" not in sql
+        return "JOIN" not in sql
 
     found = [lists(more, only_spark=only_spark) for more in (0, 1) for only_spark in (False, True)]
     assert found == [True, True, False, True]
@@ -354,7 +354,7 @@ def test_a_view_that_not_only_spark_reads_lists_so_many_keys_of_all_changes() ->
 def test_the_lowest_key_is_listed_as_what_every_engine_reads() -> None:
     listed = ChangedKeys(listed=(-(2**63), -(2**63) + 1, 2**63 - 1))
     contents = AHEAD.model_copy(update={"changed": (("delta_00000007", listed),)})
-    sql = view(shape(STUDENT, baseline=2), SPARK, 2, contents=contents)
+    sql = view(shape(STUDENT, baseline=2), SPARK, 2, contents=contents, only_spark=False)
     assert " IN (CAST('-9223372036854775808' AS BIGINT), -9223372036854775807, 9223372036854775807)" in sql
 
 
