@@ -271,12 +271,9 @@ def _unchanged(target: TableTarget, shape: Shape, contents: Contents, dialect: D
     if column is None or not (lists or only_spark):
         return []
     key, segment = (f"t.{quote_identifier(name, dialect)}" for name in (column, SEGMENT))
-    return [
-        # A row without a key counts, so IN alone would not do.
-        f"{segment} >= {quote_string(name, dialect)} OR {is_named} = 0"
-        for name, keys in contents.changed
-        for is_named in (_is_named(key, keys, target.location, only_spark=only_spark),)
-    ]
+    # A row without a key counts, so a condition on the key alone would not do.
+    named = {name: _is_named(key, keys, target.location, only_spark=only_spark) for name, keys in contents.changed}
+    return [f"{segment} >= {quote_string(name, dialect)} OR {is_named} = 0" for name, is_named in named.items()]
 
 
 def _is_named(key: str, keys: ChangedKeys, location: str, *, only_spark: bool) -> str:
