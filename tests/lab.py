@@ -84,6 +84,7 @@ class Lab:
         self.registry = MemoryRegistry()
         self.now_ms = START
         self.settings: dict[str, Any] = {}
+        self.readers = "auto"
         self._tokens = itertools.count(1)
         self._files = itertools.count(0)
         self._schemas: dict[tuple[str, int], str] = {}
@@ -130,11 +131,13 @@ class Lab:
 
     @property
     def config(self) -> Config:
-        """The configuration: defaults, plus ``settings``."""
-        defaults = {"database": self.database, "location": f"file://{self.root}/lake/{{topic}}"}
-        base: dict[str, Any] = {"registry": {"url": "file:///unused"}}
+        """The configuration: defaults, plus ``settings``; ``readers`` are those of views, whatever else these show."""
         given = dict(self.settings)
-        return Config.model_validate(base | given | {"defaults": defaults | given.get("defaults", {})})
+        defaults: dict[str, Any] = {"database": self.database, "location": f"file://{self.root}/lake/{{topic}}"}
+        defaults |= given.get("defaults", {})
+        defaults["view"] = {"readers": self.readers} | defaults.get("view", {})
+        base: dict[str, Any] = {"registry": {"url": "file:///unused"}}
+        return Config.model_validate(base | given | {"defaults": defaults})
 
     def only_hadoop_reaches_it(self, **compaction: Any) -> None:
         """Let the table lie where Arrow has no file system for it, and compact it so."""
