@@ -16,7 +16,7 @@ from schemasync.core.changed_keys import (
 )
 from schemasync.core.in_place import misreads
 from schemasync.core.keys import whole_number
-from schemasync.core.manifest import NEVER, Segment
+from schemasync.core.manifest import NEVER, Segment, named_keys
 from schemasync.core.mapping import TableTarget
 from schemasync.core.ports import LandedFiles
 from schemasync.core.types import Type
@@ -84,16 +84,15 @@ def changed_keys(
     Raises:
         StorageError: a file cannot be read, or cannot be written.
     """
-    column = whole_number(keys)
-    others = [s.changed for s in beside if s.rows]
-    known = [other for other in others if other is not None]
-    if column is None or not segment.ahead or segment.key_range is None or len(known) < len(others):
+    column, named = whole_number(keys), named_keys(beside)
+    if column is None or not segment.ahead or segment.key_range is None or named is None:
         return None
+    others = [other for _, other in named]
     if segment.rows <= LISTED:
         changed = _listed(files, segment, column)
-        if changed is None or fit((*known, changed)):
+        if changed is None or fit((*others, changed)):
             return changed
-    return _bits(files, segment, column, segment.key_range, known, target) if target.only_spark else None
+    return _bits(files, segment, column, segment.key_range, others, target) if target.only_spark else None
 
 
 def _listed(files: LandedFiles, segment: Segment, column: str) -> ChangedKeys | None:
@@ -107,13 +106,12 @@ def _bits(
     segment: Segment,
     column: str,
     key_range: tuple[int, int],
-    known: Sequence[ChangedKeys],
+    others: Sequence[ChangedKeys],
     target: TableTarget,
 ) -> ChangedKeys | None:
     low, count = places(key_range)
-    path = f"{segment.location}/{WORDS_FILE}"
-    aside = ChangedKeys(low=low, path=path, count=count)
-    may_be_aside = may_be_asked_for(target.location) and fit((*known, aside))
+    aside = ChangedKeys(low=low, path=f"{segment.location}/{WORDS_FILE}", count=count)
+    may_be_aside = may_be_asked_for(target.location) and fit((*others, aside))
     if not (may_be_aside or may_be_text(count)):
         return None
     words = files.words([file.path for file in segment.files], column, low=low, count=count)
@@ -121,11 +119,11 @@ def _bits(
         return None
     if may_be_text(count):
         in_text = ChangedKeys(low=low, words=",".join(map(str, words)))
-        if fit((*known, in_text)):
+        if fit((*others, in_text)):
             return in_text
     if not may_be_aside:
         return None
-    files.write_words(path, words)
+    files.write_words(aside.path, words)
     return aside
 
 

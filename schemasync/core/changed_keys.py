@@ -35,7 +35,7 @@ _STEP: Final = 1024 * BITS
 """Words begin at a multiple of it, so that most states have the same numbers in their views.
 
 Spark writes numbers into the code that it generates, and compiles that again where one is another: the first query of
-each kind took 0.2 s to 0.4 s longer (Spark 3.5.9, 2 million rows). Zeros before the first bit take 2 KB at most.
+each kind took 0.2 s to 0.6 s longer (Spark 3.5.9, 2 million rows). Zeros before the first bit take 2 KB at most.
 """
 WORDS_COLUMN: Final = "words"
 """The one column of a file of words; its one row has all of them."""

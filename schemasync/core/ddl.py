@@ -282,10 +282,11 @@ def _is_named(key: str, keys: ChangedKeys, location: str, *, only_spark: bool) -
     ``location`` is the table's. Spark's own has no numbers that change with each state: see
     `schemasync.core.changed_keys`.
     """
-    if only_spark and 0 < len(keys.listed) <= FEW:
-        return f"CASE WHEN array_contains({_array(','.join(map(str, keys.listed)))}, {key}) THEN 1 ELSE 0 END"
     if keys.listed:
-        return f"CASE WHEN {key} IN ({', '.join(map(_whole_sql, keys.listed))}) THEN 1 ELSE 0 END"
+        few = only_spark and len(keys.listed) <= FEW
+        listed = f"{key} IN ({', '.join(map(_whole_sql, keys.listed))})"
+        among = f"array_contains({_array(','.join(map(str, keys.listed)))}, {key})" if few else listed
+        return f"CASE WHEN {among} THEN 1 ELSE 0 END"
     place, power = f"{key} - ({keys.low})", BITS.bit_length() - 1
     if keys.path:
         file = quote_identifier(f"{location}/{keys.path}", Dialect.SPARK)

@@ -292,7 +292,7 @@ class Manifest(_Value):
             unique=self.keyed,
             ahead=ahead,
             ascending=ascending,
-            changed=_named_keys(self.deltas) if ascending else (),
+            changed=(named_keys(self.deltas) or ()) if ascending else (),
         )
 
     def _words(self) -> float:
@@ -326,11 +326,11 @@ class Manifest(_Value):
         return any(f.path == path and f.bytes == size for f in self.admitted)
 
 
-def _named_keys(deltas: Iterable[Segment]) -> tuple[tuple[str, ChangedKeys], ...]:
-    """Return the keys of each delta that has rows, by its name; none where a view cannot name them all."""
+def named_keys(deltas: Iterable[Segment]) -> tuple[tuple[str, ChangedKeys], ...] | None:
+    """Return the keys of each delta that has rows, by its name; None where a view cannot name them all."""
     filled = [d for d in deltas if d.rows]
     found = tuple((d.name, d.changed) for d in filled if d.changed is not None)
-    return found if len(found) == len(filled) and fit(keys for _, keys in found) else ()
+    return found if len(found) == len(filled) and fit(keys for _, keys in found) else None
 
 
 def run_directory(location: str) -> str:
