@@ -10,12 +10,13 @@ from schemasync.core.changed_keys import (
     WORDS_FILE,
     ChangedKeys,
     fit,
+    listed,
     may_be_asked_for,
     may_be_text,
     places,
 )
 from schemasync.core.in_place import misreads
-from schemasync.core.keys import whole_number
+from schemasync.core.keys import whole_number, whole_number_or_text
 from schemasync.core.manifest import NEVER, Segment, named_keys
 from schemasync.core.mapping import TableTarget
 from schemasync.core.ports import LandedFiles
@@ -78,27 +79,23 @@ def changed_keys(
 ) -> ChangedKeys | None:
     """Read the keys of a delta that was just written, as a view can name them with those of the deltas ``beside`` it.
 
-    Bits that are too long for the view's text are written beside the delta. None where a row has no key, where they
-    are too many, and where more than the keys is to be compared.
+    Bits that are too long for the view's text are written beside the delta. None where a row has no key or one that no
+    view can say, where they are too many, and where more than the keys is to be compared.
 
     Raises:
         StorageError: a file cannot be read, or cannot be written.
     """
-    column, named = whole_number(keys), named_keys(beside)
-    if column is None or not segment.ahead or segment.key_range is None or named is None:
+    column, named = whole_number_or_text(keys), named_keys(beside)
+    if column is None or not segment.ahead or not segment.rows or named is None:
         return None
     others = [other for _, other in named]
     if segment.rows <= LISTED:
-        changed = _listed(files, segment, column)
+        changed = listed(key for file in segment.files for key in files.keys(file.path, column))
         if changed is None or fit((*others, changed)):
             return changed
-    return _bits(files, segment, column, segment.key_range, others, target) if target.only_spark else None
-
-
-def _listed(files: LandedFiles, segment: Segment, column: str) -> ChangedKeys | None:
-    found = [key for file in segment.files for key in files.whole_numbers(file.path, column)]
-    listed = sorted(key for key in found if key is not None)
-    return ChangedKeys(listed=tuple(listed)) if len(listed) == len(found) else None
+    if segment.key_range is None or not target.only_spark:
+        return None
+    return _bits(files, segment, column, segment.key_range, others, target)
 
 
 def _bits(

@@ -1,10 +1,11 @@
 """Keys of changes, as the text of a view can name them: then no query looks for them in the changes.
 
 That saves a query the scan of the changes' keys before its own, and the join with them: about 0.1 s of Spark, a stage
-in Hive. Whole numbers only. Few are listed, which everybody reads; many that lie close are bits, which only Spark's
-SQL can look into. The text has an end: each query parses it again, about 0.3 µs for a character, and Spark keeps it
-five times for each of the last queries of a session (``spark.sql.ui.retainedExecutions``). What is longer lies in a
-file that the text names: a query reads it before its own scan, 31,000 words in about 0.05 s, a million in 0.15 s.
+in Hive. Few whole numbers or plain texts are listed, which everybody reads; many whole numbers that lie close are bits,
+which only Spark's SQL can look into. The text has an end: each query parses it again, about 0.3 µs for a character,
+and Spark keeps it five times for each of the last queries of a session (``spark.sql.ui.retainedExecutions``). What is
+longer lies in a file that the text names: a query reads it before its own scan, 31,000 words in about 0.05 s, a
+million in 0.15 s.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ LISTED: Final = 200
 
 Engines look into a list by hash, but plan it as so many expressions; some metastores hold 32,700 characters of a view.
 """
+LISTED_TEXT: Final = 8 * 1024
+"""Characters of all listed keys where not Spark alone reads the view: `LISTED` uuids have fewer."""
 FEW: Final = 10
 """So many are an array where Spark alone reads the view: it writes so few of a list into its code (see `_STEP`).
 
@@ -45,10 +48,13 @@ WORDS_FILE: Final = "_keys/words.orc"
 ORC, as Spark reads its schema without a job of its own, which Parquet's takes.
 """
 _PATTERN: Final = re.compile(r"[{}\[\]*?\\]")
+_PLAIN: Final = re.compile(r"[\w .:/@+=~-]*", re.ASCII)
+"""Text that stands in a view as it is: some metastores store Latin-1, and every engine that reads or translates the
+view has escapes of its own. No comma, which is between keys where they are an array."""
 
 
 class ChangedKeys(BaseModel):
-    """The keys that a delta has rows of: ``listed``, ascending, or as bits.
+    """The keys that a delta has rows of: ``listed``, ascending, whole numbers or texts, or as bits.
 
     Bit b of the word at place p, both from zero, stands for the key ``low + 64 p + b``. ``words`` are signed, with
     commas between; or ``path``, relative to the table's location, is that of a file that has ``count`` of them.
@@ -56,7 +62,7 @@ class ChangedKeys(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    listed: tuple[int, ...] = ()
+    listed: tuple[int, ...] | tuple[str, ...] = ()
     low: int = 0
     words: str = ""
     path: str = ""
@@ -71,6 +77,15 @@ class ChangedKeys(BaseModel):
     def size(self) -> int:
         """About how many characters of a view name them."""
         return len(self.words) + len(self.path) + sum(len(str(key)) + 2 for key in self.listed)
+
+
+def listed(keys: Iterable[int | str | None]) -> ChangedKeys | None:
+    """List the keys of all rows: whole numbers or texts. None where a row has none, or one that no view can say."""
+    found = tuple(keys)
+    if numbers := [key for key in found if isinstance(key, int)]:
+        return ChangedKeys(listed=tuple(sorted(numbers))) if len(numbers) == len(found) else None
+    texts = [key for key in found if isinstance(key, str) and _PLAIN.fullmatch(key)]
+    return ChangedKeys(listed=tuple(sorted(texts))) if len(texts) == len(found) else None
 
 
 def fit(keys: Iterable[ChangedKeys]) -> bool:

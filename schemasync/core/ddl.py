@@ -11,11 +11,11 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, Final
 
-from schemasync.core.changed_keys import BITS, FEW, LISTED, WORDS_COLUMN, ChangedKeys
+from schemasync.core.changed_keys import BITS, FEW, LISTED, LISTED_TEXT, WORDS_COLUMN, ChangedKeys
 from schemasync.core.defaults import null_sql
 from schemasync.core.history_table import COLUMNS as HISTORY_COLUMNS
 from schemasync.core.kept import NOTHING, Kept, shows, view_comment
-from schemasync.core.keys import at_or_above, whole_number
+from schemasync.core.keys import at_or_above, whole_number, whole_number_or_text
 from schemasync.core.layout import (
     ADMITTED_MS,
     OP,
@@ -265,45 +265,55 @@ def view_body(target: TableTarget, shape: Shape, contents: Contents, dialect: Di
 
 def _unchanged(target: TableTarget, shape: Shape, contents: Contents, dialect: Dialect) -> list[str]:
     """Return conditions for rows ``t`` that no later delta replaces, none where keys of changes are to be joined."""
-    column, all_keys = whole_number(shape.key_columns), [keys for _, keys in contents.changed]
-    lists = sum(len(keys.listed) for keys in all_keys) <= LISTED and all(keys.listed for keys in all_keys)
+    column, all_keys = whole_number_or_text(shape.key_columns), [keys for _, keys in contents.changed]
+    few = sum(len(k.listed) for k in all_keys) <= LISTED and sum(k.size for k in all_keys) <= LISTED_TEXT
+    lists = few and all(keys.listed for keys in all_keys)
     only_spark = target.only_spark and dialect is Dialect.SPARK
     if column is None or not (lists or only_spark):
         return []
     key, segment = (f"t.{quote_identifier(name, dialect)}" for name in (column, SEGMENT))
     # A row without a key counts, so a condition on the key alone would not do.
-    named = {name: _is_named(key, keys, target.location, only_spark=only_spark) for name, keys in contents.changed}
+    named = {
+        name: f"CASE WHEN {_is_listed(key, keys.listed, dialect, only_spark=only_spark)} THEN 1 ELSE 0 END"
+        if keys.listed
+        else _bit(key, keys, target.location)
+        for name, keys in contents.changed
+    }
     return [f"{segment} >= {quote_string(name, dialect)} OR {is_named} = 0" for name, is_named in named.items()]
 
 
-def _is_named(key: str, keys: ChangedKeys, location: str, *, only_spark: bool) -> str:
-    """Return an expression that is 1 where a key is among others, else 0; that of bits is Spark's SQL only.
+def _is_listed(key: str, keys: Sequence[int] | Sequence[str], dialect: Dialect, *, only_spark: bool) -> str:
+    """Return the condition that a key is one of a list; Spark's own has no values that change with each state.
 
-    ``location`` is the table's. Spark's own has no numbers that change with each state: see
-    `schemasync.core.changed_keys`.
+    See `schemasync.core.changed_keys`.
     """
-    if keys.listed:
-        few = only_spark and len(keys.listed) <= FEW
-        listed = f"{key} IN ({', '.join(map(_whole_sql, keys.listed))})"
-        among = f"array_contains({_array(','.join(map(str, keys.listed)))}, {key})" if few else listed
-        return f"CASE WHEN {among} THEN 1 ELSE 0 END"
+    if only_spark and len(keys) <= FEW:
+        array = f"split({quote_string(','.join(map(str, keys)), dialect)}, ',')"
+        return f"array_contains({_as_numbers(array) if isinstance(keys[0], int) else array}, {key})"
+    return f"{key} IN ({', '.join(_key_sql(k, dialect) for k in keys)})"
+
+
+def _bit(key: str, keys: ChangedKeys, location: str) -> str:
+    """Return an expression that is 1 where a key has a bit, else 0; Spark's SQL only. ``location`` is the table's."""
     place, power = f"{key} - ({keys.low})", BITS.bit_length() - 1
     if keys.path:
         file = quote_identifier(f"{location}/{keys.path}", Dialect.SPARK)
         words = f"(SELECT {WORDS_COLUMN} FROM orc.{file})"  # noqa: S608 - quoted
     else:
-        words = _array(keys.words)
+        words = _as_numbers(f"split('{keys.words}', ',')")
     word = f"get({words}, CAST(shiftright({place}, {power}) AS INT))"
     bit = f"coalesce(getbit({word}, CAST({key} & {BITS - 1} AS INT)), 0)"
     return f"CASE WHEN {key} BETWEEN {keys.low} AND {keys.beyond} THEN {bit} ELSE 0 END"
 
 
-def _array(numbers: str) -> str:
+def _as_numbers(texts: str) -> str:
     # Spark makes the array once, when it plans.
-    return f"CAST(split('{numbers}', ',') AS ARRAY<BIGINT>)"
+    return f"CAST({texts} AS ARRAY<BIGINT>)"
 
 
-def _whole_sql(key: int) -> str:
+def _key_sql(key: int | str, dialect: Dialect) -> str:
+    if isinstance(key, str):
+        return quote_string(key, dialect)
     # What Trino reads Hive's views with (Coral) takes the lowest BIGINT for the negative of a number out of range.
     return f"CAST('{key}' AS BIGINT)" if key == -(2**63) else str(key)
 

@@ -42,6 +42,11 @@ def whole_number(keys: Sequence[tuple[str, Type]]) -> str | None:
     return columns[0] if len(columns) == len(keys) == 1 else None
 
 
+def whole_number_or_text(keys: Sequence[tuple[str, Type]]) -> str | None:
+    """Return the column of a key (name, type) that is one whole number or one text, None for another key."""
+    return keys[0][0] if len(keys) == 1 and keys[0][1] is Primitive.STRING else whole_number(keys)
+
+
 def is_ordered(type_: Type) -> bool:
     """Tell whether keys of this type can be put in an order that everybody agrees on."""
     return isinstance(type_, Decimal) or type_ in (*_WHOLE, Primitive.STRING, Primitive.BINARY)

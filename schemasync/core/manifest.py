@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from schemasync.core.changed_keys import ChangedKeys, fit
 from schemasync.core.partitioning import partition_name
 
-FORMAT: Final = 8
+FORMAT: Final = 9
 """Version of this file format; a newer one is refused rather than misread."""
 
 _STATE: Final = re.compile(r"(?P<generation>[0-9]{6,})(-(?P<admission>[0-9]{4,}))?")

@@ -401,8 +401,8 @@ class LandedFiles(Protocol):
         """
         ...
 
-    def whole_numbers(self, path: str, column: str) -> Sequence[int | None]:
-        """Read a column of whole numbers from a file of ours.
+    def keys(self, path: str, column: str) -> Sequence[int | str | None]:
+        """Read a key's column from a file of ours: whole numbers, or text (U+FFFD where that is no UTF-8).
 
         Raises:
             StorageError: it cannot be read.

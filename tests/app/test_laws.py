@@ -184,7 +184,7 @@ class EveryText(Telling):
         if shape is None or state is None:
             return set()
         contents = state.contents
-        bits = tuple((name, in_text(keys.listed)) for name, keys in contents.changed)
+        bits = tuple((name, in_text(map(int, keys.listed))) for name, keys in contents.changed)
         aside = tuple((name, self._aside(target, keys)) for name, keys in bits)
         others = [contents, *(contents.model_copy(update={"changed": changed}) for changed in (bits, aside, ()))]
         texts = {view_sql(self.lab.workspace, target, shape, one).body for one in others}

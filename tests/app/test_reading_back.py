@@ -130,8 +130,12 @@ def test_keys_of_changes_are_those_of_all_files(tmp_path: Path) -> None:
 
 def test_keys_that_a_view_need_not_or_cannot_name_are_not_read(tmp_path: Path) -> None:
     gone = tmp_path / "not there"
-    for said in ({"ahead": False}, {"key_range": None}, {"rows": LISTED + 1, "key_range": (0, 2**40)}):
+    many = {"rows": LISTED + 1}
+    for said in ({"ahead": False}, {"rows": 0}, many | {"key_range": None}, many | {"key_range": (0, 2**40)}):
         assert changed(gone, delta(tmp_path, [3], **said)) is None
+    for columns in ((("id", Primitive.BINARY),), (*KEYS, ("of", Primitive.STRING)), ()):
+        files = ArrowFiles(fs.LocalFileSystem(), str(gone))
+        assert changed_keys(files, delta(tmp_path, [3]), columns, beside=[], target=target(only_spark=True)) is None
     for way in NAMED:
         with naming(way), pytest.raises(StorageError, match=r"0\.parquet: a written file does not read back"):
             changed(gone, delta(tmp_path, [3]))
@@ -193,3 +197,17 @@ def test_keys_are_only_listed_where_others_than_spark_read_the_view(tmp_path: Pa
 def test_a_row_without_a_key_has_none_that_a_view_can_name(tmp_path: Path, way: str) -> None:
     with naming(way):
         assert changed(tmp_path, delta(tmp_path, [3, None])) is None
+
+
+def test_texts_are_listed_and_never_bits(tmp_path: Path) -> None:
+    def found(*keys: str, only_spark: bool = True) -> ChangedKeys | None:
+        segment = delta(tmp_path, [1] * len(keys)).model_copy(update={"key_range": None})
+        pq.write_table(pa.table({"id": pa.array(keys, pa.string())}), tmp_path / "0.parquet")
+        files, column = ArrowFiles(fs.LocalFileSystem(), str(tmp_path)), (("id", Primitive.STRING),)
+        return changed_keys(files, segment, column, beside=[], target=target(only_spark=only_spark))
+
+    assert found("b", "a") == found("b", "a", only_spark=False) == ChangedKeys(listed=("a", "b"))
+    assert found("b", "é") is None
+    counts = (LISTED, LISTED + 1)
+    assert [found(*(f"k{n}" for n in range(count))) is None for count in counts] == [False, True]
+    assert [found("k" * size) is None for size in (MOST_TEXT - 2, MOST_TEXT - 1)] == [False, True]

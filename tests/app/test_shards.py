@@ -231,6 +231,22 @@ def test_no_row_is_shuffled_for_changes_that_wait(lab: Lab, scans: int, several:
     assert all("EqualTo(id,3)" in scan and "segment#" in scan.partition("PartitionFilters")[2] for scan in found)
 
 
+@pytest.mark.parametrize(("more", "way"), [("", "list"), ("k", "list"), ("é", "join")])
+def test_texts_are_looked_for_in_a_list_where_all_engines_read_them_alike(lab: Lab, more: str, way: str) -> None:
+    """Few of them, which are an array, and many; each with what could be taken for another one of them."""
+    few = [*(f"{n:08}-0000-4000-8000-0123456789ab" for n in range(4)), "", "a b"]
+    changed = [*few, *([f"{more}{n}" for n in range(9)] if more else [])]
+    first_base(lab, [*changed[1:], "A B", "a b ", "a", "K1", "other"], "string")
+    lab.land(TOPIC, events(*changed[:3], ts_ms=2) + events(*changed[3:], ts_ms=2, op="d"), hour="2026112001")
+    lab.apply()
+    expected = dict.fromkeys(["A B", "a b ", "a", "K1", "other"], "n1") | dict.fromkeys(changed[:3], "n2")
+    assert {row["id"]: row["name"] for row in lab.rows(TABLE)} == expected
+    text = physical_plan(lab, f"SELECT name FROM {lab.database}.{TABLE}_view WHERE id >= 'a'")
+    assert ["Join" in text, "array_contains" in text] == [way == "join", not more]
+    scans = text.split("FileScan parquet")[1:]
+    assert [len(scans), all("GreaterThanOrEqual(id,a)" in scan for scan in scans)] == [2 if way == "join" else 1, True]
+
+
 @pytest.mark.parametrize("several", [False, True])
 @pytest.mark.parametrize(("type_", "first"), [("int", -40), ("long", -(2**63)), ("long", 2**63 - 100)])
 @pytest.mark.parametrize("way", ["in text", "aside", "joined"])

@@ -1,3 +1,6 @@
+import re
+from functools import partial
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,6 +11,7 @@ from schemasync.core.changed_keys import (
     MOST_TEXT,
     ChangedKeys,
     fit,
+    listed,
     may_be_asked_for,
     may_be_text,
     places,
@@ -41,6 +45,7 @@ def test_words_that_fit_the_text_are_tried(first: int, step: int, count: int) ->
 
 def test_what_names_of_keys_take_is_counted() -> None:
     assert ChangedKeys(listed=(-5, 100)).size == len("-5, 100, ")
+    assert ChangedKeys(listed=("", "a-1")).size == len(", a-1, ")
     assert [fit([ChangedKeys(words="7" * size)] * 2) for size in (MOST_TEXT // 2, MOST_TEXT // 2 + 1)] == [True, False]
     assert [fit([ChangedKeys(path="7" * size)] * 2) for size in (MOST_TEXT // 2, MOST_TEXT // 2 + 1)] == [True, False]
     aside = [ChangedKeys(path="x", count=count) for count in (MOST_ASIDE - 1, 1, 1)]
@@ -51,3 +56,26 @@ def test_what_names_of_keys_take_is_counted() -> None:
 def test_a_file_whose_name_spark_takes_for_a_pattern_is_never_asked_for(sign: str) -> None:
     assert not may_be_asked_for(f"file:/lake/a{sign}b")
     assert may_be_asked_for("s3a://lake/it's `here`, (0) +~!$&=%20ä")
+
+
+def test_keys_are_listed_in_order_as_what_they_are() -> None:
+    assert listed(iter([9, -3, 0])) == ChangedKeys(listed=(-3, 0, 9))
+    texts = listed(["b", "10", "9", "", "A c", "0b1e-4/x@y.z:1+~_="])
+    assert texts == ChangedKeys(listed=("", "0b1e-4/x@y.z:1+~_=", "10", "9", "A c", "b"))
+    assert ChangedKeys.model_validate_json(texts.model_dump_json()) == texts
+    assert (listed([]), listed([0])) == (ChangedKeys(), ChangedKeys(listed=(0,)))
+    assert [listed(keys) for keys in ([1, None], ["a", None], [None])] == [None] * 3
+
+
+SIGNS = re.compile("[0-9A-Za-z_ .:/@+=~-]*")
+
+
+@given(keys=st.lists(st.text() | st.from_regex(SIGNS, fullmatch=True), max_size=3))
+def test_text_is_listed_where_no_engine_or_metastore_reads_it_as_another(keys: list[str]) -> None:
+    plain = all(map(partial(re.fullmatch, SIGNS), keys))
+    assert listed(keys) == (ChangedKeys(listed=tuple(sorted(keys))) if plain else None)
+
+
+@pytest.mark.parametrize("key", ["a,b", "it's", "a\\b", "a\n", "${x}", "é", "a\x00", '"', "`", "a;b", "٣"])
+def test_such_text_is_never_listed(key: str) -> None:
+    assert listed(["a", key]) is None

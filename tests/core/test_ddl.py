@@ -208,6 +208,8 @@ UNORDERED = Contents(base=SHARDS[:1], deltas=(("delta_00000007", "delta_00000008
 SEVERAL = UNORDERED.model_copy(update={"ascending": True})
 PACKED = AHEAD.model_copy(update={"ascending": True, "packed": True})
 LISTED = AHEAD.model_copy(update={"changed": (("delta_00000007", ChangedKeys(listed=(-7, 3, 2**40))),)})
+TEXTS = ("", "0b1e-4", "a b")
+LISTED_TEXTS = AHEAD.model_copy(update={"changed": (("delta_00000007", ChangedKeys(listed=TEXTS)),)})
 BITS = ("delta_00000008", ChangedKeys(low=-65536, words="1,0,-9223372036854775808"))
 NAMED_SEVERAL = SEVERAL.model_copy(update={"changed": (*LISTED.changed, BITS)})
 ASIDE = ("delta_00000008", ChangedKeys(low=-65536, path="delta/g=000008/t/_keys/words.orc", count=3))
@@ -261,7 +263,10 @@ STATEMENTS: dict[str, dict[Dialect, str]] = {
         d: view(shape(STUDENT, baseline=2), d, 2, contents=NAMED_ASIDE, only_spark=True, location="file:/it's `here`")
         for d in Dialect
     },
-    "view_ahead_listed_under_a_text": {d: view(shape(BY_TEXT), d, 1, contents=LISTED) for d in Dialect},
+    "view_ahead_listed_texts": {d: view(shape(BY_TEXT), d, 1, contents=LISTED_TEXTS) for d in Dialect},
+    "view_ahead_listed_texts_for_any": {
+        d: view(shape(BY_TEXT), d, 1, contents=LISTED_TEXTS, only_spark=False) for d in Dialect
+    },
     "view_ahead_packed": {d: view(shape(STUDENT, baseline=2), d, 2, contents=PACKED) for d in Dialect},
     "view_ahead_packed_several": {d: view(shape(STUDENT, baseline=2), d, 2, contents=PACKED_SEVERAL) for d in Dialect},
     "view_ahead_packed_under_a_text": {d: view(shape(BY_TEXT), d, 1, contents=PACKED) for d in Dialect},
@@ -346,6 +351,17 @@ def test_a_view_that_not_only_spark_reads_lists_so_many_keys_of_all_changes() ->
         contents = SEVERAL.model_copy(update={"changed": (*LISTED.changed, ("delta_00000008", listed))})
         sql = view(shape(STUDENT, baseline=2), SPARK, 2, contents=contents, only_spark=only_spark)
         return "JOIN" not in sql
+
+    found = [lists(more, only_spark=only_spark) for more in (0, 1) for only_spark in (False, True)]
+    assert found == [True, True, False, True]
+
+
+def test_a_view_that_not_only_spark_reads_lists_texts_that_are_not_too_long() -> None:
+    def lists(more: int, *, only_spark: bool) -> bool:
+        key = "k" * (changed_keys.LISTED_TEXT - sum(len(text) + 2 for text in TEXTS) - 2 + more)
+        changed = (*LISTED_TEXTS.changed, ("delta_00000008", ChangedKeys(listed=(key,))))
+        contents = SEVERAL.model_copy(update={"changed": changed})
+        return "JOIN" not in view(shape(BY_TEXT), SPARK, 1, contents=contents, only_spark=only_spark)
 
     found = [lists(more, only_spark=only_spark) for more in (0, 1) for only_spark in (False, True)]
     assert found == [True, True, False, True]

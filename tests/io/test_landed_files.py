@@ -400,6 +400,20 @@ def test_spark_keeps_the_newest_event_of_each_key(
     assert events(open_spark(spark, root), root, *several) == newest(several)
 
 
+def test_keys_are_read_as_what_they_are(tmp_path: Path, opened: LandedFiles) -> None:
+    columns = {"n": pa.array([3, None, -1], pa.int32()), "text": pa.array(["é", None, ""])}
+    pq.write_table(pa.table(columns), tmp_path / "keys.parquet")
+    assert [list(opened.keys("keys.parquet", name)) for name in columns] == [[3, None, -1], ["é", None, ""]]
+    with pytest.raises(StorageError, match=r"gone\.parquet: a written file does not read back"):
+        opened.keys("gone.parquet", "n")
+
+
+def test_text_that_is_no_utf_8_is_no_key_that_a_view_could_have(tmp_path: Path, opened: LandedFiles) -> None:
+    raw = pa.Array.from_buffers(pa.string(), 1, pa.array([b"a\xff"], pa.binary()).buffers())
+    pq.write_table(pa.table({"text": raw}), tmp_path / "keys.parquet")
+    assert list(opened.keys("keys.parquet", "text")) == ["a\ufffd"]
+
+
 @pytest.mark.parametrize("type_", [pa.int8(), pa.int32(), pa.int64()])
 def test_words_have_a_bit_for_each_number_in_all_files(tmp_path: Path, opened: LandedFiles, type_: pa.DataType) -> None:
     least = -(2 ** (type_.bit_width - 1))

@@ -105,11 +105,16 @@ class ArrowFiles:
             extents={column: _extent(statistics(metadata, column)) for column in columns},
         )
 
-    def whole_numbers(self, path: str, column: str) -> Sequence[int | None]:
-        """Read a column of whole numbers from a file of ours."""
+    def keys(self, path: str, column: str) -> Sequence[int | str | None]:
+        """Read a key's column from a file of ours."""
         with self._opened_again(path) as parquet:
-            values: list[int | None] = parquet.read(columns=[column])[column].to_pylist()
-        return values
+            keys = parquet.read(columns=[column])[column]
+        if not pa.types.is_string(keys.type):
+            numbers: list[int | None] = keys.to_pylist()
+            return numbers
+        # Nobody looked whether the text that landed is UTF-8.
+        texts: list[bytes | None] = keys.cast(pa.binary()).to_pylist()
+        return [text if text is None else text.decode(errors="replace") for text in texts]
 
     def words(self, paths: Sequence[str], column: str, *, low: int, count: int) -> Sequence[int] | None:
         """Read a column of whole numbers, none twice, from files of ours as bits of ``count`` signed words."""

@@ -70,9 +70,9 @@ class SparkFiles:
         """Read the footer of a file of ours."""
         return self._arrow.written(path, columns)
 
-    def whole_numbers(self, path: str, column: str) -> Sequence[int | None]:
-        """Read a column of whole numbers from a file of ours."""
-        return self._arrow.whole_numbers(path, column)
+    def keys(self, path: str, column: str) -> Sequence[int | str | None]:
+        """Read a key's column from a file of ours."""
+        return self._arrow.keys(path, column)
 
     def words(self, paths: Sequence[str], column: str, *, low: int, count: int) -> Sequence[int] | None:
         """Read a column of whole numbers from files of ours as bits."""
