@@ -23,7 +23,7 @@ def naming(way: str) -> Iterator[None]:
         if way == "joined":
             stack.enter_context(patch.object(changed_keys, "MOST_TEXT", 0))
         elif way != "listed":
-            stack.enter_context(patch.object(reading_back, "LISTED", 0))
+            stack.enter_context(patch.multiple(reading_back, LISTED=0, LISTED_FOR_SPARK=0))
         if way == "aside":
             stack.enter_context(patch.object(reading_back, "may_be_text", lambda _: False))
         yield

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from schemasync.core.admission import WrittenFooter
 from schemasync.core.changed_keys import (
     LISTED,
+    LISTED_FOR_SPARK,
     WORDS_FILE,
     ChangedKeys,
     fit,
@@ -89,7 +90,7 @@ def changed_keys(
     if column is None or not segment.ahead or not segment.rows or named is None:
         return None
     others = [other for _, other in named]
-    if segment.rows <= LISTED:
+    if segment.rows <= (LISTED_FOR_SPARK if target.only_spark else LISTED):
         changed = listed(key for file in segment.files for key in files.keys(file.path, column))
         if changed is None or fit((*others, changed)):
             return changed

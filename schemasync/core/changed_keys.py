@@ -1,18 +1,21 @@
 """Keys of changes, as the text of a view can name them: then no query looks for them in the changes.
 
 That saves a query the scan of the changes' keys before its own, and the join with them: about 0.1 s of Spark, a stage
-in Hive. Few whole numbers or plain texts are listed, which everybody reads; many whole numbers that lie close are bits,
-which only Spark's SQL can look into. The text has an end: each query parses it again, about 0.3 µs for a character,
-and Spark keeps it five times for each of the last queries of a session (``spark.sql.ui.retainedExecutions``). What is
-longer lies in a file that the text names: a query reads it before its own scan, 31,000 words in about 0.05 s, a
-million in 0.15 s.
+in Hive. Few whole numbers or plain texts are listed, which everybody reads; some thousand are buckets, and many whole
+numbers that lie close bits, which only Spark's SQL can look into. The text has an end: each query parses it again,
+about 0.3 µs for a character, and Spark keeps it five times for each of the last queries of a session
+(``spark.sql.ui.retainedExecutions``). What is longer lies in a file that the text names: a query reads it before its
+own scan, 31,000 words in about 0.05 s, a million in 0.15 s.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import reduce
+from operator import xor
 from typing import Final
+from zlib import crc32
 
 from pydantic import BaseModel, ConfigDict
 
@@ -21,13 +24,19 @@ LISTED: Final = 200
 
 Engines look into a list by hash, but plan it as so many expressions; some metastores hold 32,700 characters of a view.
 """
-LISTED_TEXT: Final = 8 * 1024
+LISTED_TEXT: Final = 10 * 1024
 """Characters of all listed keys where not Spark alone reads the view: `LISTED` uuids have fewer."""
-FEW: Final = 10
-"""So many are an array where Spark alone reads the view: it writes so few of a list into its code (see `_STEP`).
+LISTED_FOR_SPARK: Final = 4_000
+"""So many keys of a delta are listed where Spark alone reads the view: buckets of a hash, one literal for its planner.
 
-(``spark.sql.optimizer.inSetConversionThreshold``.)
+It reads them faster than bits in a file, which take a query of their own.
 """
+FEW: Final = 10
+"""So many are one bucket."""
+SHIFTS: Final = range(0, 64, 8)
+"""A whole number's bucket is told by all of its bytes: many are made of a time and something small below it."""
+_BESIDE: Final = 9
+"""Signs that a listed key may take beside its own, with quotes and empty buckets."""
 MOST_TEXT: Final = 64 * 1024
 """Characters of all keys in one view at most."""
 MOST_ASIDE: Final = 1_000_000
@@ -48,9 +57,9 @@ WORDS_FILE: Final = "_keys/words.orc"
 ORC, as Spark reads its schema without a job of its own, which Parquet's takes.
 """
 _PATTERN: Final = re.compile(r"[{}\[\]*?\\]")
-_PLAIN: Final = re.compile(r"[\w .:/@+=~-]*", re.ASCII)
+_PLAIN: Final = re.compile(r"[\w .,:/@+=~-]*", re.ASCII)
 """Text that stands in a view as it is: some metastores store Latin-1, and every engine that reads or translates the
-view has escapes of its own. No comma, which is between keys where they are an array."""
+view has escapes of its own."""
 
 
 class ChangedKeys(BaseModel):
@@ -76,7 +85,7 @@ class ChangedKeys(BaseModel):
     @property
     def size(self) -> int:
         """About how many characters of a view name them."""
-        return len(self.words) + len(self.path) + sum(len(str(key)) + 2 for key in self.listed)
+        return len(self.words) + len(self.path) + sum(len(str(key)) + _BESIDE for key in self.listed)
 
 
 def listed(keys: Iterable[int | str | None]) -> ChangedKeys | None:
@@ -86,6 +95,24 @@ def listed(keys: Iterable[int | str | None]) -> ChangedKeys | None:
         return ChangedKeys(listed=tuple(sorted(numbers))) if len(numbers) == len(found) else None
     texts = [key for key in found if isinstance(key, str) and _PLAIN.fullmatch(key)]
     return ChangedKeys(listed=tuple(sorted(texts))) if len(texts) == len(found) else None
+
+
+def buckets(keys: Sequence[int] | Sequence[str]) -> list[list[int | str]]:
+    """Share keys out by `bucket_of`: about as many lists as keys, a power of four, which seldom changes."""
+    count = 1
+    while 2 * count < len(keys):
+        count *= 4
+    found: list[list[int | str]] = [[] for _ in range(count)]
+    for key in keys:
+        found[bucket_of(key, count)].append(key)
+    return found
+
+
+def bucket_of(key: int | str, count: int) -> int:
+    """Return which of ``count`` buckets, a power of two, a key is in; Spark's SQL works out the same."""
+    if isinstance(key, int):
+        return reduce(xor, (key >> shift for shift in SHIFTS)) & count - 1
+    return crc32(key.encode()) & count - 1
 
 
 def fit(keys: Iterable[ChangedKeys]) -> bool:

@@ -6,12 +6,13 @@ the same bytes of DDL.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, Final
 
-from schemasync.core.changed_keys import BITS, FEW, LISTED, LISTED_TEXT, WORDS_COLUMN, ChangedKeys
+from schemasync.core.changed_keys import BITS, FEW, LISTED, LISTED_TEXT, SHIFTS, WORDS_COLUMN, ChangedKeys, buckets
 from schemasync.core.defaults import null_sql
 from schemasync.core.history_table import COLUMNS as HISTORY_COLUMNS
 from schemasync.core.kept import NOTHING, Kept, shows, view_comment
@@ -274,7 +275,7 @@ def _unchanged(target: TableTarget, shape: Shape, contents: Contents, dialect: D
     key, segment = (f"t.{quote_identifier(name, dialect)}" for name in (column, SEGMENT))
     # A row without a key counts, so a condition on the key alone would not do.
     named = {
-        name: f"CASE WHEN {_is_listed(key, keys.listed, dialect, only_spark=only_spark)} THEN 1 ELSE 0 END"
+        name: _is_listed(key, keys.listed, dialect, only_spark=only_spark)
         if keys.listed
         else _bit(key, keys, target.location)
         for name, keys in contents.changed
@@ -283,32 +284,48 @@ def _unchanged(target: TableTarget, shape: Shape, contents: Contents, dialect: D
 
 
 def _is_listed(key: str, keys: Sequence[int] | Sequence[str], dialect: Dialect, *, only_spark: bool) -> str:
-    """Return the condition that a key is one of a list; Spark's own has no values that change with each state.
+    """Return an expression that is 1 where a key is in a list, else 0; what Spark alone reads has buckets of it."""
+    if only_spark:
+        among = f"array_contains({_bucket(key, keys)}, {key})"
+    else:
+        among = f"{key} IN ({', '.join(_key_sql(k, dialect) for k in keys)})"
+    return f"CASE WHEN {among} THEN 1 ELSE 0 END"
 
-    See `schemasync.core.changed_keys`.
+
+def _bucket(key: str, keys: Sequence[int] | Sequence[str]) -> str:
+    """Return the array of those of the keys that this one could be, in Spark's SQL.
+
+    Spark makes the arrays once, when it plans. No key is written into its code: see `schemasync.core.changed_keys`.
     """
-    if only_spark and len(keys) <= FEW:
-        array = f"split({quote_string(','.join(map(str, keys)), dialect)}, ',')"
-        return f"array_contains({_as_numbers(array) if isinstance(keys[0], int) else array}, {key})"
-    return f"{key} IN ({', '.join(_key_sql(k, dialect) for k in keys)})"
+    whole = isinstance(keys[0], int)
+    type_, shared = "BIGINT" if whole else "STRING", [[*keys]] if len(keys) <= FEW else buckets(keys)
+    arrays = f"from_json({_json(shared)}, 'ARRAY<ARRAY<{type_}>>')"
+    if len(shared) == 1:
+        return f"get({arrays}, 0)"
+    bytes_ = (f"shiftright(CAST({key} AS BIGINT), {shift})" for shift in SHIFTS)
+    mixed = " ^ ".join(bytes_) if whole else f"crc32(CAST({key} AS BINARY))"
+    return f"get({arrays}, CAST(({mixed}) & {len(shared) - 1} AS INT))"
+
+
+def _json(values: Any) -> str:
+    return quote_string(json.dumps(values, separators=(",", ":")), Dialect.SPARK)
 
 
 def _bit(key: str, keys: ChangedKeys, location: str) -> str:
-    """Return an expression that is 1 where a key has a bit, else 0; Spark's SQL only. ``location`` is the table's."""
+    """Return an expression that is 1 where a key has a bit, else 0; Spark's SQL only. ``location`` is the table's.
+
+    No number in it changes with each state: see `schemasync.core.changed_keys`.
+    """
     place, power = f"{key} - ({keys.low})", BITS.bit_length() - 1
     if keys.path:
         file = quote_identifier(f"{location}/{keys.path}", Dialect.SPARK)
         words = f"(SELECT {WORDS_COLUMN} FROM orc.{file})"  # noqa: S608 - quoted
     else:
-        words = _as_numbers(f"split('{keys.words}', ',')")
+        # Spark makes the array once, when it plans.
+        words = f"CAST(split('{keys.words}', ',') AS ARRAY<BIGINT>)"
     word = f"get({words}, CAST(shiftright({place}, {power}) AS INT))"
     bit = f"coalesce(getbit({word}, CAST({key} & {BITS - 1} AS INT)), 0)"
     return f"CASE WHEN {key} BETWEEN {keys.low} AND {keys.beyond} THEN {bit} ELSE 0 END"
-
-
-def _as_numbers(texts: str) -> str:
-    # Spark makes the array once, when it plans.
-    return f"CAST({texts} AS ARRAY<BIGINT>)"
 
 
 def _key_sql(key: int | str, dialect: Dialect) -> str:

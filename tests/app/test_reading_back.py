@@ -13,7 +13,7 @@ from pyarrow import fs, orc
 
 from schemasync.app.reading_back import changed_keys, checked_footer, extents, key_range, moments
 from schemasync.core.admission import WrittenFooter
-from schemasync.core.changed_keys import LISTED, MOST_ASIDE, MOST_TEXT, ChangedKeys
+from schemasync.core.changed_keys import LISTED, LISTED_FOR_SPARK, MOST_ASIDE, MOST_TEXT, ChangedKeys
 from schemasync.core.manifest import NEVER, DataFile, Segment, SegmentKind
 from schemasync.core.types import Primitive, Type
 from schemasync.errors import DataError, StorageError
@@ -130,7 +130,7 @@ def test_keys_of_changes_are_those_of_all_files(tmp_path: Path) -> None:
 
 def test_keys_that_a_view_need_not_or_cannot_name_are_not_read(tmp_path: Path) -> None:
     gone = tmp_path / "not there"
-    many = {"rows": LISTED + 1}
+    many = {"rows": LISTED_FOR_SPARK + 1}
     for said in ({"ahead": False}, {"rows": 0}, many | {"key_range": None}, many | {"key_range": (0, 2**40)}):
         assert changed(gone, delta(tmp_path, [3], **said)) is None
     for columns in ((("id", Primitive.BINARY),), (*KEYS, ("of", Primitive.STRING)), ()):
@@ -149,8 +149,8 @@ def test_bits_that_turn_out_to_take_too_long_a_text_lie_aside(tmp_path: Path) ->
     assert (found.path, words_in(tmp_path, found)) == ("d/_keys/words.orc", [-(2**63)] * len(close))
     assert changed(tmp_path, delta(tmp_path, list(close)), location="file:/lake/[a]") is None
     for location in ("file:/lake", "file:/lake/[a]"):
-        few = changed(tmp_path, delta(tmp_path, list(close[: LISTED + 1])), location=location)
-        assert few == in_text(close[: LISTED + 1])
+        few = range(LISTED_FOR_SPARK + 1)
+        assert changed(tmp_path, delta(tmp_path, list(few)), location=location) == in_text(few)
 
 
 def test_bits_that_cannot_be_put_aside_are_told(tmp_path: Path) -> None:
@@ -166,13 +166,13 @@ def test_keys_are_named_only_beside_deltas_whose_keys_are(tmp_path: Path) -> Non
     text, aside, unknown, none = (
         delta(tmp_path, [1]).model_copy(update=said)
         for said in (
-            {"changed": ChangedKeys(words="7" * (MOST_TEXT - 3))},
+            {"changed": ChangedKeys(words="7" * (MOST_TEXT - 10))},
             {"changed": ChangedKeys(path="x", count=MOST_ASIDE)},
             {},
             {"rows": 0},
         )
     )
-    cases = ((3, [text, none]), (33, [text]), (3, [unknown]), (3, [aside]))
+    cases = ((3, [text, none]), (63, [text]), (3, [unknown]), (3, [aside]))
     found = [changed(tmp_path, delta(tmp_path, [key]), beside=beside) for key, beside in cases]
     assert found == [ChangedKeys(listed=(3,)), None, None, ChangedKeys(listed=(3,))]
     with naming("aside"):
@@ -187,10 +187,14 @@ def test_a_list_that_does_not_fit_beside_others_is_bits_where_these_do(tmp_path:
     assert changed(tmp_path, segment, beside=[other], only_spark=False) is None
 
 
-def test_keys_are_only_listed_where_others_than_spark_read_the_view(tmp_path: Path) -> None:
-    counts = (LISTED, LISTED + 1)
-    found = [changed(tmp_path, delta(tmp_path, list(range(count))), only_spark=False) is not None for count in counts]
-    assert found == [True, False]
+def test_few_keys_are_listed_and_fewer_where_others_than_spark_read_the_view(tmp_path: Path) -> None:
+    def is_listed(count: int, *, only_spark: bool) -> bool:
+        found = changed(tmp_path, delta(tmp_path, list(range(count))), only_spark=only_spark)
+        assert only_spark or found is None or found.listed
+        return found is not None and bool(found.listed)
+
+    assert [is_listed(LISTED + more, only_spark=False) for more in (0, 1)] == [True, False]
+    assert [is_listed(LISTED_FOR_SPARK + more, only_spark=True) for more in (0, 1)] == [True, False]
 
 
 @pytest.mark.parametrize("way", NAMED)
@@ -208,6 +212,7 @@ def test_texts_are_listed_and_never_bits(tmp_path: Path) -> None:
 
     assert found("b", "a") == found("b", "a", only_spark=False) == ChangedKeys(listed=("a", "b"))
     assert found("b", "é") is None
-    counts = (LISTED, LISTED + 1)
-    assert [found(*(f"k{n}" for n in range(count))) is None for count in counts] == [False, True]
-    assert [found("k" * size) is None for size in (MOST_TEXT - 2, MOST_TEXT - 1)] == [False, True]
+    for most, only_spark in ((LISTED, False), (LISTED_FOR_SPARK, True)):
+        texts = [f"k{n}" for n in range(most + 1)]
+        assert [found(*some, only_spark=only_spark) is None for some in (texts[1:], texts)] == [False, True]
+    assert [found("k" * size) is None for size in (MOST_TEXT - 9, MOST_TEXT - 8)] == [False, True]

@@ -1,3 +1,4 @@
+import json
 import re
 from functools import partial
 
@@ -10,6 +11,8 @@ from schemasync.core.changed_keys import (
     MOST_ASIDE,
     MOST_TEXT,
     ChangedKeys,
+    bucket_of,
+    buckets,
     fit,
     listed,
     may_be_asked_for,
@@ -44,8 +47,8 @@ def test_words_that_fit_the_text_are_tried(first: int, step: int, count: int) ->
 
 
 def test_what_names_of_keys_take_is_counted() -> None:
-    assert ChangedKeys(listed=(-5, 100)).size == len("-5, 100, ")
-    assert ChangedKeys(listed=("", "a-1")).size == len(", a-1, ")
+    assert ChangedKeys(listed=(-5, 100)).size == len("-5100") + 2 * 9
+    assert ChangedKeys(listed=("", "a-1")).size == len("a-1") + 2 * 9
     assert [fit([ChangedKeys(words="7" * size)] * 2) for size in (MOST_TEXT // 2, MOST_TEXT // 2 + 1)] == [True, False]
     assert [fit([ChangedKeys(path="7" * size)] * 2) for size in (MOST_TEXT // 2, MOST_TEXT // 2 + 1)] == [True, False]
     aside = [ChangedKeys(path="x", count=count) for count in (MOST_ASIDE - 1, 1, 1)]
@@ -60,14 +63,14 @@ def test_a_file_whose_name_spark_takes_for_a_pattern_is_never_asked_for(sign: st
 
 def test_keys_are_listed_in_order_as_what_they_are() -> None:
     assert listed(iter([9, -3, 0])) == ChangedKeys(listed=(-3, 0, 9))
-    texts = listed(["b", "10", "9", "", "A c", "0b1e-4/x@y.z:1+~_="])
-    assert texts == ChangedKeys(listed=("", "0b1e-4/x@y.z:1+~_=", "10", "9", "A c", "b"))
+    texts = listed(["b", "10", "9", "", "A c", "0b1e-4/x@y.z:1,+~_="])
+    assert texts == ChangedKeys(listed=("", "0b1e-4/x@y.z:1,+~_=", "10", "9", "A c", "b"))
     assert ChangedKeys.model_validate_json(texts.model_dump_json()) == texts
     assert (listed([]), listed([0])) == (ChangedKeys(), ChangedKeys(listed=(0,)))
     assert [listed(keys) for keys in ([1, None], ["a", None], [None])] == [None] * 3
 
 
-SIGNS = re.compile("[0-9A-Za-z_ .:/@+=~-]*")
+SIGNS = re.compile("[0-9A-Za-z_ .,:/@+=~-]*")
 
 
 @given(keys=st.lists(st.text() | st.from_regex(SIGNS, fullmatch=True), max_size=3))
@@ -76,6 +79,33 @@ def test_text_is_listed_where_no_engine_or_metastore_reads_it_as_another(keys: l
     assert listed(keys) == (ChangedKeys(listed=tuple(sorted(keys))) if plain else None)
 
 
-@pytest.mark.parametrize("key", ["a,b", "it's", "a\\b", "a\n", "${x}", "é", "a\x00", '"', "`", "a;b", "٣"])
+@pytest.mark.parametrize("key", ["it's", "a\\b", "a\n", "${x}", "é", "a\x00", '"', "`", "a;b", "٣"])
 def test_such_text_is_never_listed(key: str) -> None:
     assert listed(["a", key]) is None
+
+
+@given(keys=st.lists(ANY_KEY, min_size=1, unique=True) | st.lists(st.text(), min_size=1, unique=True))
+def test_every_key_is_in_its_bucket(keys: list[int] | list[str]) -> None:
+    found = buckets(keys)
+    assert sorted(key for bucket in found for key in bucket) == sorted(keys)
+    assert all(bucket_of(key, len(found)) == place for place, bucket in enumerate(found) for key in bucket)
+
+
+def test_buckets_are_about_as_many_as_keys_and_their_number_seldom_changes() -> None:
+    counts = {count: len(buckets(range(count))) for count in range(1, 4_001)}
+    assert all(count <= 2 * there and 2 * count >= there // 2 for count, there in counts.items())
+    assert sorted(set(counts.values())) == [1, 4, 16, 64, 256, 1024, 4096]
+
+
+@pytest.mark.parametrize("step", [1, 7, 100, 4096, 2**16, 2**22, 2**40])
+def test_no_bucket_has_many_keys_however_these_are_given_out(step: int) -> None:
+    """One after the other, by the thousand, or made of a time and small numbers below it."""
+    assert max(map(len, buckets([step * n for n in range(2_000)]))) <= 40
+
+
+@given(keys=st.lists(ANY_KEY, min_size=1, max_size=300, unique=True))
+def test_what_a_list_takes_in_a_view_is_not_more_than_is_reckoned_with(keys: list[int]) -> None:
+    texts = [f"{key:x}" for key in keys]
+    taken = [len(json.dumps(buckets(found), separators=(",", ":"))) for found in (keys, texts)]
+    assert taken[0] <= ChangedKeys(listed=tuple(keys)).size
+    assert taken[1] <= ChangedKeys(listed=tuple(texts)).size

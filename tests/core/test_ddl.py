@@ -210,6 +210,10 @@ PACKED = AHEAD.model_copy(update={"ascending": True, "packed": True})
 LISTED = AHEAD.model_copy(update={"changed": (("delta_00000007", ChangedKeys(listed=(-7, 3, 2**40))),)})
 TEXTS = ("", "0b1e-4", "a b")
 LISTED_TEXTS = AHEAD.model_copy(update={"changed": (("delta_00000007", ChangedKeys(listed=TEXTS)),)})
+BUCKETS, TEXT_BUCKETS = (
+    AHEAD.model_copy(update={"changed": (("delta_00000007", ChangedKeys(listed=keys)),)})
+    for keys in ((-(2**63), *range(-5, 5), 2**40, 2**63 - 1), tuple(f"a-{n}" for n in range(10, 22)))
+)
 BITS = ("delta_00000008", ChangedKeys(low=-65536, words="1,0,-9223372036854775808"))
 NAMED_SEVERAL = SEVERAL.model_copy(update={"changed": (*LISTED.changed, BITS)})
 ASIDE = ("delta_00000008", ChangedKeys(low=-65536, path="delta/g=000008/t/_keys/words.orc", count=3))
@@ -263,6 +267,8 @@ STATEMENTS: dict[str, dict[Dialect, str]] = {
         d: view(shape(STUDENT, baseline=2), d, 2, contents=NAMED_ASIDE, only_spark=True, location="file:/it's `here`")
         for d in Dialect
     },
+    "view_ahead_listed_in_buckets": {d: view(shape(STUDENT, baseline=2), d, 2, contents=BUCKETS) for d in Dialect},
+    "view_ahead_listed_texts_in_buckets": {d: view(shape(BY_TEXT), d, 1, contents=TEXT_BUCKETS) for d in Dialect},
     "view_ahead_listed_texts": {d: view(shape(BY_TEXT), d, 1, contents=LISTED_TEXTS) for d in Dialect},
     "view_ahead_listed_texts_for_any": {
         d: view(shape(BY_TEXT), d, 1, contents=LISTED_TEXTS, only_spark=False) for d in Dialect
@@ -358,8 +364,8 @@ def test_a_view_that_not_only_spark_reads_lists_so_many_keys_of_all_changes() ->
 
 def test_a_view_that_not_only_spark_reads_lists_texts_that_are_not_too_long() -> None:
     def lists(more: int, *, only_spark: bool) -> bool:
-        key = "k" * (changed_keys.LISTED_TEXT - sum(len(text) + 2 for text in TEXTS) - 2 + more)
-        changed = (*LISTED_TEXTS.changed, ("delta_00000008", ChangedKeys(listed=(key,))))
+        room = changed_keys.LISTED_TEXT - LISTED_TEXTS.changed[0][1].size - ChangedKeys(listed=("",)).size
+        changed = (*LISTED_TEXTS.changed, ("delta_00000008", ChangedKeys(listed=("k" * (room + more),))))
         contents = SEVERAL.model_copy(update={"changed": changed})
         return "JOIN" not in view(shape(BY_TEXT), SPARK, 1, contents=contents, only_spark=only_spark)
 

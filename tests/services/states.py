@@ -191,14 +191,14 @@ def texts(lab: Lab) -> Iterator[State]:
     """Texts of any length are listed as they are, and rows of such keys as differ in case or spaces stay."""
     changed = ["", "a", "a b", "0b1e2c3d-0000-4000-8000-00000000000a", "x" * 300, "2026-11-25T10:00:00+01:00", "1e1"]
     landed = based(lab, [*changed, "A", "a ", " a", "aa", "é", "10", "\0"], "string")
-    landed(*(change(key, 20, op="d" if key == "a b" else "u", name="new") for key in [*changed, "b@c.example/~_="]))
+    landed(*(change(key, 20, op="d" if key == "a b" else "u", name="new") for key in [*changed, "b@c.example/~_=,"]))
     applied(lab)
     yield State("list", newest(landed.events))
 
 
 def texts_joined(lab: Lab) -> Iterator[State]:
     """Of texts that not every engine would read alike none is listed."""
-    changed = ["it's", "a\\", "a,b", "${a}", "é\U0001f600", "a\n", '"']
+    changed = ["it's", "a\\", "${a}", "é\U0001f600", "a\n", '"']
     landed = based(lab, [*changed, "its", "a", "b"], "string")
     landed(*(change(key, 20, name="new") for key in changed))
     applied(lab)
