@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from functools import reduce
+from itertools import groupby
 from operator import xor
 from typing import Final
 from zlib import crc32
@@ -71,7 +72,7 @@ class ChangedKeys(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    listed: tuple[int, ...] | tuple[str, ...] = ()
+    listed: tuple[int | str, ...] = ()
     low: int = 0
     words: str = ""
     path: str = ""
@@ -97,7 +98,28 @@ def listed(keys: Iterable[int | str | None]) -> ChangedKeys | None:
     return ChangedKeys(listed=tuple(sorted(texts))) if len(texts) == len(found) else None
 
 
-def buckets(keys: Sequence[int] | Sequence[str]) -> list[list[int | str]]:
+def together(changed: Iterable[tuple[str, ChangedKeys]]) -> list[tuple[str, ChangedKeys]]:
+    """Put lists of deltas that follow each other together, by the name of the first: one look for each row of the base.
+
+    Of each later delta are left the keys that those before it have, too: rows of these are what it alone replaces.
+    """
+    found: list[tuple[str, ChangedKeys]] = []
+    for are_listed, run in groupby(changed, key=lambda delta: bool(delta[1].listed)):
+        deltas = list(run)
+        if not are_listed:
+            found += deltas
+            continue
+        seen: dict[int | str, None] = {}
+        again: list[tuple[str, ChangedKeys]] = []
+        for name, keys in deltas:
+            if twice := tuple(key for key in keys.listed if key in seen):
+                again.append((name, ChangedKeys(listed=twice)))
+            seen |= dict.fromkeys(keys.listed)
+        found += [(deltas[0][0], ChangedKeys(listed=tuple(seen))), *again]
+    return found
+
+
+def buckets(keys: Sequence[int | str]) -> list[list[int | str]]:
     """Share keys out by `bucket_of`: about as many lists as keys, a power of four, which seldom changes."""
     count = 1
     while 2 * count < len(keys):

@@ -12,7 +12,17 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, Final
 
-from schemasync.core.changed_keys import BITS, FEW, LISTED, LISTED_TEXT, SHIFTS, WORDS_COLUMN, ChangedKeys, buckets
+from schemasync.core.changed_keys import (
+    BITS,
+    FEW,
+    LISTED,
+    LISTED_TEXT,
+    SHIFTS,
+    WORDS_COLUMN,
+    ChangedKeys,
+    buckets,
+    together,
+)
 from schemasync.core.defaults import null_sql
 from schemasync.core.history_table import COLUMNS as HISTORY_COLUMNS
 from schemasync.core.kept import NOTHING, Kept, shows, view_comment
@@ -278,12 +288,12 @@ def _unchanged(target: TableTarget, shape: Shape, contents: Contents, dialect: D
         name: _is_listed(key, keys.listed, dialect, only_spark=only_spark)
         if keys.listed
         else _bit(key, keys, target.location)
-        for name, keys in contents.changed
+        for name, keys in together(contents.changed)
     }
     return [f"{segment} >= {quote_string(name, dialect)} OR {is_named} = 0" for name, is_named in named.items()]
 
 
-def _is_listed(key: str, keys: Sequence[int] | Sequence[str], dialect: Dialect, *, only_spark: bool) -> str:
+def _is_listed(key: str, keys: Sequence[int | str], dialect: Dialect, *, only_spark: bool) -> str:
     """Return an expression that is 1 where a key is in a list, else 0; what Spark alone reads has buckets of it."""
     if only_spark:
         among = f"array_contains({_bucket(key, keys)}, {key})"
@@ -292,7 +302,7 @@ def _is_listed(key: str, keys: Sequence[int] | Sequence[str], dialect: Dialect, 
     return f"CASE WHEN {among} THEN 1 ELSE 0 END"
 
 
-def _bucket(key: str, keys: Sequence[int] | Sequence[str]) -> str:
+def _bucket(key: str, keys: Sequence[int | str]) -> str:
     """Return the array of those of the keys that this one could be, in Spark's SQL.
 
     Spark makes the arrays once, when it plans. No key is written into its code: see `schemasync.core.changed_keys`.

@@ -186,7 +186,9 @@ class EveryText(Telling):
         contents = state.contents
         bits = tuple((name, in_text(map(int, keys.listed))) for name, keys in contents.changed)
         aside = tuple((name, self._aside(target, keys)) for name, keys in bits)
-        others = [contents, *(contents.model_copy(update={"changed": changed}) for changed in (bits, aside, ()))]
+        mixed = tuple(pair if n % 2 else bits[n] for n, pair in enumerate(contents.changed))
+        named = (bits, aside, mixed, ())
+        others = [contents, *(contents.model_copy(update={"changed": changed}) for changed in named)]
         texts = {view_sql(self.lab.workspace, target, shape, one).body for one in others}
         texts.add(view_sql(self.lab.workspace, replace(target, only_spark=False), shape, contents).body)
         # Two keys to a word: the stories have four.

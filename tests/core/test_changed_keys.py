@@ -18,6 +18,7 @@ from schemasync.core.changed_keys import (
     may_be_asked_for,
     may_be_text,
     places,
+    together,
 )
 from tests.naming import in_text
 
@@ -109,3 +110,36 @@ def test_what_a_list_takes_in_a_view_is_not_more_than_is_reckoned_with(keys: lis
     taken = [len(json.dumps(buckets(found), separators=(",", ":"))) for found in (keys, texts)]
     assert taken[0] <= ChangedKeys(listed=tuple(keys)).size
     assert taken[1] <= ChangedKeys(listed=tuple(texts)).size
+
+
+SOME_KEYS = st.lists(st.integers(0, 4), min_size=1, unique=True).map(lambda keys: ChangedKeys(listed=tuple(keys)))
+BITS_OF_SOME = st.sets(st.integers(0, 4), min_size=1).map(in_text)
+
+
+def has(keys: ChangedKeys, key: int) -> bool:
+    return key in keys.listed or (bool(keys.words) and int(keys.words) >> key & 1 == 1)
+
+
+def stays(delta: int, key: int, changed: list[tuple[str, ChangedKeys]]) -> bool:
+    """Whether a view shows a row of that delta, or of the base, 0."""
+    return all(str(delta) >= name or not has(keys, key) for name, keys in changed)
+
+
+@given(keys=st.lists(SOME_KEYS | BITS_OF_SOME, max_size=5))
+def test_lists_of_several_deltas_say_the_same_together(keys: list[ChangedKeys]) -> None:
+    changed = [(str(number), one) for number, one in enumerate(keys, start=1)]
+    found = together(changed)
+    rows = [(0, key) for key in range(5)]
+    rows += [(delta, key) for delta, one in enumerate(keys, start=1) for key in range(5) if has(one, key)]
+    assert [stays(*row, found) for row in rows] == [stays(*row, changed) for row in rows]
+    assert len({name for name, _ in found}) == len(found) <= len(changed)
+
+
+def test_what_deltas_of_other_keys_list_is_looked_for_at_once() -> None:
+    first, second, bits = ChangedKeys(listed=(3, 1)), ChangedKeys(listed=(4, 3)), in_text([9])
+    assert together([("1", first), ("2", second)]) == [
+        ("1", ChangedKeys(listed=(3, 1, 4))),
+        ("2", ChangedKeys(listed=(3,))),
+    ]
+    assert together([("1", first), ("2", ChangedKeys(listed=("a",)))]) == [("1", ChangedKeys(listed=(3, 1, "a")))]
+    assert together([("1", first), ("2", bits), ("3", second)]) == [("1", first), ("2", bits), ("3", second)]
