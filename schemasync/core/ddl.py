@@ -6,27 +6,15 @@ the same bytes of DDL.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, Final
 
-from schemasync.core.changed_keys import (
-    BITS,
-    FEW,
-    LISTED,
-    LISTED_TEXT,
-    SHIFTS,
-    WORDS_COLUMN,
-    ChangedKeys,
-    buckets,
-    together,
-)
 from schemasync.core.defaults import null_sql
 from schemasync.core.history_table import COLUMNS as HISTORY_COLUMNS
 from schemasync.core.kept import NOTHING, Kept, shows, view_comment
-from schemasync.core.keys import at_or_above, whole_number, whole_number_or_text
+from schemasync.core.keys import at_or_above, whole_number
 from schemasync.core.layout import (
     ADMITTED_MS,
     OP,
@@ -48,6 +36,7 @@ from schemasync.core.sharding import KeyRange, ShardFold
 from schemasync.core.toast import carried_columns, carried_partitions
 from schemasync.core.type_strings import parse_type, print_type
 from schemasync.core.types import Primitive, Type
+from schemasync.core.unchanged import unchanged
 from schemasync.core.view import RowSource, ViewColumn, key_expressions, order_by
 from schemasync.core.written import written_type
 
@@ -269,80 +258,9 @@ def view_body(target: TableTarget, shape: Shape, contents: Contents, dialect: Di
         "one_scan": _among_ranges("t", (*contents.base, *contents.deltas), dialect),
         "base": _among_ranges("t", contents.base, dialect),
         "deltas": _among_ranges("t", contents.deltas, dialect),
-        "unchanged": _unchanged(target, shape, contents, dialect),
+        "unchanged": unchanged(target, shape, contents, dialect),
     }
     return Statement(template="view_body", values=values | _join(shape, contents, physical, dialect))
-
-
-def _unchanged(target: TableTarget, shape: Shape, contents: Contents, dialect: Dialect) -> list[str]:
-    """Return conditions for rows ``t`` that no later delta replaces, none where keys of changes are to be joined."""
-    column, all_keys = whole_number_or_text(shape.key_columns), [keys for _, keys in contents.changed]
-    few = sum(len(k.listed) for k in all_keys) <= LISTED and sum(k.size for k in all_keys) <= LISTED_TEXT
-    lists = few and all(keys.listed for keys in all_keys)
-    only_spark = target.only_spark and dialect is Dialect.SPARK
-    if column is None or not (lists or only_spark):
-        return []
-    key, segment = (f"t.{quote_identifier(name, dialect)}" for name in (column, SEGMENT))
-    # A row without a key counts, so a condition on the key alone would not do.
-    named = {
-        name: _is_listed(key, keys.listed, dialect, only_spark=only_spark)
-        if keys.listed
-        else _bit(key, keys, target.location)
-        for name, keys in together(contents.changed)
-    }
-    return [f"{segment} >= {quote_string(name, dialect)} OR {is_named} = 0" for name, is_named in named.items()]
-
-
-def _is_listed(key: str, keys: Sequence[int | str], dialect: Dialect, *, only_spark: bool) -> str:
-    """Return an expression that is 1 where a key is in a list, else 0; what Spark alone reads has buckets of it."""
-    if only_spark:
-        among = f"array_contains({_bucket(key, keys)}, {key})"
-    else:
-        among = f"{key} IN ({', '.join(_key_sql(k, dialect) for k in keys)})"
-    return f"CASE WHEN {among} THEN 1 ELSE 0 END"
-
-
-def _bucket(key: str, keys: Sequence[int | str]) -> str:
-    """Return the array of those of the keys that this one could be, in Spark's SQL.
-
-    Spark makes the arrays once, when it plans. No key is written into its code: see `schemasync.core.changed_keys`.
-    """
-    whole = isinstance(keys[0], int)
-    type_, shared = "BIGINT" if whole else "STRING", [[*keys]] if len(keys) <= FEW else buckets(keys)
-    arrays = f"from_json({_json(shared)}, 'ARRAY<ARRAY<{type_}>>')"
-    if len(shared) == 1:
-        return f"get({arrays}, 0)"
-    bytes_ = (f"shiftright(CAST({key} AS BIGINT), {shift})" for shift in SHIFTS)
-    mixed = " ^ ".join(bytes_) if whole else f"crc32(CAST({key} AS BINARY))"
-    return f"get({arrays}, CAST(({mixed}) & {len(shared) - 1} AS INT))"
-
-
-def _json(values: Any) -> str:
-    return quote_string(json.dumps(values, separators=(",", ":")), Dialect.SPARK)
-
-
-def _bit(key: str, keys: ChangedKeys, location: str) -> str:
-    """Return an expression that is 1 where a key has a bit, else 0; Spark's SQL only. ``location`` is the table's.
-
-    No number in it changes with each state: see `schemasync.core.changed_keys`.
-    """
-    place, power = f"{key} - ({keys.low})", BITS.bit_length() - 1
-    if keys.path:
-        file = quote_identifier(f"{location}/{keys.path}", Dialect.SPARK)
-        words = f"(SELECT {WORDS_COLUMN} FROM orc.{file})"  # noqa: S608 - quoted
-    else:
-        # Spark makes the array once, when it plans.
-        words = f"CAST(split('{keys.words}', ',') AS ARRAY<BIGINT>)"
-    word = f"get({words}, CAST(shiftright({place}, {power}) AS INT))"
-    bit = f"coalesce(getbit({word}, CAST({key} & {BITS - 1} AS INT)), 0)"
-    return f"CASE WHEN {key} BETWEEN {keys.low} AND {keys.beyond} THEN {bit} ELSE 0 END"
-
-
-def _key_sql(key: int | str, dialect: Dialect) -> str:
-    if isinstance(key, str):
-        return quote_string(key, dialect)
-    # What Trino reads Hive's views with (Coral) takes the lowest BIGINT for the negative of a number out of range.
-    return f"CAST('{key}' AS BIGINT)" if key == -(2**63) else str(key)
 
 
 def _join(shape: Shape, contents: Contents, keys: Sequence[str], dialect: Dialect) -> dict[str, Any]:

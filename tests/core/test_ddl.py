@@ -373,6 +373,11 @@ def test_a_view_that_not_only_spark_reads_lists_texts_that_are_not_too_long() ->
     assert found == [True, True, False, True]
 
 
+def test_keys_of_several_columns_are_joined_whatever_changes_list() -> None:
+    both = shape(history((col("id", BIGINT), col("line", INT))), keys=("id", "line"))
+    assert "JOIN" in view(both, SPARK, 1, contents=LISTED)
+
+
 def test_the_lowest_key_is_listed_as_what_every_engine_reads() -> None:
     listed = ChangedKeys(listed=(-(2**63), -(2**63) + 1, 2**63 - 1))
     contents = AHEAD.model_copy(update={"changed": (("delta_00000007", listed),)})

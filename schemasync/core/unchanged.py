@@ -1,0 +1,99 @@
+"""Conditions by which a view tells rows that no later change replaces, where its text can name the changed keys.
+
+One language beside another: what Python puts into lists, buckets and bits, SQL finds there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from schemasync.core.changed_keys import (
+    BITS,
+    FEW,
+    LISTED,
+    LISTED_TEXT,
+    SHIFTS,
+    WORDS_COLUMN,
+    ChangedKeys,
+    buckets,
+    together,
+)
+from schemasync.core.keys import whole_number_or_text
+from schemasync.core.layout import SEGMENT
+from schemasync.core.manifest import Contents
+from schemasync.core.mapping import TableTarget
+from schemasync.core.names import Dialect, quote_identifier, quote_string
+from schemasync.core.plan import Shape
+
+
+def unchanged(target: TableTarget, shape: Shape, contents: Contents, dialect: Dialect) -> list[str]:
+    """Return conditions for rows ``t`` that no later delta replaces, none where keys of changes are to be joined."""
+    column, all_keys = whole_number_or_text(shape.key_columns), [keys for _, keys in contents.changed]
+    few = sum(len(k.listed) for k in all_keys) <= LISTED and sum(k.size for k in all_keys) <= LISTED_TEXT
+    lists = few and all(keys.listed for keys in all_keys)
+    only_spark = target.only_spark and dialect is Dialect.SPARK
+    if column is None or not (lists or only_spark):
+        return []
+    key, segment = (f"t.{quote_identifier(name, dialect)}" for name in (column, SEGMENT))
+    # A row without a key counts, so a condition on the key alone would not do.
+    named = {
+        name: _is_listed(key, keys.listed, dialect, only_spark=only_spark)
+        if keys.listed
+        else _bit(key, keys, target.location)
+        for name, keys in together(contents.changed)
+    }
+    return [f"{segment} >= {quote_string(name, dialect)} OR {is_named} = 0" for name, is_named in named.items()]
+
+
+def _is_listed(key: str, keys: Sequence[int | str], dialect: Dialect, *, only_spark: bool) -> str:
+    """Return an expression that is 1 where a key is in a list, else 0; what Spark alone reads has buckets of it."""
+    if only_spark:
+        among = f"array_contains({_bucket(key, keys)}, {key})"
+    else:
+        among = f"{key} IN ({', '.join(_key_sql(k, dialect) for k in keys)})"
+    return f"CASE WHEN {among} THEN 1 ELSE 0 END"
+
+
+def _bucket(key: str, keys: Sequence[int | str]) -> str:
+    """Return the array of those of the keys that this one could be, in Spark's SQL.
+
+    Spark makes the arrays once, when it plans. No key is written into its code: see `schemasync.core.changed_keys`.
+    """
+    whole = isinstance(keys[0], int)
+    type_, shared = "BIGINT" if whole else "STRING", [[*keys]] if len(keys) <= FEW else buckets(keys)
+    arrays = f"from_json({_json(shared)}, 'ARRAY<ARRAY<{type_}>>')"
+    if len(shared) == 1:
+        return f"get({arrays}, 0)"
+    bytes_ = (f"shiftright(CAST({key} AS BIGINT), {shift})" for shift in SHIFTS)
+    mixed = " ^ ".join(bytes_) if whole else f"crc32(CAST({key} AS BINARY))"
+    return f"get({arrays}, CAST(({mixed}) & {len(shared) - 1} AS INT))"
+
+
+def _json(values: Any) -> str:
+    return quote_string(json.dumps(values, separators=(",", ":")), Dialect.SPARK)
+
+
+def _bit(key: str, keys: ChangedKeys, location: str) -> str:
+    """Return an expression that is 1 where a key has a bit, else 0; Spark's SQL only. ``location`` is the table's.
+
+    No number in it changes with each state: see `schemasync.core.changed_keys`.
+    """
+    place, power = f"{key} - ({keys.low})", BITS.bit_length() - 1
+    if keys.path:
+        file = quote_identifier(f"{location}/{keys.path}", Dialect.SPARK)
+        words = f"(SELECT {WORDS_COLUMN} FROM orc.{file})"  # noqa: S608 - quoted
+    else:
+        # Spark makes the array once, when it plans.
+        words = f"CAST(split('{keys.words}', ',') AS ARRAY<BIGINT>)"
+    word = f"get({words}, CAST(shiftright({place}, {power}) AS INT))"
+    bit = f"coalesce(getbit({word}, CAST({key} & {BITS - 1} AS INT)), 0)"
+    return f"CASE WHEN {key} BETWEEN {keys.low} AND {keys.beyond} THEN {bit} ELSE 0 END"
+
+
+def _key_sql(key: int | str, dialect: Dialect) -> str:
+    if isinstance(key, str):
+        return quote_string(key, dialect)
+    # What Trino reads Hive's views with (Coral) takes the lowest BIGINT for the negative of a number out of range.
+    return f"CAST('{key}' AS BIGINT)" if key == -(2**63) else str(key)
