@@ -23,7 +23,7 @@ from schemasync.core.layout import ordering_columns
 from schemasync.core.manifest import AdmittedFile, Manifest, Segment, SegmentKind, after_admission, delta_name
 from schemasync.core.mapping import TableTarget
 from schemasync.core.plan import Shape
-from schemasync.core.ports import LandedFiles
+from schemasync.core.ports import HiveTable, LandedFiles
 from schemasync.core.properties import TableProperties
 from schemasync.core.sharding import by_key, has_ranges
 from schemasync.core.toast import unsent_rule
@@ -54,11 +54,17 @@ class AdmissionOutcome:
 
 
 def admit(
-    workspace: Workspace, target: TableTarget, shape: Shape, properties: TableProperties, *, publishing: bool = True
+    workspace: Workspace,
+    target: TableTarget,
+    shape: Shape,
+    properties: TableProperties,
+    *,
+    publishing: bool = True,
+    seen: HiveTable | None = None,
 ) -> AdmissionOutcome:
     """Admit everything that landed and can be read; ``shape`` and ``properties`` are the table's, in force.
 
-    Unless ``publishing``, the caller publishes it, with `show` or with what it does next.
+    Unless ``publishing``, the caller publishes it, with `show` or with what it does next. ``seen`` is of `catch_up`.
 
     Raises:
         ConflictError: another writer published first.
@@ -66,7 +72,7 @@ def admit(
             again.
     """
     draft = read_draft(workspace, target, properties)
-    catch_up(workspace, target, shape, draft.manifest)
+    catch_up(workspace, target, shape, draft.manifest, seen=seen)
     files = pending_files(workspace, target, draft.manifest)
     landed = look_at(workspace, shape, target, files)
     unchanged = AdmissionOutcome(draft=draft, waiting=len(landed.waiting), findings=landed.findings)

@@ -26,6 +26,7 @@ from schemasync.core.diagnostics import Diagnostic, Severity
 from schemasync.core.mapping import TableTarget
 from schemasync.core.plan import Shape, Step
 from schemasync.core.policy import Verdict
+from schemasync.core.ports import HiveTable
 from schemasync.core.properties import TableProperties, is_ours, read_properties
 from schemasync.errors import SchemasyncError, UsageError, as_ours
 
@@ -165,7 +166,8 @@ def apply_table(
         admitted = None
         if admitting and shape is not None and properties is not None:
             note_hold(workspace, target, properties.version, held=plan.verdict is Verdict.HOLD)
-            admitted = _admit(workspace, plan, shape, properties, publishing=publishing).after(first)
+            seen = None if done or plan.view is None else plan.view.inspected.view
+            admitted = _admit(workspace, plan, shape, properties, publishing=publishing, seen=seen).after(first)
             properties = admitted.draft.properties
     except Exception as error:
         return Applied(plan=plan, done=tuple(done), error=as_ours(error))
@@ -204,12 +206,18 @@ def _admit_first(workspace: Workspace, plan: TablePlan) -> AdmissionOutcome | No
 
 
 def _admit(
-    workspace: Workspace, plan: TablePlan, shape: Shape, properties: TableProperties, *, publishing: bool
+    workspace: Workspace,
+    plan: TablePlan,
+    shape: Shape,
+    properties: TableProperties,
+    *,
+    publishing: bool,
+    seen: HiveTable | None,
 ) -> AdmissionOutcome:
     """Admit what landed, unless the table is held for its key: nobody knows which rows the files are about then."""
     if plan.verdict is Verdict.HOLD and plan.view is not None and key_is_unclear(plan.view.decision):
         return put_off(workspace, plan.target, shape, properties, "until it is clear under which key they were written")
-    return admit(workspace, plan.target, shape, properties, publishing=publishing)
+    return admit(workspace, plan.target, shape, properties, publishing=publishing, seen=seen)
 
 
 def _finish_publication(workspace: Workspace, target: TableTarget, entries: Entries) -> bool:

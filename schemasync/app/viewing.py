@@ -16,6 +16,7 @@ from schemasync.core.kept import kept_of
 from schemasync.core.manifest import Manifest
 from schemasync.core.mapping import TableTarget
 from schemasync.core.plan import Shape
+from schemasync.core.ports import HiveTable
 from schemasync.core.view_drift import same_text, view_reasons
 
 
@@ -41,9 +42,14 @@ def follow_state(workspace: Workspace, target: TableTarget) -> None:
         refresh_view(workspace, target, shape, manifest)
 
 
-def catch_up(workspace: Workspace, target: TableTarget, shape: Shape, manifest: Manifest) -> None:
-    """Make the view that of the state in force where a run that was killed in between left that of the state before."""
-    view = workspace.metastore.table(target.database, target.view)
+def catch_up(
+    workspace: Workspace, target: TableTarget, shape: Shape, manifest: Manifest, *, seen: HiveTable | None = None
+) -> None:
+    """Make the view that of the state in force where a run that was killed in between left that of the state before.
+
+    ``seen`` is the view as this run found it, where the run has not changed it since.
+    """
+    view = seen or workspace.metastore.table(target.database, target.view)
     if view is None or same_text(view.view_text, view_sql(workspace, target, shape, manifest.contents).body):
         return
     before = text_before(workspace, target, shape, manifest)

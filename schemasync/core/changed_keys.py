@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from functools import reduce
+from functools import cached_property, reduce
 from itertools import groupby
 from operator import xor
 from typing import Final
@@ -83,7 +83,7 @@ class ChangedKeys(BaseModel):
         """The last key for which the words may have a bit, whatever their number: the same with each ``low``."""
         return min(self.low + BITS * MOST_ASIDE, 2**63) - 1
 
-    @property
+    @cached_property
     def size(self) -> int:
         """About how many characters of a view name them."""
         return len(self.words) + len(self.path) + sum(len(str(key)) + _BESIDE for key in self.listed)

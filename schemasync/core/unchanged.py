@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from functools import lru_cache
 
 from schemasync.core.changed_keys import (
     BITS,
@@ -62,17 +62,20 @@ def _bucket(key: str, keys: Sequence[int | str]) -> str:
     Spark makes the arrays once, when it plans. No key is written into its code: see `schemasync.core.changed_keys`.
     """
     whole = isinstance(keys[0], int)
-    type_, shared = "BIGINT" if whole else "STRING", [[*keys]] if len(keys) <= FEW else buckets(keys)
-    arrays = f"from_json({_json(shared)}, 'ARRAY<ARRAY<{type_}>>')"
-    if len(shared) == 1:
+    count, shared = _shared(tuple(keys))
+    arrays = f"from_json({shared}, 'ARRAY<ARRAY<{'BIGINT' if whole else 'STRING'}>>')"
+    if count == 1:
         return f"get({arrays}, 0)"
     bytes_ = (f"shiftright(CAST({key} AS BIGINT), {shift})" for shift in SHIFTS)
     mixed = " ^ ".join(bytes_) if whole else f"crc32(CAST({key} AS BINARY))"
-    return f"get({arrays}, CAST(({mixed}) & {len(shared) - 1} AS INT))"
+    return f"get({arrays}, CAST(({mixed}) & {count - 1} AS INT))"
 
 
-def _json(values: Any) -> str:
-    return quote_string(json.dumps(values, separators=(",", ":")), Dialect.SPARK)
+@lru_cache(maxsize=64)
+def _shared(keys: tuple[int | str, ...]) -> tuple[int, str]:
+    """Return how many buckets there are, and all of them as text: a run writes several times what its view says."""
+    shared = [[*keys]] if len(keys) <= FEW else buckets(keys)
+    return len(shared), quote_string(json.dumps(shared, separators=(",", ":")), Dialect.SPARK)
 
 
 def _bit(key: str, keys: ChangedKeys, location: str) -> str:

@@ -7,6 +7,7 @@ transaction for readers.
 from __future__ import annotations
 
 import itertools
+import random
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -700,6 +701,30 @@ def test_many_partitions_take_few_calls(hive: Hive, monkeypatch: pytest.MonkeyPa
     hive.metastore.drop_partitions(hive.database, TABLE, names)
     assert partitions(hive) == {}
     assert calls == ["add_partitions"] * 3 + ["alter_partitions"] + ["drop_partitions_req"] * 3
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(("digits", "pieces"), [(100, {1}), (30_000, set(range(2, 7))), (1_000_000, {1})])
+def test_what_is_told_comes_in_pieces_that_are_sent_at_once_unless_there_are_too_many(
+    hive: Hive, monkeypatch: pytest.MonkeyPatch, digits: int, pieces: set[int]
+) -> None:
+    text = f"SELECT '{random.Random(digits).randbytes(digits // 2).hex()}' AS a"  # noqa: S311 - no secret
+    hive.view("seen", "SELECT '' AS a")
+    hive.metastore.set_view_text(hive.database, "seen", text)
+    answers: list[int] = []
+    read = hive.metastore._read
+
+    def reading(*given: Any) -> bytes:
+        found: bytes = read(*given)
+        answers.append(len(found))
+        return found
+
+    monkeypatch.setattr(hive.metastore, "_read", reading)
+    view = hive.metastore.table(hive.database, "seen")
+    assert view is not None
+    assert (view.view_text, len(answers) in pieces) == (text, True)
+    # In base 64, with what py4j puts around it.
+    assert max(answers) * 4 / 3 + 100 < 8192 or len(answers) == 1
 
 
 @pytest.mark.spark
