@@ -28,6 +28,7 @@ def _arguments() -> argparse.ArgumentParser:
     parser.add_argument("--reps", type=int, help="compactions of every shape")
     parser.add_argument("--warmups", type=int, help="compactions before those that count")
     parser.add_argument("--read-reps", type=int, help="repetitions of every query; 0: no reads")
+    parser.add_argument("--read-warmups", type=int, help="change sets that are read before the one that counts")
     parser.add_argument("--master", help="Spark's master")
     parser.add_argument("--memory", help="heap of each of the five sessions")
     parser.add_argument("--mark", help="a word to put behind the shapes' names")
@@ -37,7 +38,7 @@ def _arguments() -> argparse.ArgumentParser:
 
 def _terms(given: argparse.Namespace) -> Terms:
     start = SMALL if given.small else WHOLE
-    plain = ("rows", "key", "reps", "warmups", "read_reps", "master", "memory", "mark")
+    plain = ("rows", "key", "reps", "warmups", "read_reps", "read_warmups", "master", "memory", "mark")
     chosen = {name: value for name in plain if (value := getattr(given, name)) is not None}
     if given.shapes:
         chosen["shapes"] = tuple(SHAPES[name] for name in given.shapes)

@@ -19,8 +19,9 @@ WHOLE: Final = Terms(
     shapes=tuple(SHAPES.values()),
     systems=tuple(SYSTEMS),
     reps=5,
-    warmups=1,
+    warmups=2,
     read_reps=5,
+    read_warmups=1,
     changes_of=2_000_000,
     master="local[2]",
     memory="1200m",
@@ -34,6 +35,7 @@ SMALL: Final = replace(
     reps=1,
     warmups=0,
     read_reps=1,
+    read_warmups=0,
     memory="800m",
 )
 

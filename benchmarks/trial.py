@@ -27,6 +27,7 @@ from benchmarks.worker import Crew, FailedError
 class Terms:
     """What a trial is about. ``warmups`` are repetitions that are checked and not recorded.
 
+    ``read_warmups``: so many change sets land and are read, as the one that counts is, before that.
     ``changes_of``: shapes that are a part of the base are a part of so many rows, where that is not ``rows``.
     ``mark`` is put behind the shapes' names, so that a trial on other terms is not taken for the same.
     """
@@ -38,6 +39,7 @@ class Terms:
     reps: int
     warmups: int
     read_reps: int
+    read_warmups: int
     changes_of: int
     master: str
     memory: str
@@ -134,6 +136,13 @@ class Trial:
     def _reads(self, shape: Shape) -> Iterator[Record]:
         for system in self._in_turn(0):
             yield from self._try(system, "settle", shape, 0, lambda s: self._crew.do(s, "settle"))
+        # Readers' sessions have asked such before; not all that merge have made their session warm by that.
+        for _ in range(self._terms.read_warmups):
+            yield from (record for record in self._read(shape) if not record.ok)
+        yield from self._read(shape)
+
+    def _read(self, shape: Shape) -> Iterator[Record]:
+        """Let one more change set land, and read it before it is merged and after that."""
         state = self._advance(shape)
         state.answers = {query.name: self._crew.ask(LIMIT, query).value for query in self._queries}
         for system in self._in_turn(0):

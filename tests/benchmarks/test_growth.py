@@ -15,7 +15,7 @@ from tests.benchmarks.test_trial import ChangeSets, Systems
 
 TERMS = Terms(
     rows=1000, key="bigint", shapes=(SHAPES["100-rows"], SHAPES["recent-1%"]), systems=("schemasync", "limit"), reps=2,
-    warmups=1, read_reps=0, changes_of=1000, master="local[2]", memory="1g",
+    warmups=1, read_reps=0, read_warmups=0, changes_of=1000, master="local[2]", memory="1g",
 )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any, cast
 
@@ -30,6 +31,7 @@ class Systems:
         return cost([])
 
     def ask(self, system: str, query: Query) -> Cost:
+        self.done.append((system, query.name))
         return cost("another answer" if (system, query.name) == self.wrong else query.name)
 
     def layered(self, system: str) -> bool:
@@ -51,10 +53,10 @@ def cost(value: Any) -> Cost:
     return Cost(value=value, wall_s=1.0, cpu_s=1.0, bytes_read=1, bytes_written=1, files_written=1)
 
 
-def records(systems: Systems, *, reps: int = 2, warmups: int = 0) -> list[Record]:
+def records(systems: Systems, *, reps: int = 2, warmups: int = 0, read_warmups: int = 0) -> list[Record]:
     terms = Terms(
         rows=1000, key="bigint", shapes=(SHAPES["100-rows"],), systems=SYSTEMS, reps=reps, warmups=warmups,
-        read_reps=1, changes_of=1000, master="local[2]", memory="1g",
+        read_reps=1, read_warmups=read_warmups, changes_of=1000, master="local[2]", memory="1g",
     )  # fmt: skip
     return list(Trial(terms, cast("Crew", systems), cast("History", ChangeSets())).run())
 
@@ -71,6 +73,24 @@ def test_systems_take_turns_and_warm_up_unrecorded() -> None:
     assert [(r.system, r.rep) for r in found if r.work == "compact"] == [
         *((name, 0) for name in there),
         *((name, 1) for name in reversed(there)),
+    ]
+
+
+def test_change_sets_that_are_read_before_the_one_that_counts_are_not_recorded() -> None:
+    systems = Systems()
+    found = records(systems, read_warmups=2)
+    asked = Counter(system for system, verb in systems.done if verb == "filter")
+    # The truth answers once more for each change set: that is what others' answers are compared with.
+    assert asked == {"schemasync": 6, "iceberg-mor": 6, "delta": 6, "limit": 6}
+    assert [r.work for r in found if r.system == "schemasync" and "filter" in r.work] == [
+        "read:filter/pending", "read:filter/compacted"
+    ]  # fmt: skip
+
+
+def test_a_query_that_fails_before_those_that_count_is_told() -> None:
+    found = records(Systems(wrong=("delta", "look-up")), read_warmups=1)
+    assert [(r.work, r.ok) for r in found if r.system == "delta" and r.work.startswith("read:")] == [
+        ("read:look-up/pending", False)
     ]
 
 
