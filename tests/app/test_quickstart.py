@@ -187,6 +187,7 @@ def cli(*arguments: str, cwd: Path) -> str:
 
 
 @pytest.mark.spark
+@pytest.mark.one_spark
 def test_the_view_ends_with_the_newest_row_of_every_key_and_what_debezium_said_of_its_columns(tmp_path: Path) -> None:
     cli("quickstart", "project", cwd=tmp_path)
     columns = "id, a, b_renamed, d, e"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
@@ -192,7 +193,9 @@ def test_of_two_compactions_at_once_one_wins_and_the_other_stops_cleanly(
     again = lab.kept()
     compact(mortal(lab.workspace, fuse), mode=mode)
     outcomes = []
-    for after in range(len(fuse.calls)):
+    # A fold by SQL takes seconds: every other call, others in other runs.
+    calls = range(random.randrange(2), len(fuse.calls), 2) if settings is BY_SQL else range(len(fuse.calls))  # noqa: S311 - no secret
+    for after in calls:
         again()
         waiting = [lab]
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.services.project import PATIENCE_SECONDS, Project, wait_for
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.one_spark]
 
 KILLED_AFTER = ("looking at table", "folding", "is compacted")
 """What the watcher says before apply, before and after a fold; the kill comes within 1.5 s of it."""
@@ -25,7 +25,6 @@ def project(tmp_path: Path) -> Project:
     return made
 
 
-@pytest.mark.one_spark
 def test_killed_anywhere_the_next_run_shows_every_event(project: Project) -> None:
     dice = random.Random()  # noqa: S311 - where a kill strikes is no secret
     columns: tuple[str, ...] = ("name",)

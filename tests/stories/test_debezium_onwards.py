@@ -72,6 +72,13 @@ WAYS = (
 )
 
 
+CASES = [
+    # Names and policies are what we decide.
+    pytest.param(way, id=way.name, marks=[pytest.mark.one_spark] if way.renamed or way.beside else [])
+    for way in WAYS
+]
+
+
 def instant(text: str | None) -> datetime | None:
     return None if text is None else datetime.fromisoformat(text)
 
@@ -339,7 +346,7 @@ def _release(lab: Lab) -> None:
 _RUNS: Mapping[str, Callable[[Lab], None]] = {"apply": _apply, "compact": _compact, "release": _release}
 
 
-@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.name)
+@pytest.mark.parametrize("way", CASES)
 def test_the_view_is_the_fold_of_the_messages_through_the_whole_history(lab: Lab, way: Way) -> None:
     telling = Telling(lab, way)
     telling.tell()

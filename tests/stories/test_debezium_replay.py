@@ -88,7 +88,13 @@ def expected(topic: str, step: Step, *, renamed: Mapping[str, str]) -> list[Row]
 
 
 @pytest.mark.parametrize("compacting", [False, True], ids=["admitting only", "compacting at every step"])
-@pytest.mark.parametrize("renames", [{}, {"b_renamed": "b"}], ids=["as reported", "rename named"])
+@pytest.mark.parametrize(
+    "renames",
+    [
+        pytest.param({}, id="as reported"),
+        pytest.param({"b_renamed": "b"}, id="rename named", marks=pytest.mark.one_spark),
+    ],
+)
 def test_the_view_is_the_fold_at_every_version_of_evolving(
     lab: Lab, renames: dict[str, str], *, compacting: bool
 ) -> None:
