@@ -23,6 +23,7 @@ DOCUMENTS = (
     "CONTRIBUTING.md",
     "CHANGELOG.md",
     "benchmarks/README.md",
+    "benchmarks/limits.md",
     "docs/benchmark.md",
     "docs/configuration.md",
     "docs/conversions.md",
