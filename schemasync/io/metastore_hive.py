@@ -49,10 +49,9 @@ _DIRECT_SQL: Final = "hive.metastore.try.direct.sql"
 """Whether a metastore asks its database about partitions by SQL of its own, by their numbers, or one by one."""
 _STATISTICS: Final = {"files": "numFiles", "rows": "numRows", "bytes": "totalSize"}
 """What engines call the fields of a `PartitionSize`. A metastore that is not told files and bytes lists them."""
-_FEW_LISTED: Final = 16
-_FEW_DROPPED: Final = 4
-"""Fewer are asked for one by one where Derby answers: every SQL text that it does not know yet takes it 2 ms, and these
-have the partitions' numbers in them. Other databases compile faster, and are asked over a network."""
+_FEW: Final = 16
+"""Fewer are listed and dropped one by one where Derby answers: every SQL text that it does not know yet takes it 2 ms,
+and these have the partitions' numbers in them. Other databases compile faster, and are asked over a network."""
 _PIECE: Final = 6_000
 """Bytes that are 8 KB of an answer of py4j's."""
 _PIECES: Final = 60
@@ -223,7 +222,7 @@ class HiveMetastore:
     ) -> Mapping[str, HivePartition]:
         """Return name -> all that is known of every registered partition; ``about`` is how many there should be."""
         with self._client(database, name) as client:
-            with self._one_by_one(client, few=about is not None and about < _FEW_LISTED):
+            with self._one_by_one(client, few=about is not None and about < _FEW):
                 found = client.listPartitions(database, name, -1)
             starts = range(0, len(found), _BATCH)
             batches = (found.subList(n, min(n + _BATCH, len(found))) for n in starts)
@@ -307,7 +306,7 @@ class HiveMetastore:
                 request.setDeleteData(False)
                 request.setIfExists(True)
                 request.setNeedResult(False)
-                with self._one_by_one(client, few=len(batch) < _FEW_DROPPED):
+                with self._one_by_one(client, few=len(batch) < _FEW):
                     service.drop_partitions_req(request)
         self._refresh(database, name)
 

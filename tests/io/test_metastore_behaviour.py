@@ -746,7 +746,7 @@ def test_only_few_partitions_are_asked_for_one_by_one_and_spark_asks_as_before(
             return getattr(self.inner, name)
 
     stand_before(hive, monkeypatch, Asking)
-    names = [f"delta_{number:08}" for number in range(5)]
+    names = [f"delta_{number:08}" for number in range(17)]
     hive.metastore.add_partitions(hive.database, TABLE, {name: f"{hive.root}/{name}" for name in names})
     for about in (None, 15, 16):
         hive.metastore.described_partitions(hive.database, TABLE, about=about)

@@ -1,9 +1,10 @@
-"""Encodings of files of ours: a dictionary where values repeat, and only there."""
+"""Encodings of files of ours: a dictionary where values repeat, and only there; other whole numbers are packed."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from random import Random
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -11,6 +12,9 @@ import pytest
 from pyarrow import fs
 
 from schemasync.io.parquet.writing import open_writer
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 ROWS, MEMORY = 262_144, 2**27
 
@@ -34,3 +38,64 @@ def test_a_column_has_a_dictionary_where_its_values_repeat(
         writer.write_table(table)
     group = pq.read_metadata(path).row_group(0)
     assert [group.column(n).has_dictionary_page for n in range(2)] == [has_one, has_one]
+
+
+EXTREMES = [-(2**63), 2**63 - 1, 0, -1, 1, 2**62, -(2**62) - 1]
+
+
+def packed(path: str) -> dict[str, bool]:
+    group = pq.read_metadata(path).row_group(0)
+    columns = (group.column(n) for n in range(group.num_columns))
+    return {c.path_in_schema: "DELTA_BINARY_PACKED" in c.encodings for c in columns}
+
+
+def test_whole_numbers_and_times_that_do_not_repeat_are_packed(tmp_path: Path) -> None:
+    numbers = pa.array(range(5_000))
+    table = pa.table(
+        {
+            "key": numbers,
+            "small": numbers.cast(pa.int32()),
+            "day": numbers.cast(pa.int32()).cast(pa.date32()),
+            "moment": numbers.cast(pa.timestamp("us", tz="UTC")),
+            "repeated": pa.repeat(pa.scalar(7), 5_000),
+            "text": numbers.cast(pa.string()),
+            "real": numbers.cast(pa.float64()),
+            "price": numbers.cast(pa.decimal128(21, 2)),
+            "in.place": numbers,
+            "in": pa.StructArray.from_arrays([numbers.cast(pa.string())], names=["place"]),
+        }
+    )
+    path = str(tmp_path / "a.parquet")
+    with open_writer(fs.LocalFileSystem(), path, table, MEMORY) as writer:
+        writer.write_table(table)
+    assert {name for name, is_packed in packed(path).items() if is_packed} == {"key", "small", "day", "moment"}
+    assert pq.read_table(path).equals(table)
+    key = pq.read_metadata(path).row_group(0).column(0)
+    assert key.total_compressed_size < table["key"].nbytes / 20
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("by_vectors", ["true", "false"])
+def test_spark_reads_packed_numbers(tmp_path: Path, spark: SparkSession, by_vectors: str) -> None:
+    # The first rows choose the encoding, and what comes after them may be anything.
+    first = pa.table({"number": pa.array(range(3_000)), "small": pa.array(range(3_000), pa.int32())})
+    numbers = [EXTREMES[n % len(EXTREMES)] for n in range(500)]
+    later = pa.table(
+        {
+            "number": pa.array([None if n % 11 == 0 else value for n, value in enumerate(numbers)], pa.int64()),
+            "small": pa.array([max(min(value, 2**31 - 1), -(2**31)) for value in numbers], pa.int32()),
+        }
+    )
+    path = str(tmp_path / "a.parquet")
+    with open_writer(fs.LocalFileSystem(), path, first, MEMORY) as writer:
+        writer.write_table(first)
+        writer.write_table(later)
+    assert all(packed(path).values())
+    setting = "spark.sql.parquet.enableVectorizedReader"
+    spark.conf.set(setting, by_vectors)
+    try:
+        rows = spark.read.parquet(path).collect()
+    finally:
+        spark.conf.unset(setting)
+    expected = pa.concat_tables([first, later]).to_pylist()
+    assert [row.asDict() for row in rows] == expected
