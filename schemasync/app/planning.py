@@ -352,7 +352,7 @@ def _left_texts(workspace: Workspace, found: TableView, *shapes: Shape) -> tuple
     A run that was killed once it had published leaves the view of the state before.
     """
     target, view, manifest = found.decision.target, found.inspected.view, found.manifest
-    left = tuple(view_sql(workspace, target, shape, _contents(found)).body for shape in shapes)
+    left = tuple(view_select(workspace, target, shape, _contents(found)) for shape in shapes)
     if manifest is None or view is None or any(same_text(view.view_text, text) for text in left):
         return left
     before = text_before(workspace, target, found.decision.current, manifest)
@@ -365,7 +365,7 @@ def text_before(workspace: Workspace, target: TableTarget, shape: Shape | None, 
     if before is None or shape is None:
         return None
     try:
-        return view_sql(workspace, target, shape, before.contents).body
+        return view_select(workspace, target, shape, before.contents)
     except ValueError:  # its rows had types that nothing of this shape can be made of
         return None
 
@@ -403,6 +403,13 @@ class ViewText:
     statement: str
 
 
+def view_select(
+    workspace: Workspace, target: TableTarget, shape: Shape, contents: Contents, dialect: Dialect = Dialect.SPARK
+) -> str:
+    """Render the dedup view's SELECT alone."""
+    return workspace.text(ddl.view_body(target, shape, contents, dialect), dialect)
+
+
 def view_sql(
     workspace: Workspace,
     target: TableTarget,
@@ -413,7 +420,7 @@ def view_sql(
     kept: Kept = NOTHING,
 ) -> ViewText:
     """Render the dedup view for what its segments hold; ``kept`` is what people wrote on it."""
-    body = workspace.text(ddl.view_body(target, shape, contents, dialect), dialect)
+    body = view_select(workspace, target, shape, contents, dialect)
     return ViewText(body=body, statement=workspace.text(ddl.create_view(target, shape, body, dialect, kept), dialect))
 
 

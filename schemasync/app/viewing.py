@@ -8,7 +8,7 @@ the moment at which a state becomes visible.
 from __future__ import annotations
 
 from schemasync.app.inspecting import look
-from schemasync.app.planning import text_before, view_sql
+from schemasync.app.planning import text_before, view_select, view_sql
 from schemasync.app.repairing import replace_view
 from schemasync.app.states import properties_in_force, sync_partitions
 from schemasync.app.workspace import Workspace
@@ -50,7 +50,7 @@ def catch_up(
     ``seen`` is the view as this run found it, where the run has not changed it since.
     """
     view = seen or workspace.metastore.table(target.database, target.view)
-    if view is None or same_text(view.view_text, view_sql(workspace, target, shape, manifest.contents).body):
+    if view is None or same_text(view.view_text, view_select(workspace, target, shape, manifest.contents)):
         return
     before = text_before(workspace, target, shape, manifest)
     if before is not None and same_text(view.view_text, before):

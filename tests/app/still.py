@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from schemasync.app.inspecting import look, map_tables
 from schemasync.app.opening import open_renderer
-from schemasync.app.planning import Plan, TablePlan, lay_out_steps, plan, view_sql
+from schemasync.app.planning import Plan, TablePlan, lay_out_steps, plan, view_select
 from schemasync.app.workspace import Storage, Workspace
 from schemasync.core import ddl, spark_schema
 from schemasync.core.config import Config
@@ -107,7 +107,7 @@ class Still:
             formats=PARQUET,
             properties=spark_schema.rewritten(write_properties(table.properties), columns, keys),
         )
-        body = view_sql(self.workspace, target, shape, Contents()).body
+        body = view_select(self.workspace, target, shape, Contents())
         shown = tuple(
             HiveColumn(name=name, type=ddl.hive_type(type_), comment=comment)
             for name, type_, comment in ddl.shown_columns(target, shape)

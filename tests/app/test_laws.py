@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from schemasync.app.applying import apply
 from schemasync.app.compacting import compact
 from schemasync.app.inspecting import look, map_tables
-from schemasync.app.planning import view_sql
+from schemasync.app.planning import view_select
 from schemasync.app.workspace import Workspace
 from schemasync.core import ddl, manifest
 from schemasync.core.changed_keys import ChangedKeys
@@ -189,8 +189,8 @@ class EveryText(Telling):
         mixed = tuple(pair if n % 2 else bits[n] for n, pair in enumerate(contents.changed))
         named = (bits, aside, mixed, ())
         others = [contents, *(contents.model_copy(update={"changed": changed}) for changed in named)]
-        texts = {view_sql(self.lab.workspace, target, shape, one).body for one in others}
-        texts.add(view_sql(self.lab.workspace, replace(target, only_spark=False), shape, contents).body)
+        texts = {view_select(self.lab.workspace, target, shape, one) for one in others}
+        texts.add(view_select(self.lab.workspace, replace(target, only_spark=False), shape, contents))
         # Two keys to a word: the stories have four.
         with (
             naming("joined"),
@@ -198,7 +198,7 @@ class EveryText(Telling):
             patch.object(manifest, "WORD", 2),
             patch.object(ddl, "WORD", 2),
         ):
-            return texts | {view_sql(self.lab.workspace, target, shape, state.contents).body}
+            return texts | {view_select(self.lab.workspace, target, shape, state.contents)}
 
     def _aside(self, target: TableTarget, keys: ChangedKeys) -> ChangedKeys:
         """Write bits into a file that has them and no others."""
