@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -99,3 +99,17 @@ def test_spark_reads_packed_numbers(tmp_path: Path, spark: SparkSession, by_vect
         spark.conf.unset(setting)
     expected = pa.concat_tables([first, later]).to_pylist()
     assert [row.asDict() for row in rows] == expected
+
+
+@pytest.mark.spark
+def test_whoever_looks_for_a_packed_key_reads_one_page(tmp_path: Path, spark: SparkSession) -> None:
+    table = pa.table({"key": pa.array(range(200_000)), "text": pa.array(str(n) for n in range(200_000))})
+    path = str(tmp_path / "a.parquet")
+    with open_writer(fs.LocalFileSystem(), path, table, MEMORY) as writer:
+        writer.write_table(table)
+    found = spark.read.parquet(path).where("key = 123456")
+    assert [row["text"] for row in found.collect()] == ["123456"]
+    plan: Any = found._jdf.queryExecution().executedPlan()
+    scans = plan.collectLeaves()
+    read = scans.apply(0).metrics().apply("numOutputRows").value()
+    assert (scans.size(), read) == (1, 20_000)

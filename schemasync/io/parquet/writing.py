@@ -13,6 +13,8 @@ from schemasync.io.parquet.newest import counted
 
 PAGE_BYTES: Final = 128 * 1024
 """Who merges files holds a page of every column of each; by themselves Arrow and Spark make them of 1 MB."""
+_PAGE_ROWS: Final = 20_000
+"""Whoever looks for a key reads a page's rows of all columns, and 128 KB of packed keys may be a whole row group."""
 _BATCH_ROWS: Final = 1024
 _SAMPLE: Final = 2_500
 _REPEATING: Final = 0.97
@@ -46,6 +48,7 @@ def open_writer(filesystem: fs.FileSystem, path: str, first: pa.Table, memory: i
         column_encoding={f.name: _PACKED for f in first.schema if f.name not in repeating and _may_be_packed(f)},
         write_page_index=True,
         data_page_size=PAGE_BYTES,
+        max_rows_per_page=_PAGE_ROWS,
         # Whether a page is full is asked after each batch only.
         write_batch_size=min(PAGE_BYTES // row_bytes + 1, _BATCH_ROWS),
     )
