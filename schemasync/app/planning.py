@@ -325,12 +325,12 @@ def _view(context: _Context) -> Iterator[Step]:
     view = found.inspected.view
     kept = kept_on_view(view, found.decision, shape)
     rebuilt = _rebuilt(found)
-    text = view_sql(context.workspace, context.target, shape, rebuilt or _contents(found), kept=kept)
+    workspace, target = context.workspace, context.target
     # Where it is only that of the state before, it needs no step: every run makes it follow the state in force.
-    left = [text.body] if rebuilt else _left_texts(context.workspace, found, shape)
-    body = next((t for t in left if view is not None and same_text(view.view_text, t)), text.body)
-    for reason in view_reasons(view, context.target, shape, body, kept):
-        yield Step(kind="replace_view", why=reason, sql=text.statement)
+    left = (view_select(workspace, target, shape, rebuilt),) if rebuilt else _left_texts(workspace, found, shape)
+    body = next((t for t in left if view is not None and same_text(view.view_text, t)), left[0])
+    for reason in view_reasons(view, target, shape, body, kept):
+        yield Step(kind="replace_view", why=reason, sql=view_statement(workspace, target, shape, left[0], kept=kept))
 
 
 def _view_drift(workspace: Workspace, found: TableView) -> tuple[Diagnostic, ...]:
@@ -374,8 +374,10 @@ def _restored_view(workspace: Workspace, found: TableView) -> Iterator[Step]:
     """Bring back the view of a held table: a hold means that it goes on answering."""
     current = found.decision.current
     if current is not None:
-        text = view_sql(workspace, found.decision.target, current, _contents(found))
-        yield Step(kind="restore_view", why="the table is held, and its view is missing", sql=text.statement)
+        target = found.decision.target
+        select = view_select(workspace, target, current, _contents(found))
+        sql = view_statement(workspace, target, current, select)
+        yield Step(kind="restore_view", why="the table is held, and its view is missing", sql=sql)
 
 
 def _watermark(context: _Context) -> Iterator[Step]:
@@ -395,33 +397,24 @@ def _data_steps(found: TableView, shape: Shape | None) -> Iterator[Step]:
         yield Step(kind="admit", why=f"{len(found.pending)} landed files ({size} bytes) are not in the table yet")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ViewText:
-    """The dedup view's SELECT, and the statement around it."""
-
-    body: str
-    statement: str
-
-
 def view_select(
     workspace: Workspace, target: TableTarget, shape: Shape, contents: Contents, dialect: Dialect = Dialect.SPARK
 ) -> str:
-    """Render the dedup view's SELECT alone."""
+    """Render the dedup view's SELECT for what its segments hold."""
     return workspace.text(ddl.view_body(target, shape, contents, dialect), dialect)
 
 
-def view_sql(
+def view_statement(
     workspace: Workspace,
     target: TableTarget,
     shape: Shape,
-    contents: Contents,
+    select: str,
     dialect: Dialect = Dialect.SPARK,
     *,
     kept: Kept = NOTHING,
-) -> ViewText:
-    """Render the dedup view for what its segments hold; ``kept`` is what people wrote on it."""
-    body = view_select(workspace, target, shape, contents, dialect)
-    return ViewText(body=body, statement=workspace.text(ddl.create_view(target, shape, body, dialect, kept), dialect))
+) -> str:
+    """Render the statement that makes the view of its SELECT; ``kept`` is what people wrote on it."""
+    return workspace.text(ddl.create_view(target, shape, select, dialect, kept), dialect)
 
 
 def _contents(found: TableView) -> Contents:
@@ -431,12 +424,17 @@ def _contents(found: TableView) -> Contents:
 def _seen(workspace: Workspace, found: TableView) -> str:
     table, view, current = found.inspected.table, found.inspected.view, found.decision.current
     desired = found.decision.effective
-    shown = None if desired is None else view_sql(workspace, found.decision.target, desired, Contents()).statement
+    shown = None if desired is None else _shown(workspace, found.decision.target, desired)
     ours = () if current is None else _left_texts(workspace, found, current)
     if view is not None and any(same_text(view.view_text, text) for text in ours):
         # It follows the state in force, which moves with every admission.
         view = replace(view, view_text="")
     return fingerprint([_table_json(table), _table_json(view), shown])
+
+
+def _shown(workspace: Workspace, target: TableTarget, shape: Shape) -> str:
+    """Render the view as it would be of no known state: what it shows, without the segments of the moment."""
+    return view_statement(workspace, target, shape, view_select(workspace, target, shape, Contents()))
 
 
 def _table_json(table: HiveTable | None) -> Any:

@@ -8,7 +8,7 @@ the moment at which a state becomes visible.
 from __future__ import annotations
 
 from schemasync.app.inspecting import look
-from schemasync.app.planning import text_before, view_select, view_sql
+from schemasync.app.planning import text_before, view_select, view_statement
 from schemasync.app.repairing import replace_view
 from schemasync.app.states import properties_in_force, sync_partitions
 from schemasync.app.workspace import Workspace
@@ -61,13 +61,13 @@ def _show(workspace: Workspace, target: TableTarget, shape: Shape, manifest: Man
     """Make the view that of a state; return False where it was already."""
     view = workspace.metastore.table(target.database, target.view)
     kept = kept_of(view, table=f"{target.database}.{target.table}", current=shape, desired=shape)
-    text = view_sql(workspace, target, shape, manifest.contents, kept=kept)
-    if view is not None and same_text(view.view_text, text.body):
+    select = view_select(workspace, target, shape, manifest.contents)
+    if view is not None and same_text(view.view_text, select):
         return False
     if view is not None and not view_reasons(view, target, shape, view.view_text, kept):
-        workspace.metastore.set_view_text(target.database, target.view, text.body)
+        workspace.metastore.set_view_text(target.database, target.view, select)
     else:
-        replace_view(workspace, target, text.statement)
+        replace_view(workspace, target, view_statement(workspace, target, shape, select, kept=kept))
     return True
 
 

@@ -19,6 +19,15 @@ if TYPE_CHECKING:
 ROWS, MEMORY = 262_144, 2**27
 
 
+def written(root: Path, *tables: pa.Table) -> str:
+    """Write tables as one file of ours; return its path."""
+    path = str(root / "a.parquet")
+    with open_writer(fs.LocalFileSystem(), path, tables[0], MEMORY) as writer:
+        for table in tables:
+            writer.write_table(table)
+    return path
+
+
 @pytest.mark.parametrize(
     ("distinct", "has_one"), [(1, True), (1_000, True), (20_000, True), (120_000, False), (ROWS, False)]
 )
@@ -33,9 +42,7 @@ def test_a_column_has_a_dictionary_where_its_values_repeat(
     step = ROWS // chunks
     pieces = [values.slice(n, step) for n in range(0, ROWS, step)]
     table = pa.table({"number": pa.chunked_array(pieces), "text": pa.chunked_array([p.cast("string") for p in pieces])})
-    path = str(tmp_path / "a.parquet")
-    with open_writer(fs.LocalFileSystem(), path, table, MEMORY) as writer:
-        writer.write_table(table)
+    path = written(tmp_path, table)
     group = pq.read_metadata(path).row_group(0)
     assert [group.column(n).has_dictionary_page for n in range(2)] == [has_one, has_one]
 
@@ -65,9 +72,7 @@ def test_whole_numbers_and_times_that_do_not_repeat_are_packed(tmp_path: Path) -
             "in": pa.StructArray.from_arrays([numbers.cast(pa.string())], names=["place"]),
         }
     )
-    path = str(tmp_path / "a.parquet")
-    with open_writer(fs.LocalFileSystem(), path, table, MEMORY) as writer:
-        writer.write_table(table)
+    path = written(tmp_path, table)
     assert {name for name, is_packed in packed(path).items() if is_packed} == {"key", "small", "day", "moment"}
     assert pq.read_table(path).equals(table)
     key = pq.read_metadata(path).row_group(0).column(0)
@@ -86,10 +91,7 @@ def test_spark_reads_packed_numbers(tmp_path: Path, spark: SparkSession, by_vect
             "small": pa.array([max(min(value, 2**31 - 1), -(2**31)) for value in numbers], pa.int32()),
         }
     )
-    path = str(tmp_path / "a.parquet")
-    with open_writer(fs.LocalFileSystem(), path, first, MEMORY) as writer:
-        writer.write_table(first)
-        writer.write_table(later)
+    path = written(tmp_path, first, later)
     assert all(packed(path).values())
     setting = "spark.sql.parquet.enableVectorizedReader"
     spark.conf.set(setting, by_vectors)
@@ -104,9 +106,7 @@ def test_spark_reads_packed_numbers(tmp_path: Path, spark: SparkSession, by_vect
 @pytest.mark.spark
 def test_whoever_looks_for_a_packed_key_reads_one_page(tmp_path: Path, spark: SparkSession) -> None:
     table = pa.table({"key": pa.array(range(200_000)), "text": pa.array(str(n) for n in range(200_000))})
-    path = str(tmp_path / "a.parquet")
-    with open_writer(fs.LocalFileSystem(), path, table, MEMORY) as writer:
-        writer.write_table(table)
+    path = written(tmp_path, table)
     found = spark.read.parquet(path).where("key = 123456")
     assert [row["text"] for row in found.collect()] == ["123456"]
     plan: Any = found._jdf.queryExecution().executedPlan()

@@ -20,7 +20,7 @@ from pyhive import hive
 from pyhive.hive import Cursor
 
 from schemasync.app.inspecting import look, map_tables
-from schemasync.app.planning import view_sql
+from schemasync.app.planning import view_select, view_statement
 from schemasync.core import ddl
 from schemasync.core.ddl import Statement
 from schemasync.core.names import Dialect, quote_identifier
@@ -96,7 +96,8 @@ class Hive:
         assert found.decision.current is not None
         assert found.manifest is not None
         shape, contents = found.decision.current, found.manifest.contents
-        self.run(view_sql(workspace, target, shape, contents, Dialect.HIVE).statement)
+        select = view_select(workspace, target, shape, contents, Dialect.HIVE)
+        self.run(view_statement(workspace, target, shape, select, Dialect.HIVE))
 
     def _execute(self, statement: Statement) -> None:
         self.run(self.lab.workspace.text(statement, Dialect.HIVE))
