@@ -30,8 +30,12 @@ MB: Final = 2**20
 _TOPIC: Final = "bench.public.bulk"
 _CORES: Final = 2
 _IDLE_ROWS: Final = 1000
-WAYS: Final[Mapping[str, str]] = {"arrow": "1000GB", "spark": "1KB"}
-"""``compaction.arrow_limit`` that sends everything this way: in the program's process, or in Spark's tasks."""
+WAYS: Final[Mapping[str, Mapping[str, str]]] = {
+    "arrow": {"arrow_limit": "1000GB"},
+    "spark": {"arrow_limit": "1KB"},
+    "sql": {"arrow_limit": "1KB", "kernel": "spark"},
+}
+"""What of ``compaction`` sends everything this way: in the program's process, in Spark's tasks, or by Spark's SQL."""
 STEPS: Final[Mapping[str, tuple[bool, tuple[str, ...]]]] = {
     "first": (True, ("compact",)),
     "major": (True, ("compact", "--major")),
@@ -86,7 +90,7 @@ class Site:
         subject = root / "registry" / f"{_TOPIC}-value"
         subject.mkdir(parents=True)
         (subject / "1.avsc").write_text(json.dumps(bulk.value_schema()))
-        compaction = {"memory": f"{given.memory // MB}MB", "arrow_limit": WAYS[way]}
+        compaction = {"memory": f"{given.memory // MB}MB", **WAYS[way]}
         config = {
             "registry": {"url": f"file://{root}/registry"},
             "metastore": {"dir": str(root / "home")},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -50,6 +51,30 @@ def test_a_column_has_a_dictionary_where_its_values_repeat(
 EXTREMES = [-(2**63), 2**63 - 1, 0, -1, 1, 2**62, -(2**62) - 1]
 
 
+def numbers_of(values: Iterable[int | None]) -> pa.Table:
+    """Return columns that files hold as whole numbers, with values as near to these as each can have."""
+    held = list(values)
+
+    def within(least: int, most: int) -> list[int | None]:
+        return [None if value is None else max(min(value, most), least) for value in held]
+
+    def decimals(digits: int) -> pa.Array:
+        return hundredths(within(1 - 10**digits, 10**digits - 1), digits)
+
+    return pa.table(
+        {
+            "number": pa.array(held, pa.int64()),
+            "small": pa.array(within(-(2**31), 2**31 - 1), pa.int32()),
+            "price": decimals(18),
+            "fee": decimals(9),
+        }
+    )
+
+
+def hundredths(values: Iterable[int | None], digits: int) -> pa.Array:
+    return pa.array(values, pa.decimal128(digits, 0)).view(pa.decimal128(digits, 2))
+
+
 def packed(path: str) -> dict[str, bool]:
     group = pq.read_metadata(path).row_group(0)
     columns = (group.column(n) for n in range(group.num_columns))
@@ -67,13 +92,16 @@ def test_whole_numbers_and_times_that_do_not_repeat_are_packed(tmp_path: Path) -
             "repeated": pa.repeat(pa.scalar(7), 5_000),
             "text": numbers.cast(pa.string()),
             "real": numbers.cast(pa.float64()),
-            "price": numbers.cast(pa.decimal128(21, 2)),
+            "price": hundredths(range(5_000), 18),
+            "fee": hundredths(range(5_000), 9),
+            "balance": hundredths(range(5_000), 21),
             "in.place": numbers,
             "in": pa.StructArray.from_arrays([numbers.cast(pa.string())], names=["place"]),
         }
     )
     path = written(tmp_path, table)
-    assert {name for name, is_packed in packed(path).items() if is_packed} == {"key", "small", "day", "moment"}
+    expected = {"key", "small", "day", "moment", "price", "fee"}
+    assert {name for name, is_packed in packed(path).items() if is_packed} == expected
     assert pq.read_table(path).equals(table)
     key = pq.read_metadata(path).row_group(0).column(0)
     assert key.total_compressed_size < table["key"].nbytes / 20
@@ -83,14 +111,8 @@ def test_whole_numbers_and_times_that_do_not_repeat_are_packed(tmp_path: Path) -
 @pytest.mark.parametrize("by_vectors", ["true", "false"])
 def test_spark_reads_packed_numbers(tmp_path: Path, spark: SparkSession, by_vectors: str) -> None:
     # The first rows choose the encoding, and what comes after them may be anything.
-    first = pa.table({"number": pa.array(range(3_000)), "small": pa.array(range(3_000), pa.int32())})
-    numbers = [EXTREMES[n % len(EXTREMES)] for n in range(500)]
-    later = pa.table(
-        {
-            "number": pa.array([None if n % 11 == 0 else value for n, value in enumerate(numbers)], pa.int64()),
-            "small": pa.array([max(min(value, 2**31 - 1), -(2**31)) for value in numbers], pa.int32()),
-        }
-    )
+    first = numbers_of(range(3_000))
+    later = numbers_of([None if n % 11 == 0 else EXTREMES[n % len(EXTREMES)] for n in range(500)])
     path = written(tmp_path, first, later)
     assert all(packed(path).values())
     setting = "spark.sql.parquet.enableVectorizedReader"

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import fs
 
+from schemasync.core.in_place import INT64_DIGITS
 from schemasync.io.parquet.newest import counted
 
 PAGE_BYTES: Final = 128 * 1024
@@ -44,6 +45,7 @@ def open_writer(filesystem: fs.FileSystem, path: str, first: pa.Table, memory: i
         filesystem=filesystem,
         compression="snappy",
         store_schema=False,
+        store_decimal_as_integer=True,
         use_dictionary=repeating,
         column_encoding={f.name: _PACKED for f in first.schema if f.name not in repeating and _may_be_packed(f)},
         write_page_index=True,
@@ -55,10 +57,15 @@ def open_writer(filesystem: fs.FileSystem, path: str, first: pa.Table, memory: i
 
 
 def _may_be_packed(field: pa.Field) -> bool:
-    type_ = field.type
-    whole = pa.types.is_int32(type_) or pa.types.is_int64(type_) or pa.types.is_date32(type_)
     # An encoding is chosen by the path of a column, and "a.b" may also be a field of a struct.
-    return (whole or pa.types.is_timestamp(type_)) and "." not in field.name
+    return "." not in field.name and _is_stored_whole(field.type)
+
+
+def _is_stored_whole(type_: pa.DataType) -> bool:
+    if pa.types.is_decimal(type_):
+        return bool(type_.precision <= INT64_DIGITS)
+    whole = pa.types.is_int32(type_) or pa.types.is_int64(type_)
+    return bool(whole or pa.types.is_date32(type_) or pa.types.is_timestamp(type_))
 
 
 def _repeats(values: pa.ChunkedArray, most_bytes: int) -> bool:
