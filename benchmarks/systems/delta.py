@@ -54,6 +54,8 @@ def _conf(_: Path) -> dict[str, str]:
         "spark.databricks.delta.retentionDurationCheck.enabled": "false",
         # The log of a table of this size fits one task; the default of 50 is for clusters.
         "spark.databricks.delta.snapshotPartitions": "2",
+        # VACUUM lists directories in so many tasks; with the default of 10,000 it takes half a minute.
+        "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
     }
 
 
