@@ -241,6 +241,7 @@ def test_view_and_compacted_table_are_the_fold_of_debezium_events(new_lab: NewLa
     holds(Telling(new_lab(), Debezium, story))
 
 
+@pytest.mark.one_spark
 @FEW
 @given(story=model.stories(snapshots=False))
 def test_view_and_compacted_table_are_the_fold_of_flat_events(new_lab: NewLab, story: model.Story) -> None:
@@ -294,6 +295,7 @@ def test_all_ways_to_merge_shards_write_the_same_rows(new_lab: NewLab, story: mo
     assert told == [told[0]] * 4
 
 
+@pytest.mark.one_spark
 @settings(parent=FEW, max_examples=2)
 @given(story=model.stories(snapshots=True))
 def test_rows_lie_in_their_user_partitions_whichever_way_they_are_merged(new_lab: NewLab, story: model.Story) -> None:

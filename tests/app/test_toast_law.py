@@ -194,7 +194,7 @@ def folding(new_lab: NewLab, kernel: str) -> Lab:
     return lab
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("kernel", [pytest.param("arrow", marks=pytest.mark.one_spark), "spark"])
 def test_view_and_compacted_table_are_the_replay_of_events_with_placeholders(new_lab: NewLab, kernel: str) -> None:
     @settings(parent=FEW, max_examples=KERNELS[kernel])
     @given(story=stories())

@@ -69,7 +69,7 @@ def s3a_conf(endpoint: str) -> dict[str, str]:
     return {
         "spark.jars.packages": ",".join(_S3A[version]),
         "spark.jars.excludes": _BUNDLES,
-        "spark.jars.ivy": str(_cache() / "ivy"),
+        "spark.jars.ivy": str(_cache() / f"ivy-{version}"),  # Ivy minds nobody else in its directory
         "spark.hadoop.fs.s3a.endpoint": endpoint,
         "spark.hadoop.fs.s3a.endpoint.region": "us-east-1",
         "spark.hadoop.fs.s3a.path.style.access": "true",
