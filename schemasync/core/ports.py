@@ -253,7 +253,10 @@ class Metastore(Protocol):
         ...
 
     def move_partitions(self, database: str, name: str, locations: Mapping[str, str]) -> None:
-        """Give existing partitions new locations in ONE ``alter_partitions`` call: readers see all or none."""
+        """Give existing partitions new locations in ONE ``alter_partitions`` call: all move, or none.
+
+        A metastore on Derby shows a reader who comes in that moment some of both: it locks what it reads row by row.
+        """
         ...
 
     def drop_partitions(self, database: str, name: str, partitions: Iterable[str]) -> None:

@@ -59,10 +59,6 @@ class Server(Protocol):
         """Make the table a managed one, as a person would: Hive deletes what is dropped of it, unless it is told."""
         ...
 
-    def locations(self) -> Callable[[], Mapping[str, str]]:
-        """Return a reader of its own, as another process would have one."""
-        ...
-
 
 class Memory:
     metastore: MemoryMetastore
@@ -107,9 +103,6 @@ class Memory:
     def manage(self) -> None:
         """Nothing here deletes files."""
 
-    def locations(self) -> Callable[[], Mapping[str, str]]:
-        return lambda: self.metastore.partitions(self.database, TABLE)
-
 
 class Hive:
     def __init__(self, session: SparkSession, root: str) -> None:
@@ -151,19 +144,6 @@ class Hive:
         context = jvm.org.apache.hadoop.hive.metastore.api.EnvironmentContext()
         context.setProperties(jvm.java.util.HashMap())
         client.alter_table_with_environmentContext(self.database, TABLE, table, context)
-
-    def locations(self) -> Callable[[], Mapping[str, str]]:
-        jvm: Any = self.session._jvm
-        catalog: Any = self.session._jsparkSession.sharedState().externalCatalog()
-        conf = catalog.unwrapped().client().client().getConf()
-        client = jvm.org.apache.hadoop.hive.metastore.HiveMetaStoreClient(conf)
-
-        def read() -> Mapping[str, str]:
-            listed = client.listPartitions(self.database, TABLE, -1)
-            found = [listed.get(number) for number in range(listed.size())]
-            return {p.getValues().get(0): p.getSd().getLocation() for p in found}
-
-        return read
 
 
 def _slow(_: JavaList) -> NoReturn:
@@ -520,43 +500,6 @@ def test_of_swaps_from_one_state_exactly_one_wins(server: Server) -> None:
         assert sorted(threads.map(swap, range(4))) == [False, False, False, True]
 
 
-READERS = 3
-MOVES = 12
-
-
-def test_partitions_that_move_in_one_call_are_one_transaction_for_readers(server: Server) -> None:
-    """A writer moves 12 partitions from generation to generation; no read may see two generations."""
-    segments = [f"base_s{n:08}" for n in range(12)]
-    server.metastore.add_partitions(server.database, TABLE, {s: f"{server.root}/g=0/{s}" for s in segments})
-    reads: list[set[str]] = []
-    done = threading.Event()
-
-    def write() -> None:
-        try:
-            # So many moves however slow the machine is, and a look between any two.
-            for generation in range(1, MOVES + 1):
-                looks = len(reads)
-                places = {s: f"{server.root}/g={generation}/{s}" for s in segments}
-                server.metastore.move_partitions(server.database, TABLE, places)
-                while len(reads) == looks:
-                    time.sleep(0.001)
-        finally:
-            done.set()
-
-    def read(_: int) -> None:
-        locations = server.locations()
-        while not done.is_set():
-            reads.append({place.split("/")[-2] for place in locations().values()})
-
-    with ThreadPoolExecutor(READERS + 1) as threads:
-        writer = threads.submit(write)
-        list(threads.map(read, range(READERS)))
-        writer.result()
-    moved = {generation for seen in reads for generation in seen}
-    assert [seen for seen in reads if len(seen) != 1] == []
-    assert len(moved) >= 3, "the readers hardly saw anything move: this proves nothing"
-
-
 WORKERS = 4
 ROUNDS = 2
 
@@ -688,7 +631,7 @@ class Counting:
 
 @pytest.mark.spark
 def test_many_partitions_take_few_calls(hive: Hive, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Batches bound what one call carries; a move is one call whatever it carries, for readers' sake."""
+    """Batches bound what one call carries; a move is one call whatever it carries: one transaction."""
     from schemasync.io import metastore_hive
 
     calls: list[str] = []
@@ -701,6 +644,29 @@ def test_many_partitions_take_few_calls(hive: Hive, monkeypatch: pytest.MonkeyPa
     hive.metastore.drop_partitions(hive.database, TABLE, names)
     assert partitions(hive) == {}
     assert calls == ["add_partitions"] * 3 + ["alter_partitions"] + ["drop_partitions_req"] * 3
+
+
+class Dropping:
+    """Stands before a client, and drops a partition in the moment before partitions are moved."""
+
+    def __init__(self, inner: Any, partition: str) -> None:
+        self.inner, self._partition = inner, partition
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "alter_partitions":
+            self.inner.dropPartition(*self._partition.split("/"), False)
+        return getattr(self.inner, name)
+
+
+@pytest.mark.spark
+def test_a_move_that_the_metastore_refuses_has_moved_nothing(hive: Hive, monkeypatch: pytest.MonkeyPatch) -> None:
+    places = {f"base_s{n:08}": f"{hive.root}/g=0/{n}" for n in range(12)}
+    hive.metastore.add_partitions(hive.database, TABLE, places)
+    stand_before(hive, monkeypatch, lambda inner: Dropping(inner, f"{hive.database}/{TABLE}/segment=base_s00000011"))
+    with pytest.raises(EngineError):
+        hive.metastore.move_partitions(hive.database, TABLE, {s: f"{place}/moved" for s, place in places.items()})
+    del places["base_s00000011"]
+    assert partitions(hive) == places
 
 
 @pytest.mark.spark
