@@ -1,7 +1,6 @@
 """What every metastore must do: the embedded one, and the twin in memory.
 
-Above all what publishing stands on: a compare-and-set that loses no update, and partitions that move in one
-transaction for readers.
+Above all what publishing stands on: a compare-and-set that loses no update.
 """
 
 from __future__ import annotations
@@ -646,26 +645,27 @@ def test_many_partitions_take_few_calls(hive: Hive, monkeypatch: pytest.MonkeyPa
     assert calls == ["add_partitions"] * 3 + ["alter_partitions"] + ["drop_partitions_req"] * 3
 
 
-class Dropping:
-    """Stands before a client, and drops a partition in the moment before partitions are moved."""
-
-    def __init__(self, inner: Any, partition: str) -> None:
-        self.inner, self._partition = inner, partition
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "alter_partitions":
-            self.inner.dropPartition(*self._partition.split("/"), False)
-        return getattr(self.inner, name)
-
-
 @pytest.mark.spark
 def test_a_move_that_the_metastore_refuses_has_moved_nothing(hive: Hive, monkeypatch: pytest.MonkeyPatch) -> None:
     places = {f"base_s{n:08}": f"{hive.root}/g=0/{n}" for n in range(12)}
+    last = "base_s00000011"
+
+    class Dropping:
+        """Drops the last partition in the moment before all are moved."""
+
+        def __init__(self, inner: Any) -> None:
+            self.inner = inner
+
+        def __getattr__(self, name: str) -> Any:
+            if name == "alter_partitions":
+                self.inner.dropPartition(hive.database, TABLE, f"segment={last}", False)
+            return getattr(self.inner, name)
+
     hive.metastore.add_partitions(hive.database, TABLE, places)
-    stand_before(hive, monkeypatch, lambda inner: Dropping(inner, f"{hive.database}/{TABLE}/segment=base_s00000011"))
+    stand_before(hive, monkeypatch, Dropping)
     with pytest.raises(EngineError):
         hive.metastore.move_partitions(hive.database, TABLE, {s: f"{place}/moved" for s, place in places.items()})
-    del places["base_s00000011"]
+    del places[last]
     assert partitions(hive) == places
 
 
