@@ -178,12 +178,14 @@ def lay_out_steps(workspace: Workspace, found: TableView) -> TablePlan:
     found = with_keys_checked(workspace, with_values_checked(workspace, found))
     decision, target = found.decision, found.decision.target
     properties = next_properties(decision)
-    drift = find_drift(workspace, found)
+    drift, texts = find_drift(workspace, found), _LeftTexts(workspace, found)
     steps = tuple(partition_steps(drift))
     shape = decision.effective
     if shape is not None and properties is not None and decision.verdict is not Verdict.HOLD:
         builders = (_creation, _rebuild, _columns, _view, _watermark)
-        context = _Context(workspace=workspace, found=found, shape=shape, properties=properties, drift=drift)
+        context = _Context(
+            workspace=workspace, found=found, shape=shape, properties=properties, drift=drift, texts=texts
+        )
         steps += tuple(step for build in builders for step in build(context))
     if decision.verdict is Verdict.HOLD and found.inspected.view is None and found.manifest is not None:
         steps += tuple(_restored_view(workspace, found))
@@ -200,7 +202,7 @@ def lay_out_steps(workspace: Workspace, found: TableView) -> TablePlan:
         diagnostics=(
             *decision.diagnostics,
             *drift.diagnostics,
-            *_view_drift(workspace, found),
+            *_view_drift(found, texts),
             *taken,
             *unknown_values(target, _base(found)),
         ),
@@ -208,7 +210,7 @@ def lay_out_steps(workspace: Workspace, found: TableView) -> TablePlan:
         current_version=decision.properties.version if decision.properties else None,
         desired_version=_desired_version(found),
         rewrite=_rewrite(found),
-        seen=_seen(workspace, found),
+        seen=_seen(workspace, found, texts),
         properties=properties,
         view=found,
     )
@@ -259,6 +261,7 @@ class _Context:
     shape: Shape
     properties: TableProperties
     drift: Drift
+    texts: _LeftTexts
 
     @property
     def target(self) -> TableTarget:
@@ -327,36 +330,53 @@ def _view(context: _Context) -> Iterator[Step]:
     rebuilt = _rebuilt(found)
     workspace, target = context.workspace, context.target
     # Where it is only that of the state before, it needs no step: every run makes it follow the state in force.
-    left = (view_select(workspace, target, shape, rebuilt),) if rebuilt else _left_texts(workspace, found, shape)
+    left = (view_select(workspace, target, shape, rebuilt),) if rebuilt else context.texts.of(shape)
     body = next((t for t in left if view is not None and same_text(view.view_text, t)), left[0])
     for reason in view_reasons(view, target, shape, body, kept):
         yield Step(kind="replace_view", why=reason, sql=view_statement(workspace, target, shape, left[0], kept=kept))
 
 
-def _view_drift(workspace: Workspace, found: TableView) -> tuple[Diagnostic, ...]:
+def _view_drift(found: TableView, texts: _LeftTexts) -> tuple[Diagnostic, ...]:
     """Name what is not as it was left of the view of a table that is ours."""
     decision, view = found.decision, found.inspected.view
     current, effective = decision.current, decision.effective
     if found.manifest is None or current is None or effective is None:
         return ()
     kept = kept_on_view(view, decision, current)
-    left = _left_texts(workspace, found, current, effective)
+    left = texts.of(current, effective)
     text = next((text for text in left if view is not None and same_text(view.view_text, text)), left[0])
     reasons = view_reasons(view, decision.target, current, text, kept)
     return view_drift(view, decision.target, left=left, reasons=reasons, kept=kept)
 
 
-def _left_texts(workspace: Workspace, found: TableView, *shapes: Shape) -> tuple[str, ...]:
-    """Return the texts that the view may have been left with, that of the state in force first.
+class _LeftTexts:
+    """The texts that a view may have been left with. Each is written once: one may name thousands of keys."""
 
-    A run that was killed once it had published leaves the view of the state before.
-    """
-    target, view, manifest = found.decision.target, found.inspected.view, found.manifest
-    left = tuple(view_select(workspace, target, shape, _contents(found)) for shape in shapes)
-    if manifest is None or view is None or any(same_text(view.view_text, text) for text in left):
-        return left
-    before = text_before(workspace, target, found.decision.current, manifest)
-    return left if before is None else (*left, before)
+    def __init__(self, workspace: Workspace, found: TableView) -> None:
+        self._workspace = workspace
+        self._found = found
+        self._written: list[tuple[Shape, str]] = []
+
+    def of(self, *shapes: Shape) -> tuple[str, ...]:
+        """Return those of the state in force, by shape, then that of the state before, if it could be that.
+
+        A run that was killed once it had published leaves the view of the state before.
+        """
+        found = self._found
+        target, view, manifest = found.decision.target, found.inspected.view, found.manifest
+        left = tuple(self._in_force(shape) for shape in shapes)
+        if manifest is None or view is None or any(same_text(view.view_text, text) for text in left):
+            return left
+        before = text_before(self._workspace, target, found.decision.current, manifest)
+        return left if before is None else (*left, before)
+
+    def _in_force(self, shape: Shape) -> str:
+        for known, text in self._written:
+            if known == shape:
+                return text
+        text = view_select(self._workspace, self._found.decision.target, shape, _contents(self._found))
+        self._written.append((shape, text))
+        return text
 
 
 def text_before(workspace: Workspace, target: TableTarget, shape: Shape | None, manifest: Manifest) -> str | None:
@@ -421,11 +441,11 @@ def _contents(found: TableView) -> Contents:
     return Contents() if found.manifest is None else found.manifest.contents
 
 
-def _seen(workspace: Workspace, found: TableView) -> str:
+def _seen(workspace: Workspace, found: TableView, texts: _LeftTexts) -> str:
     table, view, current = found.inspected.table, found.inspected.view, found.decision.current
     desired = found.decision.effective
     shown = None if desired is None else _shown(workspace, found.decision.target, desired)
-    ours = () if current is None else _left_texts(workspace, found, current)
+    ours = () if current is None else texts.of(current)
     if view is not None and any(same_text(view.view_text, text) for text in ours):
         # It follows the state in force, which moves with every admission.
         view = replace(view, view_text="")

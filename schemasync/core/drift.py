@@ -127,6 +127,9 @@ def _needed(shape: Shape) -> tuple[HiveColumn, ...]:
 
 def same_type(actual: str, wanted: str) -> bool:
     """Tell whether two Hive type strings are one type."""
+    if actual == wanted:
+        # Nearly always, and every column of every partition is compared.
+        return True
     try:
         return parse_type(actual, Dialect.HIVE) == parse_type(wanted, Dialect.HIVE)
     except SchemaError:

@@ -7,6 +7,7 @@ and 3.1. Safe to call from several threads: a client serves one at a time.
 
 from __future__ import annotations
 
+import base64
 import json
 import threading
 import zlib
@@ -52,8 +53,8 @@ _STATISTICS: Final = {"files": "numFiles", "rows": "numRows", "bytes": "totalSiz
 _FEW: Final = 16
 """Fewer are listed and dropped one by one where Derby answers: every SQL text that it does not know yet takes it 2 ms,
 and these have the partitions' numbers in them. Other databases compile faster, and are asked over a network."""
-_PIECE: Final = 6_000
-"""Bytes that are 8 KB of an answer of py4j's."""
+_PIECE: Final = 8_000
+"""Signs that one of py4j's answers sends at once."""
 _PIECES: Final = 60
 """So many are asked for one by one, each in half a millisecond."""
 _BATCH: Final = 500
@@ -93,8 +94,10 @@ class HiveMetastore:
         self._join: Any = jvm.java.lang.String.join
         self._listed: Any = jvm.org.apache.hadoop.hive.metastore.api.ThriftHiveMetastore.get_table_meta_result
         self._bytes: Any = jvm.org.apache.commons.io.output.ByteArrayOutputStream
-        self._read: Any = jvm.org.apache.commons.io.IOUtils.toByteArray
+        self._reader: Any = jvm.java.io.InputStreamReader
+        self._lines: Any = jvm.java.io.BufferedReader
         self._packer: Any = jvm.java.util.zip.DeflaterOutputStream
+        self._as_text: Any = jvm.java.util.Base64.getMimeEncoder(_PIECE, bytearray(b"\n")).wrap
         self._transport: Any = jvm.org.apache.thrift.transport.TIOStreamTransport
         self._as_json: Any = jvm.org.apache.thrift.protocol.TSimpleJSONProtocol.Factory()
         state = session._jsparkSession.sessionState()
@@ -199,10 +202,11 @@ class HiveMetastore:
         """Set properties if ``key`` still has the ``expected`` value; return False where it has another."""
         with _comparing(database, name), self._client(database, name) as client:
             table = client.getTable(database, name)
-            if table.getParameters().get(key) != expected:
+            properties = table.getParameters()
+            if properties.get(key) != expected:
                 return False
             for property_, value in changes.items():
-                table.getParameters().put(property_, value)
+                properties.put(property_, value)
             guard = {"expected_parameter_key": key, "expected_parameter_value": expected}
             try:
                 client.alter_table_with_environmentContext(database, name, table, self._context(guard))
@@ -235,17 +239,20 @@ class HiveMetastore:
     def _told(self, struct: Any) -> dict[str, Any]:
         """Return one of Hive's structs as plain values, in one answer: to ask for each of its fields takes hundreds.
 
-        Packed, and in pieces while these take less time: py4j's JVM writes an answer 8 KB at a time, and what follows
-        the first of them waits for its acknowledgement, which this side's TCP delays by 40 ms.
+        Packed, and line by line while that takes less time: py4j's JVM writes an answer 8 KB at a time, and what
+        follows the first of them waits for its acknowledgement, which this side's TCP delays by 40 ms. As text: bytes
+        are decoded by py4j one by one.
         """
         written = self._bytes()
-        packed = self._packer(written)
+        packed = self._packer(self._as_text(written))
         struct.write(self._as_json.getProtocol(self._transport(packed)))
         packed.close()
-        size, source = written.size(), written.toInputStream()
-        piece = _PIECE if size <= _PIECES * _PIECE else size
-        pieces = (self._read(source, min(piece, size - start)) for start in range(0, size, piece))
-        told: dict[str, Any] = json.loads(zlib.decompress(b"".join(pieces)))
+        if _PIECE < written.size() <= _PIECES * _PIECE:
+            lines = self._lines(self._reader(written.toInputStream()))
+            text = "".join(iter(lines.readLine, None))
+        else:
+            text = written.toString("US-ASCII")
+        told: dict[str, Any] = json.loads(zlib.decompress(base64.b64decode(text)))
         return told
 
     def _told_partitions(self, partitions: Any) -> list[dict[str, Any]]:

@@ -64,17 +64,20 @@ def read_rows(
     with _naming(path):
         row = 0
         share = request.memory // _BATCH_SHARE
-        metadata = pq.read_metadata(path, filesystem=filesystem)
-        # INT96 timestamps are nanoseconds to Arrow otherwise, which end in the year 2262.
-        with pq.ParquetFile(
-            path,
-            metadata=metadata,
-            filesystem=filesystem,
-            coerce_int96_timestamp_unit="us",
-            pre_buffer=False,
-            buffer_size=buffer_size(metadata, share),
-        ) as parquet:
-            for batch in ahead(parquet.iter_batches(batch_size=batch_rows(metadata, share, BATCH_ROWS))):
+        with filesystem.open_input_file(path) as source:
+            metadata = pq.read_metadata(source)
+            parquet = pq.ParquetFile(
+                source,
+                metadata=metadata,
+                # INT96 timestamps are nanoseconds to Arrow otherwise, which end in the year 2262.
+                coerce_int96_timestamp_unit="us",
+                pre_buffer=False,
+                buffer_size=buffer_size(metadata, share),
+            )
+            size = batch_rows(metadata, share, BATCH_ROWS)
+            batches = parquet.iter_batches(batch_size=size)
+            # Of one batch there is no next to read meanwhile, and a thread for it takes longer than a small file.
+            for batch in batches if metadata.num_rows <= size else ahead(batches):
                 yield _Projector(file, request, batch, row, losses).table()
                 row += batch.num_rows
     for column, found in losses.items():
