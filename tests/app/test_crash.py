@@ -7,6 +7,7 @@ call, and really dies (SIGKILL) at some.
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -24,6 +25,7 @@ from schemasync.app.workspace import Workspace
 from schemasync.core.layering import Mode
 from schemasync.errors import SchemasyncError
 from tests.app.mortal import Fuse, KilledError, mortal, raise_killed
+from tests.children import SHORT_LIVED
 from tests.lab import DAY, HOUR, Lab, NewLab
 from tests.naming import naming
 
@@ -474,6 +476,7 @@ def child(*arguments: str) -> subprocess.CompletedProcess[str]:
         [sys.executable, "-m", "tests.app.crash_child", *arguments],
         check=False,
         cwd=Path(__file__).parents[2],
+        env={**os.environ, **SHORT_LIVED},
         capture_output=True,
         text=True,
         timeout=300,

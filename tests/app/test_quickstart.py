@@ -14,6 +14,7 @@ from schemasync.app.quickstart import STORY, quickstart
 from schemasync.errors import PermanentError, StorageError, UsageError
 from schemasync.io.config_file import load_config
 from schemasync.io.samples import SAMPLES
+from tests.children import SHORT_LIVED
 
 EVOLVING = "registry/cdc.inventory.evolving-value"
 
@@ -180,7 +181,7 @@ def test_a_place_that_cannot_be_made_is_one_clear_error(runs: Runs) -> None:
 
 def cli(*arguments: str, cwd: Path) -> str:
     command = [sys.executable, "-m", "schemasync", *arguments]
-    environ = {**os.environ, "PYTHONPATH": str(SAMPLES.parent.parent)}
+    environ = {**os.environ, **SHORT_LIVED, "PYTHONPATH": str(SAMPLES.parent.parent)}
     done = subprocess.run(command, cwd=cwd, env=environ, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.children import SHORT_LIVED
 
 pytestmark = [pytest.mark.spark, pytest.mark.one_spark]
 
@@ -17,6 +20,7 @@ def test_a_shard_whose_first_task_was_killed_is_that_of_the_second_one(tmp_path:
         [sys.executable, "-m", "tests.app.retry_child", str(tmp_path / "lab"), str(tmp_path / "home")],
         check=False,
         cwd=Path(__file__).parents[2],
+        env={**os.environ, **SHORT_LIVED},
         capture_output=True,
         text=True,
         timeout=300,

