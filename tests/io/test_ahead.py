@@ -42,7 +42,7 @@ def test_one_part_is_made_ahead_and_no_more() -> None:
 
     coming = ahead(parts())
     assert (next(coming), next(coming)) == (0, 1)
-    coming.close()  # type: ignore[attr-defined]
+    coming.close()
     assert made == [0, 1, 2]
 
 
@@ -83,3 +83,31 @@ def test_nothing_is_left_running_when_the_consumer_fails() -> None:
     with pytest.raises(KeyError):
         fail_at_once()
     assert set(threading.enumerate()) <= before
+
+
+@pytest.mark.parametrize("fails", ["a stream", "who asks"])
+def test_after_an_error_no_stream_is_left_to_the_garbage_collector(fails: str) -> None:
+    closed: list[str] = []
+
+    def parts(name: str) -> Iterator[int]:
+        try:
+            yield 1
+            if (fails, name) == ("a stream", "bad"):
+                raise ValueError(name)
+            yield 2
+            yield 3
+        finally:
+            closed.append(name)
+
+    streams = (parts("good"), parts("bad"))
+    seen = side_by_side(streams)
+    taken = [next(seen), next(seen)]
+    # What is raised holds the streams by its traceback: nobody but their reader can have closed them.
+    error: ValueError | None = None
+    if fails == "a stream":
+        with pytest.raises(ValueError, match="bad") as raised:
+            taken.extend(seen)
+        error = raised.value
+    else:
+        seen.close()
+    assert (taken[:2], error is None, len(streams), sorted(closed)) == ([1, 1], fails == "who asks", 2, ["bad", "good"])

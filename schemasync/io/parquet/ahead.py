@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from typing import TypeVar
@@ -11,7 +11,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def ahead(parts: Iterator[T]) -> Iterator[T]:
+def ahead(parts: Iterator[T]) -> Generator[T, None, None]:
     """Yield the parts in their order, each made by a thread of its own while the one before it is worked on.
 
     One more part is held than without. Errors arise where they would, after the parts before them. Whoever stops
@@ -20,18 +20,28 @@ def ahead(parts: Iterator[T]) -> Iterator[T]:
     return side_by_side((parts,))
 
 
-def side_by_side(streams: Sequence[Iterator[T]]) -> Iterator[T]:
-    """Yield the parts of several streams in turn, as `ahead` does those of one; each stream has a thread of its own."""
+def side_by_side(streams: Sequence[Iterator[T]]) -> Generator[T, None, None]:
+    """Yield the parts of several streams in turn, as `ahead` does those of one; each stream has a thread of its own.
+
+    However it ends, generators among the streams are closed then. One that is left to an error's traceback is closed by
+    the garbage collector, wherever that runs: in a thread that just starts, and so has locks that the end of the
+    generator's own threads needs, it would wait for itself.
+    """
     if not streams:
         return
-    with ThreadPoolExecutor(len(streams), "ahead") as threads:
-        # A generator cannot run in two threads at once: only one part of each is asked for at a time.
-        coming = deque((stream, threads.submit(_some, stream)) for stream in streams)
-        while coming:
-            stream, part = coming.popleft()
-            if some := part.result():
-                coming.append((stream, threads.submit(_some, stream)))
-                yield from some
+    try:
+        with ThreadPoolExecutor(len(streams), "ahead") as threads:
+            # A generator cannot run in two threads at once: only one part of each is asked for at a time.
+            coming = deque((stream, threads.submit(_some, stream)) for stream in streams)
+            while coming:
+                stream, part = coming.popleft()
+                if some := part.result():
+                    coming.append((stream, threads.submit(_some, stream)))
+                    yield from some
+    finally:
+        for one in streams:
+            if isinstance(one, Generator):
+                one.close()
 
 
 def _some(parts: Iterator[T]) -> list[T]:
