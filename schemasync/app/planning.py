@@ -188,7 +188,7 @@ def lay_out_steps(workspace: Workspace, found: TableView) -> TablePlan:
         )
         steps += tuple(step for build in builders for step in build(context))
     if decision.verdict is Verdict.HOLD and found.inspected.view is None and found.manifest is not None:
-        steps += tuple(_restored_view(workspace, found))
+        steps += tuple(_restored_view(workspace, found, texts))
     steps += tuple(_data_steps(found, shape))
     recording, taken = plan_history(found.inspected.history_table, target, shape, properties)
     steps += recording
@@ -390,13 +390,12 @@ def text_before(workspace: Workspace, target: TableTarget, shape: Shape | None, 
         return None
 
 
-def _restored_view(workspace: Workspace, found: TableView) -> Iterator[Step]:
+def _restored_view(workspace: Workspace, found: TableView, texts: _LeftTexts) -> Iterator[Step]:
     """Bring back the view of a held table: a hold means that it goes on answering."""
     current = found.decision.current
     if current is not None:
-        target = found.decision.target
-        select = view_select(workspace, target, current, _contents(found))
-        sql = view_statement(workspace, target, current, select)
+        select, *_ = texts.of(current)
+        sql = view_statement(workspace, found.decision.target, current, select)
         yield Step(kind="restore_view", why="the table is held, and its view is missing", sql=sql)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from itertools import islice
 from typing import TypeVar
 
@@ -29,19 +30,18 @@ def side_by_side(streams: Sequence[Iterator[T]]) -> Generator[T, None, None]:
     """
     if not streams:
         return
-    try:
-        with ThreadPoolExecutor(len(streams), "ahead") as threads:
-            # A generator cannot run in two threads at once: only one part of each is asked for at a time.
-            coming = deque((stream, threads.submit(_some, stream)) for stream in streams)
-            while coming:
-                stream, part = coming.popleft()
-                if some := part.result():
-                    coming.append((stream, threads.submit(_some, stream)))
-                    yield from some
-    finally:
-        for one in streams:
-            if isinstance(one, Generator):
-                one.close()
+    with ExitStack() as at_the_end:
+        for stream in streams:
+            if isinstance(stream, Generator):
+                at_the_end.callback(stream.close)
+        threads = at_the_end.enter_context(ThreadPoolExecutor(len(streams), "ahead"))
+        # A generator cannot run in two threads at once: only one part of each is asked for at a time.
+        coming = deque((stream, threads.submit(_some, stream)) for stream in streams)
+        while coming:
+            stream, part = coming.popleft()
+            if some := part.result():
+                coming.append((stream, threads.submit(_some, stream)))
+                yield from some
 
 
 def _some(parts: Iterator[T]) -> list[T]:
