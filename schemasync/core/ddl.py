@@ -20,6 +20,7 @@ from schemasync.core.layout import (
     OP,
     SCHEMA_VERSION,
     SEGMENT,
+    TOMBSTONE,
     MetaColumn,
     PhysicalColumn,
     meta_columns,
@@ -250,6 +251,7 @@ def view_body(target: TableTarget, shape: Shape, contents: Contents, dialect: Di
         "keys": keys,
         "order_by": list(order_by(shape.envelope, dialect)),
         "op": f"t.{quote_identifier(OP, dialect)}",
+        "alive": _alive(contents, dialect),
         "settled": contents.settled,
         "segments": of_segments(contents, dialect),
         # A key that stood in another column in older rows is not the one that changes were compared by.
@@ -261,6 +263,12 @@ def view_body(target: TableTarget, shape: Shape, contents: Contents, dialect: Di
         "unchanged": unchanged(target, shape, contents, dialect),
     }
     return Statement(template="view_body", values=values | _join(shape, contents, physical, dialect))
+
+
+def _alive(contents: Contents, dialect: Dialect) -> str:
+    """Return the condition that a row ``t`` is not a remembered delete."""
+    column, condition = (TOMBSTONE, "IS NULL") if contents.marked else (OP, "<> 'd'")
+    return f"t.{quote_identifier(column, dialect)} {condition}"
 
 
 def _join(shape: Shape, contents: Contents, keys: Sequence[str], dialect: Dialect) -> dict[str, Any]:
@@ -541,6 +549,10 @@ def _among(column: str, names: Sequence[str], dialect: Dialect) -> str:
 def _folded(shape: Shape, columns: Iterable[ViewColumn], dialect: Dialect) -> list[dict[str, str]]:
     row = [(shape.layout.current(c).name, v.expression) for c, v in zip(shape.columns, columns, strict=True)]
     meta = [(c.name, f"t.{quote_identifier(c.name, dialect)}") for c in meta_columns(shape.envelope)]
-    version = f"CAST({shape.version.version} AS INT)"
-    found = row + [(name, version if name == SCHEMA_VERSION else sql) for name, sql in meta]
+    rewritten = {
+        SCHEMA_VERSION: f"CAST({shape.version.version} AS INT)",
+        # Files of earlier releases lack it.
+        TOMBSTONE: f"CASE WHEN t.{quote_identifier(OP, dialect)} = 'd' THEN TRUE END",
+    }
+    found = row + [(name, rewritten.get(name, sql)) for name, sql in meta]
     return [{"name": quote_identifier(name, dialect), "expression": sql} for name, sql in found]

@@ -25,6 +25,11 @@ TS_MS: Final = "__ts_ms"
 OFFSET: Final = "__offset"
 SCHEMA_VERSION: Final = "__schema_version"
 ADMITTED_MS: Final = "__admitted_ms"
+TOMBSTONE: Final = "__tombstone"
+"""Says of a row that it is a remembered delete, as `OP` does, at next to no cost for a scan: nearly all rows have NULL
+there, which are runs of a few bytes, where each operation is a text that is compared."""
+LATER: Final = frozenset({TOMBSTONE})
+"""Those of our own columns that tables of earlier releases lack: these get them appended, and have older files."""
 
 METADATA: Final = (("__op", OP), ("__ts_ms", TS_MS), ("__segment", SEGMENT))
 """What ``view: {metadata: true}`` adds to a view, and the physical columns that it comes from."""
@@ -132,6 +137,7 @@ def meta_columns(envelope: Envelope) -> tuple[MetaColumn, ...]:
         MetaColumn(name=OFFSET, type=Primitive.BIGINT, comment="place in the topic partition, where known"),
         MetaColumn(name=SCHEMA_VERSION, type=Primitive.INT, comment="subject version the row was written under"),
         MetaColumn(name=ADMITTED_MS, type=Primitive.BIGINT, comment="when schemasync admitted it, ms since 1970 UTC"),
+        MetaColumn(name=TOMBSTONE, type=Primitive.BOOLEAN, comment="TRUE in a deleted row, NULL in all others"),
     )
 
 

@@ -18,6 +18,7 @@ from typing import Any, Final, Self
 from pydantic import BaseModel, ConfigDict, Field
 
 from schemasync.core.changed_keys import ChangedKeys, fit
+from schemasync.core.layout import TOMBSTONE
 from schemasync.core.partitioning import partition_name
 
 FORMAT: Final = 9
@@ -187,12 +188,12 @@ class Contents(_Value):
     """What a view of one state has to reckon with.
 
     Schema versions of rows, physical columns with placeholders to carry a value for, and the segments that it reads:
-    all that are registered where it is no ``known`` state. ``few``: the keys of the changes fit the memory of every
-    task that joins them; ``packed``: only as bits, `WORD` keys to a row. ``unique``: the base has one row per key.
-    ``ahead``: so does each delta, all of these are newer than the base's, and none has a key in a shard that is
-    ``untouched``. Few such shards are read like the others. ``ascending``: the deltas are few, and rows of each are
-    newer than those before it. ``changed``: the keys of each delta by its name, oldest first, where the view can name
-    them all and each delta is newer than those before it.
+    all that are registered where it is no ``known`` state. ``marked``: all files tell deleted rows by `TOMBSTONE`.
+    ``few``: the keys of the changes fit the memory of every task that joins them; ``packed``: only as bits, `WORD` keys
+    to a row. ``unique``: the base has one row per key. ``ahead``: so does each delta, all of these are newer than the
+    base's, and none has a key in a shard that is ``untouched``. Few such shards are read like the others.
+    ``ascending``: the deltas are few, and rows of each are newer than those before it. ``changed``: the keys of each
+    delta by its name, oldest first, where the view can name them all and each delta is newer than those before it.
     """
 
     versions: frozenset[int] = frozenset()
@@ -201,6 +202,7 @@ class Contents(_Value):
     untouched: tuple[Names, ...] = ()
     deltas: tuple[Names, ...] = ()
     known: bool = True
+    marked: bool = False
     few: bool = False
     packed: bool = False
     unique: bool = False
@@ -287,6 +289,7 @@ class Manifest(_Value):
             base=self._named({s.name for s in touched}),
             untouched=self._named(untouched),
             deltas=self._named({s.name for s in self.deltas}),
+            marked=bool(self.segments) and all(TOMBSTONE in s.columns for s in self.segments),
             few=few,
             packed=ahead and not few and self._words() <= MOST_WORDS,
             unique=self.keyed,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from schemasync.core.admission import UnsentRule
-from schemasync.core.layout import SCHEMA_VERSION, meta_columns, ordering_columns
+from schemasync.core.layout import SCHEMA_VERSION, TOMBSTONE, MetaColumn, meta_columns, ordering_columns
 from schemasync.core.manifest import Manifest
 from schemasync.core.mapping import TableTarget
-from schemasync.core.merging import MergeRequest, ShardMerge, SortedFile, StoredColumn
+from schemasync.core.merging import Deleted, MergeRequest, ShardMerge, SortedFile, StoredColumn
 from schemasync.core.plan import Shape
 from schemasync.core.projection import Carried, Fill, carried
 from schemasync.core.reshape import Keep
@@ -72,9 +72,14 @@ def stored_columns(shape: Shape, version: int) -> Iterator[StoredColumn]:
     for column in shape.columns:
         yield _stored_column(shape, column, version)
     for meta in meta_columns(shape.envelope):
-        keeps = Carried(name=meta.name, shape=Keep(target=meta.type))
-        rewritten = Fill(value=shape.version.version)
-        yield StoredColumn(name=meta.name, type=meta.type, source=rewritten if meta.name == SCHEMA_VERSION else keeps)
+        yield StoredColumn(name=meta.name, type=meta.type, source=_own(shape, meta))
+
+
+def _own(shape: Shape, meta: MetaColumn) -> Carried | Fill | Deleted:
+    if meta.name == SCHEMA_VERSION:
+        return Fill(value=shape.version.version)
+    # Files of earlier releases lack it.
+    return Deleted() if meta.name == TOMBSTONE else Carried(name=meta.name, shape=Keep(target=meta.type))
 
 
 def _stored_column(shape: Shape, column: Column, version: int) -> StoredColumn:

@@ -56,6 +56,7 @@ RESERVED_COLUMNS = (
             "__offset",
             "__schema_version",
             "__admitted_ms",
+            "__tombstone",
             *(f"__seq{n}" for n in range(1, 10)),
         }
     )

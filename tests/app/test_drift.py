@@ -143,9 +143,9 @@ CASES = (
     ),
     Case(
         name="a partition lacks a column that its files carry",
-        does=lambda hands: hands.partition(drop(8 - 1)),
+        does=lambda hands: hands.partition(drop(9 - 1)),
         codes=("SS207",),
-        says="base_s00000001 lacks __admitted_ms, which its files carry",
+        says="base_s00000001 lacks __tombstone, which its files carry",
         steps=("repair_columns",),
     ),
     Case(

@@ -201,10 +201,13 @@ RETYPED = history((col("id", BIGINT), col("a", INT)), (col("id", BIGINT), col("a
 SHARDS = (("base_s00000004", "base_s00000009"), ("base_s00000012", "base_s00000012"))
 CHANGES = (("delta_00000007", "delta_00000007"),)
 SOME = Contents(base=SHARDS, deltas=CHANGES, unique=True)
-SETTLED = Contents(base=SHARDS[:1], unique=True)
-AHEAD = Contents(untouched=SHARDS[:1], base=SHARDS[1:], deltas=CHANGES, unique=True, ahead=True)
-ELSEWHERE = Contents(untouched=SHARDS, deltas=CHANGES, unique=True, ahead=True)
-UNORDERED = Contents(base=SHARDS[:1], deltas=(("delta_00000007", "delta_00000008"),), few=True, unique=True, ahead=True)
+SETTLED = Contents(base=SHARDS[:1], unique=True, marked=True)
+UNMARKED = Contents(base=SHARDS[:1], unique=True)
+AHEAD = Contents(untouched=SHARDS[:1], base=SHARDS[1:], deltas=CHANGES, unique=True, marked=True, ahead=True)
+ELSEWHERE = Contents(untouched=SHARDS, deltas=CHANGES, unique=True, marked=True, ahead=True)
+UNORDERED = AHEAD.model_copy(
+    update={"untouched": (), "base": SHARDS[:1], "deltas": (("delta_00000007", "delta_00000008"),), "few": True}
+)
 SEVERAL = UNORDERED.model_copy(update={"ascending": True})
 PACKED = AHEAD.model_copy(update={"ascending": True, "packed": True})
 LISTED = AHEAD.model_copy(update={"changed": (("delta_00000007", ChangedKeys(listed=(-7, 3, 2**40))),)})
@@ -252,6 +255,7 @@ STATEMENTS: dict[str, dict[Dialect, str]] = {
     },
     "view_of_nothing": {d: view(shape(STUDENT, baseline=2), d, 2, contents=Contents(unique=True)) for d in Dialect},
     "view_settled": {d: view(shape(STUDENT, baseline=2), d, 2, contents=SETTLED) for d in Dialect},
+    "view_settled_by_operations": {d: view(shape(STUDENT, baseline=2), d, 2, contents=UNMARKED) for d in Dialect},
     "view_ahead": {d: view(shape(STUDENT, baseline=2), d, 2, contents=AHEAD) for d in Dialect},
     "view_ahead_elsewhere": {d: view(shape(STUDENT, baseline=2), d, 2, contents=ELSEWHERE) for d in Dialect},
     "view_ahead_of_several": {d: view(shape(STUDENT, baseline=2), d, 2, contents=SEVERAL) for d in Dialect},
@@ -395,7 +399,7 @@ def test_columns_as_the_metastore_holds_them() -> None:
     held = [ddl.hive_column(c) for c in ddl.expected_columns(shape(TYPES))]
     assert [held[0], *held[-1:]] == [
         HiveColumn(name="id", type="bigint"),
-        HiveColumn(name="__admitted_ms", type="bigint", comment="when schemasync admitted it, ms since 1970 UTC"),
+        HiveColumn(name="__tombstone", type="boolean", comment="TRUE in a deleted row, NULL in all others"),
     ]
 
 

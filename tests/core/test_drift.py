@@ -125,6 +125,15 @@ def test_a_lost_column_that_only_files_of_earlier_versions_carry_is_missed_too()
     assert [d.message for d in nothing.diagnostics if d.code == "SS202"] == []
 
 
+def test_a_column_of_ours_that_an_earlier_release_did_not_have_is_no_one_s_doing() -> None:
+    earlier, carried = without("__tombstone"), {"base": CARRIED[:-1]}
+    placed = replace(PLACED, carried=carried)
+    drift = looked(table=hive(earlier), partitions=in_base(columns=earlier), placed=placed)
+    assert drift == Drift(own=COLUMNS[-1:], wanted=earlier)
+    lost = looked(table=hive(earlier))
+    assert (said(lost)[0], lost.own) == (("SS202", "lake.student lacks __tombstone"), ())
+
+
 def test_a_retyped_column_is_put_back_and_its_comment_and_foreign_columns_stay() -> None:
     mine = HiveColumn(name="mine", type="varchar(3)")
     changed = (replace(COLUMNS[0], comment="who"), replace(COLUMNS[1], type="int"), *COLUMNS[2:], mine)
@@ -142,7 +151,7 @@ def test_a_retyped_column_is_put_back_and_its_comment_and_foreign_columns_stay()
         (retyped("fullname", "int"), "has fullname int where the table has fullname string (column 2)"),
         ((COLUMNS[1], COLUMNS[0], *COLUMNS[2:]), "has fullname string where the table has id bigint (column 1)"),
         ((*COLUMNS, HiveColumn(name="x", type="int")), "has x, which the table lacks"),
-        (COLUMNS[:-1], "lacks __admitted_ms, which its files carry"),
+        (COLUMNS[:-1], "lacks __tombstone, which its files carry"),
     ],
 )
 def test_a_partition_is_compared_by_position(columns: tuple[HiveColumn, ...], reason: str) -> None:

@@ -114,6 +114,7 @@ def test_every_column_has_a_place_of_its_type(found: History) -> None:
 def test_our_columns_follow_the_ordering() -> None:
     assert [c.name for c in meta_columns(DEBEZIUM)] == [
         "__op", "__ts_ms", "__seq1", "__seq2", "__offset", "__schema_version", "__admitted_ms",
+        "__tombstone",
     ]  # fmt: skip
     assert [c.comment for c in meta_columns(DEBEZIUM)][2] == "ordering key 1: source.lsn"
 

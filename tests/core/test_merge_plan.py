@@ -6,7 +6,7 @@ from schemasync.core.admission import UnsentRule
 from schemasync.core.history import read_history
 from schemasync.core.manifest import DataFile, Segment
 from schemasync.core.merge_plan import merge_request
-from schemasync.core.merging import MergeRequest, ShardMerge, SortedFile, StoredColumn
+from schemasync.core.merging import Deleted, MergeRequest, ShardMerge, SortedFile, StoredColumn
 from schemasync.core.plan import Shape
 from schemasync.core.projection import Carried, Fill
 from schemasync.core.reshape import Convert, Keep
@@ -38,7 +38,7 @@ def kept(name: str, type_: Type, at: str | None = None) -> StoredColumn:
 
 META = (("__op", P.STRING), ("__ts_ms", P.BIGINT), ("__seq1", P.BIGINT), ("__offset", P.BIGINT))
 VERSION = StoredColumn(name="__schema_version", type=P.INT, source=Fill(value=2))
-ADMITTED = kept("__admitted_ms", P.BIGINT)
+LAST = (kept("__admitted_ms", P.BIGINT), StoredColumn(name="__tombstone", type=P.BOOLEAN, source=Deleted()))
 
 
 def request(**manifest: object) -> MergeRequest:
@@ -81,7 +81,7 @@ def test_rows_of_every_version_are_read_as_the_newest_has_them() -> None:
     )
     filled = StoredColumn(name="e", type=P.INT, source=Fill(value=42))
     assert request().stored == {
-        1: (kept("id", P.BIGINT), widened, kept("t", P.STRING), filled, *meta, VERSION, ADMITTED),
+        1: (kept("id", P.BIGINT), widened, kept("t", P.STRING), filled, *meta, VERSION, *LAST),
         2: (
             kept("id", P.BIGINT),
             kept("n__2", P.BIGINT),
@@ -89,7 +89,7 @@ def test_rows_of_every_version_are_read_as_the_newest_has_them() -> None:
             kept("e", P.INT),
             *meta,
             VERSION,
-            ADMITTED,
+            *LAST,
         ),
     }
 

@@ -20,7 +20,7 @@ from schemasync.core.admission import UnsentRule
 from schemasync.core.compaction import FoldCounts
 from schemasync.core.keys import Key
 from schemasync.core.manifest import DataFile
-from schemasync.core.merging import MergeRequest, ShardMerge, SortedFile, StoredColumn
+from schemasync.core.merging import Deleted, MergeRequest, ShardMerge, SortedFile, StoredColumn
 from schemasync.core.projection import Carried, Fill
 from schemasync.core.reshape import Convert, Keep
 from schemasync.core.sharding import KeyRange
@@ -42,6 +42,7 @@ COLUMNS: tuple[tuple[str, Type], ...] = (
     ("__seq1", P.BIGINT),
     ("__admitted_ms", P.BIGINT),
     ("__schema_version", P.INT),
+    ("__tombstone", P.BOOLEAN),
 )
 PURGE_BEFORE = 100
 UNSENT = UnsentRule(placeholder="?", carry=True, columns=(("t", P.STRING),))
@@ -49,10 +50,14 @@ EVERYWHERE = KeyRange()
 
 
 def stored(version: int) -> tuple[StoredColumn, ...]:
-    """Return how rows are read: version 1 had ``v`` as an int in another column, both get the newest version."""
+    """Return how rows are read: version 1 had ``v`` as an int in another column, both get the newest version.
+
+    None has ``__tombstone``, as none did that an earlier release wrote.
+    """
     old_v = Carried(name="v_old", shape=Convert(stored=P.INT, target=P.BIGINT))
     sources = {name: Carried(name=name, shape=Keep(target=type_)) for name, type_ in COLUMNS}
-    given: dict[str, Any] = {**sources, "__schema_version": Fill(value=2)} | ({"v": old_v} if version == 1 else {})
+    given: dict[str, Any] = sources | {"__schema_version": Fill(value=2), "__tombstone": Deleted()}
+    given |= {"v": old_v} if version == 1 else {}
     return tuple(StoredColumn(name=name, type=type_, source=given[name]) for name, type_ in COLUMNS)
 
 
@@ -68,7 +73,7 @@ class Files:
         self._numbers = count()
 
     def write(self, rows: Sequence[Row], version: int = 2, *, group: int = 3) -> str:
-        columns = [("v_old" if name == "v" and version == 1 else name, type_) for name, type_ in COLUMNS]
+        columns = [("v_old" if name == "v" and version == 1 else name, type_) for name, type_ in COLUMNS[:-1]]
         narrow = {"v_old": pa.int32()}
         schema = pa.schema([pa.field(name, narrow.get(name, arrow_type(type_))) for name, type_ in columns])
         renamed = [{("v_old" if n == "v" and version == 1 else n): v for n, v in row.items()} for row in rows]
@@ -139,7 +144,7 @@ def expected(
         counts["inserted"] += alive and not was
         counts["updated"] += alive and was and rank > 0
         counts["deleted"] += not alive and was
-        rows.append(row | {"__schema_version": 2})
+        rows.append(row | {"__schema_version": 2, "__tombstone": None if alive else True})
     alive = sum(row["__op"] != "d" for row in rows)
     left = ("t",) if unsent and any(map(asks, rows)) else ()
     return rows, FoldCounts(written=len(rows), rows=alive, unsent=left, **counts)

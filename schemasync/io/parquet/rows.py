@@ -19,7 +19,7 @@ from schemasync.core.admission import DELETE, MESSAGE, OPERATIONS, UPSERT, Admis
 from schemasync.core.beyond import Beyond
 from schemasync.core.config_values import MB
 from schemasync.core.encoding import Leaf
-from schemasync.core.layout import ADMITTED_MS, OFFSET, OP, SCHEMA_VERSION, TS_MS
+from schemasync.core.layout import ADMITTED_MS, OFFSET, OP, SCHEMA_VERSION, TOMBSTONE, TS_MS
 from schemasync.core.projection import Fill, Projected
 from schemasync.core.schema import Envelope, OrderingField
 from schemasync.core.types import Primitive, Type
@@ -83,6 +83,11 @@ def read_rows(
     for column, found in losses.items():
         for shown, (count, sample) in found.found.items():
             beyond.append(Beyond(path=file.path, column=column, shown=shown, count=count, sample=sample))
+
+
+def tombstones(operations: pa.Array) -> pa.Array:
+    """Return true where a row's operation is a delete, null elsewhere."""
+    return pc.if_else(pc.equal(operations, DELETE), True, pa.scalar(None, pa.bool_()))
 
 
 def batch_rows(metadata: pq.FileMetaData, share: int, most: int) -> int:
@@ -218,6 +223,7 @@ class _Projector:
             OFFSET: self._offsets(),
             SCHEMA_VERSION: constant(request.schema_version, Primitive.INT, rows),
             ADMITTED_MS: constant(request.admitted_ms, Primitive.BIGINT, rows),
+            TOMBSTONE: tombstones(operations),
         }
         columns |= {f"__seq{n}": self._sequence(field) for n, field in enumerate(request.ordering_fields, start=1)}
         return columns

@@ -14,11 +14,12 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 from schemasync.core.keys import Key
-from schemasync.core.merging import StoredColumn
-from schemasync.core.projection import Fill
+from schemasync.core.layout import OP
+from schemasync.core.merging import Deleted, StoredColumn
+from schemasync.core.projection import Carried, Fill
 from schemasync.core.reshape import Keep
 from schemasync.core.sharding import KeyRange
-from schemasync.io.parquet.rows import batch_rows, buffer_size, table_schema
+from schemasync.io.parquet.rows import batch_rows, buffer_size, table_schema, tombstones
 from schemasync.io.parquet.values import arrow_type, constant, reshape
 
 _BATCH_ROWS: Final = 16_384
@@ -94,7 +95,7 @@ class Stored:
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the file's rows, some at a time, without row groups that lie outside the range as a whole."""
-        wanted = [c.source.name for c in self._columns if not isinstance(c.source, Fill)]
+        wanted = [c.source.name for c in self._columns if isinstance(c.source, Carried)]
         metadata = pq.read_metadata(self._path, filesystem=self._filesystem)
         size, rows = buffer_size(metadata, self._part_bytes), batch_rows(metadata, self._part_bytes, _BATCH_ROWS)
         with pq.ParquetFile(
@@ -108,7 +109,7 @@ class Stored:
 
     def _groups(self, metadata: pq.FileMetaData) -> list[int]:
         source = self._key.source
-        if isinstance(source, Fill) or not isinstance(source.shape, Keep):
+        if not isinstance(source, Carried) or not isinstance(source.shape, Keep):
             return list(range(metadata.num_row_groups))
         low: Any = None if self._within.low is None else self._within.low[0]
         high: Any = None if self._within.high is None else self._within.high[0]
@@ -128,6 +129,8 @@ def _column(batch: pa.RecordBatch, column: StoredColumn) -> pa.Array:
     source = column.source
     if isinstance(source, Fill):
         return constant(source.value, column.type, batch.num_rows)
+    if isinstance(source, Deleted):
+        return tombstones(batch.column(OP))
     place = batch.schema.get_field_index(source.name)
     if place < 0:
         return pa.nulls(batch.num_rows, arrow_type(column.type))

@@ -13,6 +13,7 @@ SELECT
   r.`__offset`,
   r.`__schema_version`,
   r.`__admitted_ms`,
+  r.`__tombstone`,
   r.schemasync_was,
   r.schemasync_changed,
   r.schemasync_last,
@@ -34,6 +35,7 @@ FROM (
     t.`__offset` AS `__offset`,
     CAST(2 AS INT) AS `__schema_version`,
     t.`__admitted_ms` AS `__admitted_ms`,
+    CASE WHEN t.`__op` = 'd' THEN TRUE END AS `__tombstone`,
     (t.`segment` = 'base') AS schemasync_was,
     NOT (t.`segment` = 'base') AS schemasync_changed,
     NOT (t.`segment` = 'base') AS schemasync_last,
@@ -41,9 +43,9 @@ FROM (
     1 AS schemasync_read,
     1 AS schemasync_rank
   FROM (
-    SELECT `id`, `full_name`, `born`, `address`, `gone`, `id__2`, `address__2`, `select`, `first-seen`, `segment__2`, `__op`, `__ts_ms`, `__seq1`, `__seq2`, `__offset`, `__schema_version`, `__admitted_ms`, 'base' AS `segment` FROM `lake`.`student` t WHERE `segment` IN ('base_s00000000')
+    SELECT `id`, `full_name`, `born`, `address`, `gone`, `id__2`, `address__2`, `select`, `first-seen`, `segment__2`, `__op`, `__ts_ms`, `__seq1`, `__seq2`, `__offset`, `__schema_version`, `__admitted_ms`, `__tombstone`, 'base' AS `segment` FROM `lake`.`student` t WHERE `segment` IN ('base_s00000000')
     UNION ALL
-    SELECT `id`, `full_name`, `born`, `address`, `gone`, `id__2`, `address__2`, `select`, `first-seen`, `segment__2`, `__op`, `__ts_ms`, `__seq1`, `__seq2`, `__offset`, `__schema_version`, `__admitted_ms`, `segment` AS `segment` FROM `lake`.`student` t WHERE `segment` IN ('delta_00000002', 'delta_00000003')
+    SELECT `id`, `full_name`, `born`, `address`, `gone`, `id__2`, `address__2`, `select`, `first-seen`, `segment__2`, `__op`, `__ts_ms`, `__seq1`, `__seq2`, `__offset`, `__schema_version`, `__admitted_ms`, `__tombstone`, `segment` AS `segment` FROM `lake`.`student` t WHERE `segment` IN ('delta_00000002', 'delta_00000003')
   ) t
 ) r
 WHERE r.schemasync_rank = 1

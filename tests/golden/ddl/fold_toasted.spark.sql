@@ -11,6 +11,7 @@ SELECT
   r.`__offset`,
   r.`__schema_version`,
   r.`__admitted_ms`,
+  r.`__tombstone`,
   r.schemasync_was,
   r.schemasync_changed,
   r.schemasync_last,
@@ -30,6 +31,7 @@ FROM (
     t.`__offset` AS `__offset`,
     CAST(1 AS INT) AS `__schema_version`,
     t.`__admitted_ms` AS `__admitted_ms`,
+    CASE WHEN t.`__op` = 'd' THEN TRUE END AS `__tombstone`,
     max((t.`segment` = 'base') AND t.`__op` <> 'd') OVER (PARTITION BY t.`id`) AS schemasync_was,
     max(NOT (t.`segment` = 'base')) OVER (PARTITION BY t.`id`) AS schemasync_changed,
     NOT (t.`segment` = 'base') AS schemasync_last,
@@ -37,9 +39,9 @@ FROM (
     count(*) OVER (PARTITION BY t.`id`) AS schemasync_read,
     row_number() OVER (PARTITION BY t.`id` ORDER BY t.`__seq1` IS NULL, t.`__seq1` DESC, t.`__seq2` IS NULL, t.`__seq2` DESC, t.`__offset` IS NULL, t.`__offset` DESC, t.`__admitted_ms` IS NULL, t.`__admitted_ms` DESC, t.`segment`) AS schemasync_rank
   FROM (
-    SELECT `id`, `body`, `note`, `scan`, `tags`, `__op`, `__ts_ms`, `__seq1`, `__seq2`, `__offset`, `__schema_version`, `__admitted_ms`, 'base' AS `segment` FROM `lake`.`student` t WHERE `segment` IN ('base_s00000000')
+    SELECT `id`, `body`, `note`, `scan`, `tags`, `__op`, `__ts_ms`, `__seq1`, `__seq2`, `__offset`, `__schema_version`, `__admitted_ms`, `__tombstone`, 'base' AS `segment` FROM `lake`.`student` t WHERE `segment` IN ('base_s00000000')
     UNION ALL
-    SELECT `id`, `body`, `note`, `scan`, `tags`, `__op`, `__ts_ms`, `__seq1`, `__seq2`, `__offset`, `__schema_version`, `__admitted_ms`, `segment` AS `segment` FROM `lake`.`student` t WHERE `segment` IN ('delta_00000002', 'delta_00000003')
+    SELECT `id`, `body`, `note`, `scan`, `tags`, `__op`, `__ts_ms`, `__seq1`, `__seq2`, `__offset`, `__schema_version`, `__admitted_ms`, `__tombstone`, `segment` AS `segment` FROM `lake`.`student` t WHERE `segment` IN ('delta_00000002', 'delta_00000003')
   ) t
 ) r
 WHERE r.schemasync_rank = 1

@@ -10,7 +10,8 @@ CREATE EXTERNAL TABLE IF NOT EXISTS `lake`.`student_base` (
   `__seq1` bigint COMMENT 'ordering key 1: ts_ms',
   `__offset` bigint COMMENT 'place in the topic partition, where known',
   `__schema_version` int COMMENT 'subject version the row was written under',
-  `__admitted_ms` bigint COMMENT 'when schemasync admitted it, ms since 1970 UTC'
+  `__admitted_ms` bigint COMMENT 'when schemasync admitted it, ms since 1970 UTC',
+  `__tombstone` boolean COMMENT 'TRUE in a deleted row, NULL in all others'
 )
 PARTITIONED BY (`segment` string COMMENT 'base_*: shards; delta_*: changes admitted since')
 STORED AS PARQUET
@@ -66,7 +67,8 @@ CREATE EXTERNAL TABLE IF NOT EXISTS `lake`.`student_compactor` (
   `__seq1` bigint COMMENT 'ordering key 1: ts_ms',
   `__offset` bigint COMMENT 'place in the topic partition, where known',
   `__schema_version` int COMMENT 'subject version the row was written under',
-  `__admitted_ms` bigint COMMENT 'when schemasync admitted it, ms since 1970 UTC'
+  `__admitted_ms` bigint COMMENT 'when schemasync admitted it, ms since 1970 UTC',
+  `__tombstone` boolean COMMENT 'TRUE in a deleted row, NULL in all others'
 )
 STORED AS PARQUET
 LOCATION 'file:/lake/student/base/g=000002/s=0000'

@@ -11,6 +11,7 @@ CREATE TABLE IF NOT EXISTS "lake"."student_base" (
   "__offset" bigint COMMENT 'place in the topic partition, where known',
   "__schema_version" integer COMMENT 'subject version the row was written under',
   "__admitted_ms" bigint COMMENT 'when schemasync admitted it, ms since 1970 UTC',
+  "__tombstone" boolean COMMENT 'TRUE in a deleted row, NULL in all others',
   "segment" varchar COMMENT 'base_*: shards; delta_*: changes admitted since'
 )
 WITH (
@@ -64,7 +65,8 @@ CREATE TABLE IF NOT EXISTS "lake"."student_compactor" (
   "__seq1" bigint COMMENT 'ordering key 1: ts_ms',
   "__offset" bigint COMMENT 'place in the topic partition, where known',
   "__schema_version" integer COMMENT 'subject version the row was written under',
-  "__admitted_ms" bigint COMMENT 'when schemasync admitted it, ms since 1970 UTC'
+  "__admitted_ms" bigint COMMENT 'when schemasync admitted it, ms since 1970 UTC',
+  "__tombstone" boolean COMMENT 'TRUE in a deleted row, NULL in all others'
 )
 WITH (
   format = 'PARQUET',

@@ -12,7 +12,8 @@ CREATE EXTERNAL TABLE `lake`.`student` (
   `__seq2` bigint COMMENT 'ordering key 2: ts_ms',
   `__offset` bigint COMMENT 'place in the topic partition, where known',
   `__schema_version` int COMMENT 'subject version the row was written under',
-  `__admitted_ms` bigint COMMENT 'when schemasync admitted it, ms since 1970 UTC'
+  `__admitted_ms` bigint COMMENT 'when schemasync admitted it, ms since 1970 UTC',
+  `__tombstone` boolean COMMENT 'TRUE in a deleted row, NULL in all others'
 )
 COMMENT 'shop.student-value: query student_view instead, it shows the newest row per key'
 PARTITIONED BY (`segment` string COMMENT 'base_*: shards; delta_*: changes admitted since')

@@ -12,6 +12,7 @@ CREATE TABLE "lake"."student" (
   "__offset" bigint COMMENT 'place in the topic partition, where known',
   "__schema_version" integer COMMENT 'subject version the row was written under',
   "__admitted_ms" bigint COMMENT 'when schemasync admitted it, ms since 1970 UTC',
+  "__tombstone" boolean COMMENT 'TRUE in a deleted row, NULL in all others',
   "segment" varchar COMMENT 'base_*: shards; delta_*: changes admitted since',
   "bucket" integer
 )

@@ -21,5 +21,5 @@ SELECT
   t.`first-seen` AS `first-seen`,
   t.`segment__2` AS `segment`
 FROM `lake`.`student` t
-WHERE (t.`segment` BETWEEN 'base_s00000004' AND 'base_s00000009' OR t.`segment` = 'base_s00000012' OR t.`segment` = 'delta_00000007') AND t.`__op` <> 'd'
+WHERE (t.`segment` BETWEEN 'base_s00000004' AND 'base_s00000009' OR t.`segment` = 'base_s00000012' OR t.`segment` = 'delta_00000007') AND t.`__tombstone` IS NULL
 AND (t.`segment` >= 'delta_00000007' OR CASE WHEN array_contains(get(from_json('[[-7,3,1099511627776]]', 'ARRAY<ARRAY<BIGINT>>'), 0), t.`id`) THEN 1 ELSE 0 END = 0)

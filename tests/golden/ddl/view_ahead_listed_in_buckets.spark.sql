@@ -21,5 +21,5 @@ SELECT
   t.`first-seen` AS `first-seen`,
   t.`segment__2` AS `segment`
 FROM `lake`.`student` t
-WHERE (t.`segment` BETWEEN 'base_s00000004' AND 'base_s00000009' OR t.`segment` = 'base_s00000012' OR t.`segment` = 'delta_00000007') AND t.`__op` <> 'd'
+WHERE (t.`segment` BETWEEN 'base_s00000004' AND 'base_s00000009' OR t.`segment` = 'base_s00000012' OR t.`segment` = 'delta_00000007') AND t.`__tombstone` IS NULL
 AND (t.`segment` >= 'delta_00000007' OR CASE WHEN array_contains(get(from_json('[[-9223372036854775808,-1,0,9223372036854775807],[-2,1,1099511627776],[-3,2],[-4,3],[-5,4],[],[],[],[],[],[],[],[],[],[],[]]', 'ARRAY<ARRAY<BIGINT>>'), CAST((shiftright(CAST(t.`id` AS BIGINT), 0) ^ shiftright(CAST(t.`id` AS BIGINT), 8) ^ shiftright(CAST(t.`id` AS BIGINT), 16) ^ shiftright(CAST(t.`id` AS BIGINT), 24) ^ shiftright(CAST(t.`id` AS BIGINT), 32) ^ shiftright(CAST(t.`id` AS BIGINT), 40) ^ shiftright(CAST(t.`id` AS BIGINT), 48) ^ shiftright(CAST(t.`id` AS BIGINT), 56)) & 15 AS INT)), t.`id`) THEN 1 ELSE 0 END = 0)

@@ -8,5 +8,5 @@ SELECT
   t."first-seen" AS "first-seen",
   t."segment__2" AS "segment"
 FROM "lake"."student" t
-WHERE (t."segment" BETWEEN 'base_s00000004' AND 'base_s00000009' OR t."segment" = 'base_s00000012' OR t."segment" = 'delta_00000007') AND t."__op" <> 'd'
+WHERE (t."segment" BETWEEN 'base_s00000004' AND 'base_s00000009' OR t."segment" = 'base_s00000012' OR t."segment" = 'delta_00000007') AND t."__tombstone" IS NULL
 AND (t."segment" >= 'delta_00000007' OR CASE WHEN t."id" IN (CAST('-9223372036854775808' AS BIGINT), -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 1099511627776, 9223372036854775807) THEN 1 ELSE 0 END = 0)

@@ -11,7 +11,7 @@ FROM "lake"."student" t
 LEFT JOIN (
   SELECT d."id" AS schemasync_key1 FROM "lake"."student" d WHERE d."segment" BETWEEN 'delta_00000007' AND 'delta_00000008'
 ) k ON k.schemasync_key1 = t."id"
-WHERE t."segment" BETWEEN 'base_s00000004' AND 'base_s00000009' AND t."__op" <> 'd'
+WHERE t."segment" BETWEEN 'base_s00000004' AND 'base_s00000009' AND t."__tombstone" IS NULL
 AND (k.schemasync_key1 IS NULL OR t."segment" = 'delta_00000008')
 UNION ALL
 SELECT

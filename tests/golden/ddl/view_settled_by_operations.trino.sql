@@ -1,0 +1,11 @@
+CREATE OR REPLACE VIEW "lake"."student_view" COMMENT 'the newest row per key of lake.student' AS
+SELECT
+  t."id" AS "id",
+  t."name" AS "Name",
+  t."born" AS "born",
+  t."address" AS "address",
+  t."select" AS "select",
+  t."first-seen" AS "first-seen",
+  t."segment__2" AS "segment"
+FROM "lake"."student" t
+WHERE t."segment" BETWEEN 'base_s00000004' AND 'base_s00000009' AND t."__op" <> 'd'
