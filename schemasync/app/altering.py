@@ -15,7 +15,7 @@ from schemasync.app.inspecting import TableView, look
 from schemasync.app.per_run import drop_per_run_tables
 from schemasync.app.planning import TablePlan, lay_out_steps
 from schemasync.app.rekeying import changes_key, rebuild
-from schemasync.app.repairing import ADD_OWN, REPAIR_PARTITIONS, repair_columns, replace_view, restore_table
+from schemasync.app.repairing import repair_columns, replace_view, restore_table
 from schemasync.app.states import keep_schema, token_in_force
 from schemasync.app.viewing import follow_state
 from schemasync.app.workspace import Workspace
@@ -46,7 +46,7 @@ def carry_out(workspace: Workspace, plan: TablePlan, done: list[Step]) -> TableP
         # Those of a rebuild that was killed: the next one may have nothing left to fold.
         drop_per_run_tables(workspace, plan.target)
     for step in plan.steps:
-        if step.kind in {"admit", ADD_OWN, REPAIR_PARTITIONS, RECORD_HISTORY}:
+        if step.kind in {"admit", "repair_partitions", RECORD_HISTORY}:
             continue
         workspace.progress(plan.target.table, f"{step.kind.replace('_', ' ')}: {step.why}")
         try:
@@ -122,12 +122,7 @@ def _run_sql(workspace: Workspace, step: Step, plan: TablePlan) -> None:
     workspace.sql.execute(step.sql)
 
 
-def add_columns(workspace: Workspace, step: Step, plan: TablePlan) -> None:
-    """Append columns to a table.
-
-    Raises:
-        ConflictError: another writer did that first.
-    """
+def _add_columns(workspace: Workspace, step: Step, plan: TablePlan) -> None:
     try:
         workspace.sql.execute(step.sql)
     except EngineError as error:
@@ -185,7 +180,7 @@ _STEPS: dict[str, Callable[[Workspace, Step, TablePlan], TablePlan | None]] = {
     "drop_table": _run_sql,
     "create_table": _create_table,
     "rebuild": _rebuild,
-    "add_columns": add_columns,
+    "add_columns": _add_columns,
     "restore_table": _restore_table,
     "repair_columns": _repair_columns,
     "replace_view": _replace_view,

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from schemasync.app.admitting import AdmissionOutcome, admit, put_off
-from schemasync.app.altering import add_columns, carry_out, moved
+from schemasync.app.altering import carry_out, moved
 from schemasync.app.crew import crew
 from schemasync.app.history_table import RECORD_HISTORY, write_history
 from schemasync.app.holds import note_hold
 from schemasync.app.inspecting import Entries, entries_of, look, map_tables, select
 from schemasync.app.planning import TablePlan, lay_out_steps
 from schemasync.app.rekeying import key_is_unclear
-from schemasync.app.repairing import ADD_OWN, REPAIR_PARTITIONS, drop_aside
+from schemasync.app.repairing import drop_aside
 from schemasync.app.states import repair_partitions, roll_forward
 from schemasync.app.workspace import Workspace
 from schemasync.core.describe import diagnostic_json
@@ -149,7 +149,7 @@ def apply_table(
         if expected is not None and expected[target.table] != plan.fingerprint:
             raise moved(target)
         if admitting:
-            _first_steps(workspace, plan, done)
+            _repair_partitions(workspace, plan, done)
         changing = plan.pending and allowed(plan)
         admitting_steps = [step for step in plan.steps if step.kind == "admit"]
         first = _admit_first(workspace, plan) if changing and admitting else None
@@ -248,16 +248,13 @@ def _standing(plan: TablePlan, *, changed: bool) -> tuple[Shape | None, TablePro
     return decision.current, decision.properties
 
 
-def _first_steps(workspace: Workspace, plan: TablePlan, done: list[Step]) -> None:
-    """Do what is done whatever becomes of the schema: until partitions are those of the state the view is wrong."""
+def _repair_partitions(workspace: Workspace, plan: TablePlan, done: list[Step]) -> None:
+    """Make the partitions those of the state in force, whatever becomes of the schema: until then the view is wrong."""
     view = plan.view
     properties = view.decision.properties if view else None
-    for step in (s for s in plan.steps if s.kind in {ADD_OWN, REPAIR_PARTITIONS}):
-        workspace.progress(plan.target.table, f"{step.kind.replace('_', ' ')}: {step.why}")
-        if step.kind == ADD_OWN:
-            add_columns(workspace, step, plan)
-        elif view is None or view.manifest is None or properties is None:  # pragma: no cover - it was planned from them
+    for step in (s for s in plan.steps if s.kind == "repair_partitions"):
+        if view is None or view.manifest is None or properties is None:  # pragma: no cover - it was planned from them
             raise moved(plan.target)
-        else:
-            repair_partitions(workspace, plan.target, properties, view.manifest)
+        workspace.progress(plan.target.table, f"repair partitions: {step.why}")
+        repair_partitions(workspace, plan.target, properties, view.manifest)
         done.append(step)

@@ -15,7 +15,7 @@ from schemasync.app.history_table import plan_history
 from schemasync.app.inspecting import TableView, look, look_at, map_tables, select
 from schemasync.app.migrating import with_values_checked
 from schemasync.app.rekeying import changes_key, with_keys_checked
-from schemasync.app.repairing import REPAIRS, find_drift, first_steps, kept_on_view, repair_steps
+from schemasync.app.repairing import REPAIRS, find_drift, kept_on_view, partition_steps, repair_steps
 from schemasync.app.states import state_before
 from schemasync.app.workspace import Workspace
 from schemasync.core import ddl
@@ -179,7 +179,7 @@ def lay_out_steps(workspace: Workspace, found: TableView) -> TablePlan:
     decision, target = found.decision, found.decision.target
     properties = next_properties(decision)
     drift, texts = find_drift(workspace, found), _LeftTexts(workspace, found)
-    steps = tuple(first_steps(workspace, target, drift))
+    steps = tuple(partition_steps(drift))
     shape = decision.effective
     if shape is not None and properties is not None and decision.verdict is not Verdict.HOLD:
         builders = (_creation, _rebuild, _columns, _view, _watermark)
@@ -319,7 +319,6 @@ def _rebuilt(found: TableView) -> Contents | None:
         versions=frozenset({current.version.version}),
         toasted=found.manifest.toasted,
         base=tuple((shard.shard, shard.shard) for shard in fold.shards),
-        marked=True,
         unique=found.manifest.keyed,
     )
 

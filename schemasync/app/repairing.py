@@ -26,9 +26,6 @@ from schemasync.errors import ConflictError, EngineError
 REPAIRS: Final = frozenset({"restore_table", "repair_columns"})
 """Kinds of steps that put the table right; part of its schema."""
 
-ADD_OWN: Final = "add_own_columns"
-REPAIR_PARTITIONS: Final = "repair_partitions"
-
 
 def find_drift(workspace: Workspace, found: TableView) -> Drift:
     """Compare one table of ours with what was left; only its partitions where its shape is not understood."""
@@ -59,17 +56,10 @@ def repair_steps(drift: Drift) -> Iterator[Step]:
         yield Step(kind="repair_columns", why=f"put back {'; '.join(drift.columns)}")
 
 
-def first_steps(workspace: Workspace, target: TableTarget, drift: Drift) -> Iterator[Step]:
-    """Yield the steps that are done before all others, for held tables too.
-
-    They append those of our own columns that the table lacks, as what is admitted has them, and make the partitions
-    those of the state in force.
-    """
-    if drift.own:
-        sql = workspace.text(ddl.add_columns(target, drift.own, Dialect.SPARK))
-        yield Step(kind=ADD_OWN, why="an earlier release made the table, and did not have them", sql=sql)
+def partition_steps(drift: Drift) -> Iterator[Step]:
+    """Yield the step that makes the partitions those of the state in force; done for held tables too."""
     if drift.partitions:
-        yield Step(kind=REPAIR_PARTITIONS, why="; ".join(drift.partitions))
+        yield Step(kind="repair_partitions", why="; ".join(drift.partitions))
 
 
 def restore_table(workspace: Workspace, target: TableTarget) -> None:

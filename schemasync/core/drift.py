@@ -13,7 +13,6 @@ from typing import Final
 
 from schemasync.core import ddl, spark_schema
 from schemasync.core.diagnostics import Diagnostic, diagnose
-from schemasync.core.layout import LATER
 from schemasync.core.names import Dialect
 from schemasync.core.partitioning import segment_of
 from schemasync.core.plan import Shape
@@ -51,7 +50,6 @@ class Placed:
 class Drift:
     """What one look found. ``missing`` columns are to be appended; the reasons say why each repair is needed.
 
-    ``own`` are columns of ours that an earlier release did not have, to be appended first.
     ``columns`` asks for the table's and partitions' columns to be set to ``wanted``, ``table`` for its kind, location
     and formats, ``partitions`` for the partitions to be those of the state, ``properties`` for ours to be written
     again.
@@ -59,7 +57,6 @@ class Drift:
 
     diagnostics: tuple[Diagnostic, ...] = ()
     missing: tuple[HiveColumn, ...] = ()
-    own: tuple[HiveColumn, ...] = ()
     wanted: tuple[HiveColumn, ...] = ()
     columns: tuple[str, ...] = ()
     table: tuple[str, ...] = ()
@@ -96,7 +93,6 @@ def _joined(parts: Sequence[Drift], wanted: tuple[HiveColumn, ...]) -> Drift:
     return Drift(
         diagnostics=tuple(d for part in parts for d in part.diagnostics),
         missing=tuple(c for part in parts for c in part.missing),
-        own=tuple(c for part in parts for c in part.own),
         wanted=wanted,
         columns=tuple(r for part in parts for r in part.columns),
         table=tuple(r for part in parts for r in part.table),
@@ -114,16 +110,11 @@ def _retyped(found: Found) -> Iterator[HiveColumn]:
 
 def _lost(found: Found) -> tuple[HiveColumn, ...]:
     """Return the columns that the table had and lacks: also those that only files of earlier versions carry."""
-    carried = _carried(found)
+    carried = {name for names in found.placed.carried.values() for name in names} if found.placed else set()
     earlier = (ddl.hive_column(c) for c in found.current.layout.columns if c.name in carried)
-    had = {c.name: c for c in (*_needed(found.current), *earlier) if c.name in carried or c.name not in LATER}
+    had = {c.name: c for c in (*_needed(found.current), *earlier)}
     actual = {c.name.lower() for c in found.table.columns}
     return tuple(c for name, c in had.items() if name not in actual)
-
-
-def _carried(found: Found) -> frozenset[str]:
-    """Return the columns that files of the state in force carry."""
-    return frozenset(name for names in found.placed.carried.values() for name in names) if found.placed else frozenset()
 
 
 def _kept_or(actual: str, wanted: str) -> str:
@@ -154,12 +145,11 @@ def _column_drift(found: Found) -> Drift:
     actual = {c.name.lower(): c for c in table.columns}
     needed = _needed(found.effective)
     wrong = [c for c in needed if c.name in actual and not same_type(actual[c.name].type, c.type)]
-    new = [c for c in needed if c.name not in actual.keys() | {c.name for c in lost}]
+    there = actual.keys() | {c.name for c in lost}
     reasons = (("the types of {}, which were altered by hand", wrong), ("{}, which someone dropped", lost))
     return Drift(
         diagnostics=tuple(_column_findings(found, actual, lost, wrong)),
-        missing=tuple(c for c in new if c.name not in LATER),
-        own=tuple(c for c in new if c.name in LATER),
+        missing=tuple(c for c in needed if c.name not in there),
         columns=tuple(reason.format(_names(columns)) for reason, columns in reasons if columns),
     )
 
