@@ -251,6 +251,7 @@ def next_properties(decision: Decision) -> TableProperties | None:
         columns=shape.columns_hash,
         state=old.state if old else StateId(generation=0, admission=0),
         partition_by=old.partition_by if old and shape is decision.current else decision.target.partition_by,
+        marks=shape.marks,
     )
 
 
@@ -319,6 +320,7 @@ def _rebuilt(found: TableView) -> Contents | None:
         versions=frozenset({current.version.version}),
         toasted=found.manifest.toasted,
         base=tuple((shard.shard, shard.shard) for shard in fold.shards),
+        marked=current.marks,
         unique=found.manifest.keyed,
     )
 

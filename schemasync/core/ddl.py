@@ -23,7 +23,6 @@ from schemasync.core.layout import (
     TOMBSTONE,
     MetaColumn,
     PhysicalColumn,
-    meta_columns,
     shown_metadata,
 )
 from schemasync.core.manifest import WORD, Contents, Names
@@ -61,16 +60,15 @@ def physical_columns(shape: Shape) -> tuple[tuple[str, Type, str], ...]:
     Phases that ended before the present version have no files yet, so a new table does not get them.
     """
     row = ((c, column.doc) for column in shape.columns for c in (shape.layout.current(column),))
-    meta = meta_columns(shape.envelope)
     return (
         *((c.name, c.type, comment_text(doc)) for c, doc in row),
-        *((c.name, c.type, c.comment) for c in meta),
+        *((c.name, c.type, c.comment) for c in shape.own_columns),
     )
 
 
 def expected_columns(shape: Shape) -> tuple[PhysicalColumn | MetaColumn, ...]:
     """Return the columns that files of the present version carry: each must be in the metastore's table."""
-    return (*(shape.layout.current(c) for c in shape.columns), *meta_columns(shape.envelope))
+    return (*(shape.layout.current(c) for c in shape.columns), *shape.own_columns)
 
 
 def hive_type(type_: Type) -> str:
@@ -403,7 +401,7 @@ def shown_columns(target: TableTarget, shape: Shape, kept: Kept = NOTHING) -> tu
     row = ((c.name, c.type, kept.comments.get(c.name, comment_text(c.doc))) for c in shape.columns)
     metadata = shown_metadata(shape.columns) if target.metadata else ()
     partitions = ((p.name, p.type, "") for p in shape.partitions)
-    own = {c.name: (c.type, c.comment) for c in meta_columns(shape.envelope)} | {SEGMENT: _SEGMENT_COLUMN}
+    own = {c.name: (c.type, c.comment) for c in shape.own_columns} | {SEGMENT: _SEGMENT_COLUMN}
     return (*row, *partitions, *((name, *own[physical]) for name, physical in metadata))
 
 
@@ -488,7 +486,7 @@ def per_run_tables(target: TableTarget, shape: Shape, run: PerRun, dialect: Dial
 def stored_columns(shape: Shape, present: frozenset[str]) -> tuple[tuple[str, Type, str], ...]:
     """Return (name, type, comment) of every column that files of any version of the table may carry."""
     row = ((c.name, c.type, "") for c in shape.layout.columns if c.name in present)
-    return (*row, *((c.name, c.type, c.comment) for c in meta_columns(shape.envelope)))
+    return (*row, *((c.name, c.type, c.comment) for c in shape.own_columns))
 
 
 def fold(
@@ -548,10 +546,9 @@ def _among(column: str, names: Sequence[str], dialect: Dialect) -> str:
 
 def _folded(shape: Shape, columns: Iterable[ViewColumn], dialect: Dialect) -> list[dict[str, str]]:
     row = [(shape.layout.current(c).name, v.expression) for c, v in zip(shape.columns, columns, strict=True)]
-    meta = [(c.name, f"t.{quote_identifier(c.name, dialect)}") for c in meta_columns(shape.envelope)]
+    meta = [(c.name, f"t.{quote_identifier(c.name, dialect)}") for c in shape.own_columns]
     rewritten = {
         SCHEMA_VERSION: f"CAST({shape.version.version} AS INT)",
-        # Files of earlier releases lack it.
         TOMBSTONE: f"CASE WHEN t.{quote_identifier(OP, dialect)} = 'd' THEN TRUE END",
     }
     found = row + [(name, rewritten.get(name, sql)) for name, sql in meta]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from schemasync.core.admission import UnsentRule
-from schemasync.core.layout import SCHEMA_VERSION, TOMBSTONE, MetaColumn, meta_columns, ordering_columns
+from schemasync.core.layout import SCHEMA_VERSION, TOMBSTONE, MetaColumn, ordering_columns
 from schemasync.core.manifest import Manifest
 from schemasync.core.mapping import TableTarget
 from schemasync.core.merging import Deleted, MergeRequest, ShardMerge, SortedFile, StoredColumn
@@ -63,7 +63,7 @@ def _written(shape: Shape) -> Iterator[tuple[str, Type]]:
     for column in shape.columns:
         current = shape.layout.current(column)
         yield current.name, current.type
-    for meta in meta_columns(shape.envelope):
+    for meta in shape.own_columns:
         yield meta.name, meta.type
 
 
@@ -71,14 +71,13 @@ def stored_columns(shape: Shape, version: int) -> Iterator[StoredColumn]:
     """Yield, for each physical column to write, where rows stored under ``version`` have its value."""
     for column in shape.columns:
         yield _stored_column(shape, column, version)
-    for meta in meta_columns(shape.envelope):
+    for meta in shape.own_columns:
         yield StoredColumn(name=meta.name, type=meta.type, source=_own(shape, meta))
 
 
 def _own(shape: Shape, meta: MetaColumn) -> Carried | Fill | Deleted:
     if meta.name == SCHEMA_VERSION:
         return Fill(value=shape.version.version)
-    # Files of earlier releases lack it.
     return Deleted() if meta.name == TOMBSTONE else Carried(name=meta.name, shape=Keep(target=meta.type))
 
 

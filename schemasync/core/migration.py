@@ -12,7 +12,6 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 from schemasync.core.diagnostics import Diagnostic, diagnose
-from schemasync.core.layout import meta_columns
 from schemasync.core.manifest import Manifest, Segment
 from schemasync.core.names import Dialect, quote_identifier
 from schemasync.core.plan import Shape
@@ -124,7 +123,7 @@ def to_rewrite(shape: Shape, manifest: Manifest) -> tuple[Segment, ...]:
     segment whose rows read as if the newest version had stored them stays: what a file lacks reads NULL by itself.
     """
     current = shape.layout.last_phases
-    names = {current[c.life].name for c in shape.columns} | {m.name for m in meta_columns(shape.envelope)}
+    names = {current[c.life].name for c in shape.columns} | {m.name for m in shape.own_columns}
     key = tuple(name for name, _ in shape.key_columns)
     older = {version for version in manifest.segment_versions if version < shape.version.version}
     converted = _converted(shape, older)

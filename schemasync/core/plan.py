@@ -17,7 +17,16 @@ from schemasync.core.diagnostics import Diagnostic, diagnose
 from schemasync.core.diff import diff, retypes
 from schemasync.core.encoding import Encoding, Leaf, Record
 from schemasync.core.history import History, read_history
-from schemasync.core.layout import METADATA, SEGMENT, Layout, lay_out, shown_metadata
+from schemasync.core.layout import (
+    METADATA,
+    SEGMENT,
+    TOMBSTONE,
+    Layout,
+    MetaColumn,
+    lay_out,
+    meta_columns,
+    shown_metadata,
+)
 from schemasync.core.mapping import TableTarget
 from schemasync.core.names import MAX_NAME, MAX_TYPE, Dialect, folded, free_name, utf16_length
 from schemasync.core.partitioning import Call, PartitionColumn, parse_partition, resolve, unusable_name
@@ -68,6 +77,13 @@ class Shape:
     fill_defaults: bool
     partitions: tuple[PartitionColumn, ...] = ()
     """The user partitions, beside the segment."""
+    marks: bool = True
+    """Whether what is written has `TOMBSTONE`: tables of earlier releases get it when their schema is next applied."""
+
+    @property
+    def own_columns(self) -> tuple[MetaColumn, ...]:
+        """Our own columns, beside the row's."""
+        return tuple(c for c in meta_columns(self.envelope) if self.marks or c.name != TOMBSTONE)
 
     @property
     def key_columns(self) -> tuple[tuple[str, Type], ...]:
@@ -187,7 +203,8 @@ def _decide_evolution(inspected: Inspected, history: History, properties: TableP
         return _held(target, finding, *inspected.trouble, properties=properties)
     as_created = replace(target, partition_by=properties.partition_by)
     current, _ = shape_of(as_created, history, known, key=properties.keys, baseline=properties.baseline)
-    current = replace(current, keys=properties.keys, envelope=with_ordering(known.envelope, properties))
+    envelope = with_ordering(known.envelope, properties)
+    current = replace(current, keys=properties.keys, envelope=envelope, marks=properties.marks)
     if current.columns_hash != properties.columns:
         message = (
             f"{target.database}.{target.table}: its columns would be told apart otherwise than when they were applied"

@@ -21,6 +21,7 @@ STATE: Final = "schemasync.state"
 """The compare-and-set key: every publication and every schema change gives it a new value."""
 
 PARTITION_BY: Final = "schemasync.partition_by"
+MARKS: Final = "schemasync.tombstones"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +40,8 @@ class TableProperties:
     state: StateId
     partition_by: tuple[tuple[str, str], ...] = ()
     """(name, expression) of the user partitions that the table was created with."""
+    marks: bool = True
+    """Whether the table has the column that tells deleted rows; tables of earlier releases do not say so."""
 
     @property
     def token(self) -> str:
@@ -49,9 +52,10 @@ class TableProperties:
 def write_properties(values: TableProperties) -> dict[str, str]:
     """Return the properties as the metastore holds them."""
     ordering = [["/".join(field.path), field.type.value, field.meaning.value] for field in values.ordering]
-    # Tables without them have no such property: most have none.
-    partitions = {PARTITION_BY: json.dumps(values.partition_by)} if values.partition_by else {}
-    return partitions | {
+    # Most tables have no user partitions, and those of earlier releases mark no deleted rows.
+    some = {PARTITION_BY: json.dumps(values.partition_by)} if values.partition_by else {}
+    some |= {MARKS: "true"} if values.marks else {}
+    return some | {
         SUBJECT: values.subject,
         "schemasync.version": str(values.version),
         "schemasync.schema_id": str(values.schema_id),
@@ -87,6 +91,7 @@ def read_properties(properties: Mapping[str, str]) -> TableProperties:
         columns=_read(properties, "schemasync.columns", str),
         state=_read(properties, STATE, lambda text: StateId.parse(text.partition("@")[0])),
         partition_by=_read(properties, PARTITION_BY, _pairs) if PARTITION_BY in properties else (),
+        marks=properties.get(MARKS) == "true",
     )
 
 

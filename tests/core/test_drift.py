@@ -125,13 +125,14 @@ def test_a_lost_column_that_only_files_of_earlier_versions_carry_is_missed_too()
     assert [d.message for d in nothing.diagnostics if d.code == "SS202"] == []
 
 
-def test_a_column_of_ours_that_an_earlier_release_did_not_have_is_no_one_s_doing() -> None:
-    earlier, carried = without("__tombstone"), {"base": CARRIED[:-1]}
-    placed = replace(PLACED, carried=carried)
-    drift = looked(table=hive(earlier), partitions=in_base(columns=earlier), placed=placed)
-    assert drift == Drift(own=COLUMNS[-1:], wanted=earlier)
-    lost = looked(table=hive(earlier))
-    assert (said(lost)[0], lost.own) == (("SS202", "lake.student lacks __tombstone"), ())
+def test_a_column_that_an_earlier_release_did_not_have_is_missing_not_lost() -> None:
+    earlier, placed = without("__tombstone"), replace(PLACED, carried={"base": CARRIED[:-1]})
+    found: dict[str, Any] = {"table": hive(earlier), "partitions": in_base(columns=earlier), "placed": placed}
+    unmarked, properties = replace(V1, marks=False), replace(PROPERTIES, marks=False)
+    drift = looked(**found, current=unmarked, properties=properties)
+    assert drift == Drift(missing=COLUMNS[-1:], wanted=earlier)
+    assert looked(**found, current=unmarked, effective=unmarked, properties=properties) == Drift(wanted=earlier)
+    assert said(looked(**found))[0] == ("SS202", "lake.student lacks __tombstone")
 
 
 def test_a_retyped_column_is_put_back_and_its_comment_and_foreign_columns_stay() -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from schemasync.core.encoding import Meaning
 from schemasync.core.manifest import StateId
 from schemasync.core.properties import (
+    MARKS,
     PARTITION_BY,
     STATE,
     SUBJECT,
@@ -43,6 +44,7 @@ properties = st.builds(
     columns=st.text(),
     state=states,
     partition_by=st.lists(st.tuples(st.text(), st.text()), max_size=2).map(tuple),
+    marks=st.booleans(),
 )
 ONE = TableProperties(
     subject="shop.student-value",
@@ -74,6 +76,7 @@ def test_the_properties_as_people_see_them() -> None:
         "schemasync.columns": "c0",
         "schemasync.generation": "7",
         "schemasync.state": "000007-0002@3",
+        "schemasync.tombstones": "true",
     }
 
 
@@ -88,7 +91,7 @@ def test_properties_of_other_tools_are_passed_over(values: TableProperties) -> N
     assert read_properties(write_properties(values) | {"owner": "me", "numRows": "-1"}) == values
 
 
-@pytest.mark.parametrize("name", sorted(set(write_properties(ONE)) - {"schemasync.generation"}))
+@pytest.mark.parametrize("name", sorted(set(write_properties(ONE)) - {"schemasync.generation", MARKS}))
 def test_a_missing_property_is_named(name: str) -> None:
     written = write_properties(ONE)
     del written[name]

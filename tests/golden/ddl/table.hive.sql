@@ -29,5 +29,6 @@ TBLPROPERTIES (
   'schemasync.schema_id' = '102',
   'schemasync.state' = '000000@2',
   'schemasync.subject' = 'shop.student-value',
+  'schemasync.tombstones' = 'true',
   'schemasync.version' = '2'
 )
