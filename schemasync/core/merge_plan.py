@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from schemasync.core.admission import UnsentRule
+from schemasync.core.ddl import expected_columns
 from schemasync.core.layout import SCHEMA_VERSION, TOMBSTONE, MetaColumn, ordering_columns
 from schemasync.core.manifest import Manifest
 from schemasync.core.mapping import TableTarget
@@ -15,7 +16,6 @@ from schemasync.core.reshape import Keep
 from schemasync.core.schema import Column
 from schemasync.core.sharding import ShardFold
 from schemasync.core.toast import asked_columns
-from schemasync.core.types import Type
 
 
 def merge_request(
@@ -32,7 +32,7 @@ def merge_request(
     versions = {f.version for merge in merges for f in merge.files}
     return MergeRequest(
         shards=merges,
-        columns=tuple(_written(shape)),
+        columns=tuple((c.name, c.type) for c in expected_columns(shape)),
         keys=shape.key_columns,
         ordering=ordering_columns(shape.envelope),
         stored={version: tuple(stored_columns(shape, version)) for version in versions},
@@ -57,14 +57,6 @@ def _shard_merge(shard: ShardFold, directory: str) -> ShardMerge:
         files=(*base, *changes),
         bytes=sum(s.bytes for s in (*shard.rewrite, *shard.deltas)),
     )
-
-
-def _written(shape: Shape) -> Iterator[tuple[str, Type]]:
-    for column in shape.columns:
-        current = shape.layout.current(column)
-        yield current.name, current.type
-    for meta in shape.own_columns:
-        yield meta.name, meta.type
 
 
 def stored_columns(shape: Shape, version: int) -> Iterator[StoredColumn]:
