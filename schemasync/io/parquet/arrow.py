@@ -131,7 +131,9 @@ class ArrowFiles:
 
     def write_words(self, path: str, words: Sequence[int]) -> None:
         """Write words as an ORC file of one row."""
-        table = pa.table({WORDS_COLUMN: pa.ListArray.from_arrays([0, len(words)], pa.array(words, pa.int64()))})
+        # One buffer: Arrow would look at every number by itself.
+        values = pa.Array.from_buffers(pa.int64(), len(words), [None, pa.py_buffer(array("q", words))])
+        table = pa.table({WORDS_COLUMN: pa.ListArray.from_arrays([0, len(words)], values)})
         try:
             self.filesystem.create_dir(self._path(posixpath.dirname(path)), recursive=True)
             with self.filesystem.open_output_stream(self._path(path)) as sink:

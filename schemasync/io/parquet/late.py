@@ -210,12 +210,14 @@ def _range(told: pq.Statistics | None) -> tuple[Any, Any] | None:
 def _some(found: Iterable[pa.RecordBatch], most_bytes: int) -> Iterator[list[pa.RecordBatch]]:
     """Gather rows up to a size: many may share the first column of their key with few suspects."""
     held: list[pa.RecordBatch] = []
+    size = 0
     for batch in found:
         if batch.num_rows:
             held.append(batch)
-        if sum(b.nbytes for b in held) >= most_bytes:
+            size += batch.nbytes
+        if size >= most_bytes:
             yield held
-            held = []
+            held, size = [], 0
     if held:
         yield held
 

@@ -21,7 +21,7 @@ from schemasync.core.admission import AdmissionRequest
 from schemasync.core.keys import is_ordered
 from schemasync.core.sharding import KeyRange
 from schemasync.errors import StorageError
-from schemasync.io.parquet.ahead import ahead
+from schemasync.io.parquet.ahead import ahead, side_by_side
 from schemasync.io.parquet.newest import newest_per_key, newest_places, unsent_values
 from schemasync.io.parquet.rows import table_schema
 from schemasync.io.parquet.sorted_rows import SortedRows
@@ -35,6 +35,8 @@ _PLACE_BYTES: Final = 32
 """By row: when it arrived, where it is before and after sorting, and whether it is kept."""
 _ADDRESSED: Final = 2**31 - 1
 """Bytes of texts that Arrow holds in one piece."""
+_STREAMS: Final = 2
+"""Threads that put rows in order at once."""
 _FAN_IN: Final = 16
 """Runs that are merged at once; where there are more, neighbours become one run first."""
 
@@ -53,6 +55,8 @@ class Runs:
         self._directory = f"{base}/_schemasync/staging/{uuid.uuid4().hex}"
         self._request = request
         self._schema = table_schema(request.columns)
+        # To press and to unpress takes longer than a disk of this machine does.
+        self._codec = None if isinstance(filesystem, fs.LocalFileSystem) else "lz4"
         self._share = request.memory // _SHARE
         self._most_held = min(request.memory * _HELD, _ADDRESSED)
         types = dict(request.columns)
@@ -149,22 +153,31 @@ class Runs:
             columns[number] = column.combine_chunks()
             del column
         whole = pa.Table.from_arrays(columns, schema=self._schema)
-        for first in range(0, len(kept), at_once):
-            yield whole.take(kept.slice(first, at_once)), ()
+        parts = [kept.slice(first, at_once) for first in range(0, len(kept), at_once)]
+        streams = [(whole.take(places) for places in parts[number::_STREAMS]) for number in range(_STREAMS)]
+        for rows in side_by_side(streams):
+            yield rows, ()
 
     def _together(self, held: Sequence[pa.Table]) -> pa.Table:
         return pa.concat_tables([self._schema.empty_table(), *held])
 
     def _merged(self, runs: Sequence[str]) -> Iterator[_Part]:
-        """Merge neighbouring runs: of equal events those of a later run arrived later, so their order is kept."""
-        part_bytes = self._share // (2 * len(runs))
+        for rows in ahead(self._neighbours(runs)):
+            yield newest_per_key(rows, self._request)
+
+    def _neighbours(self, runs: Sequence[str]) -> Iterator[pa.Table]:
+        """Yield the events of neighbouring runs, for ascending ranges of keys.
+
+        Of equal events those of a later run arrived later, so their order is kept.
+        """
+        part_bytes = 2 * self._share // len(runs)
         sources = [SortedRows(self._batches(run), self._request.keys, KeyRange(), part_bytes) for run in runs]
         while any(not rows.is_empty for rows in sources):
             for rows in sources:
                 rows.fill()
             below = min((key for rows in sources if (key := rows.open_from) is not None), default=None)
             taken = [batch for rows in sources for batch in rows.take_below(below)]
-            yield newest_per_key(pa.Table.from_batches(taken, self._schema), self._request)
+            yield pa.Table.from_batches(taken, self._schema)
 
     def _put_aside(self, parts: Iterator[_Part]) -> str:
         """Write a run in small batches, so that many can be read at once; Parquet's pages would be larger."""
@@ -172,12 +185,12 @@ class Runs:
         self._puts_aside = True
         try:
             self._filesystem.create_dir(self._directory, recursive=True)
-            options = pa.ipc.IpcWriteOptions(compression="lz4")
+            options = pa.ipc.IpcWriteOptions(compression=self._codec)
             with (
                 self._filesystem.open_output_stream(path) as sink,
                 pa.ipc.new_stream(sink, self._schema, options=options) as run,
             ):
-                for rows, _ in parts:
+                for rows, _ in ahead(parts):
                     run.write_table(rows, max_chunksize=_rows_of(rows, self._share // (4 * _FAN_IN)))
         except (OSError, pa.ArrowException) as error:
             raise self._failed("cannot put aside what is admitted", path, error) from error

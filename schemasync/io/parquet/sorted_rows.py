@@ -149,6 +149,8 @@ class SortedRows:
         self._within = within
         self._part_bytes = max(part_bytes, 1)
         self._held: list[pa.RecordBatch] = []
+        self._widths: list[float] = []
+        """Bytes of a row of each that is held, noted once: to add up buffers again and again takes seconds."""
         self._ended = False
 
     def fill(self) -> None:
@@ -159,10 +161,12 @@ class SortedRows:
                 self._ended = True
             elif (rows := self._inside(batch)).num_rows:
                 self._held.append(rows)
+                self._widths.append(rows.get_total_buffer_size() / rows.num_rows)
 
     def _is_full(self) -> bool:
         rows = sum(b.num_rows for b in self._held)
-        enough = rows >= PART_ROWS or sum(b.nbytes for b in self._held) >= self._part_bytes
+        size = sum(b.num_rows * width for b, width in zip(self._held, self._widths, strict=True))
+        enough = rows >= PART_ROWS or size >= self._part_bytes
         return enough and KeyColumns(self._held[0], self._names)[0] < self._last()
 
     def _inside(self, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -204,6 +208,7 @@ class SortedRows:
                 self._held[0] = batch.slice(count)
                 break
             self._held.pop(0)
+            self._widths.pop(0)
         return taken
 
 
