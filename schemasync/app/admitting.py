@@ -83,17 +83,21 @@ def admit(
         admitted = _admitted(workspace, target, shape, unchanged, landed)
     except DataError as error:
         return replace(unchanged, findings=(*landed.findings, diagnose("SS303", str(error))))
-    return replace(admitted, draft=show(workspace, target, shape, admitted.draft)) if publishing else admitted
+    return (
+        replace(admitted, draft=show(workspace, target, shape, admitted.draft, seen=seen)) if publishing else admitted
+    )
 
 
-def show(workspace: Workspace, target: TableTarget, shape: Shape, draft: Draft) -> Draft:
-    """Publish a draft, and make the view show it.
+def show(
+    workspace: Workspace, target: TableTarget, shape: Shape, draft: Draft, *, seen: HiveTable | None = None
+) -> Draft:
+    """Publish a draft, and make the view show it; ``seen`` is of `refresh_view`.
 
     Raises:
         ConflictError: another writer published first.
     """
     shown = publish(workspace, target, draft)
-    refresh_view(workspace, target, shape, shown.manifest)
+    refresh_view(workspace, target, shape, shown.manifest, seen=seen)
     return shown
 
 

@@ -53,6 +53,11 @@ class Applied:
         return self.plan.target
 
     @property
+    def seen(self) -> HiveTable | None:
+        """The view as it was before anything was done."""
+        return _seen(self.plan)
+
+    @property
     def held(self) -> bool:
         """Tell whether something about this table waits for a person."""
         findings = self.admitted.findings if self.admitted else ()
@@ -166,7 +171,7 @@ def apply_table(
         admitted = None
         if admitting and shape is not None and properties is not None:
             note_hold(workspace, target, properties.version, held=plan.verdict is Verdict.HOLD)
-            seen = None if done or plan.view is None else plan.view.inspected.view
+            seen = None if done else _seen(plan)
             admitted = _admit(workspace, plan, shape, properties, publishing=publishing, seen=seen).after(first)
             properties = admitted.draft.properties
     except Exception as error:
@@ -177,6 +182,10 @@ def apply_table(
     return Applied(
         plan=plan, done=tuple(done), admitted=admitted, shape=shape, properties=properties, unrecorded=unrecorded
     )
+
+
+def _seen(plan: TablePlan) -> HiveTable | None:
+    return plan.view.inspected.view if plan.view else None
 
 
 def _record_history(

@@ -12,7 +12,7 @@ from schemasync.app.planning import text_before, view_select, view_statement
 from schemasync.app.repairing import replace_view
 from schemasync.app.states import properties_in_force, sync_partitions
 from schemasync.app.workspace import Workspace
-from schemasync.core.kept import kept_of
+from schemasync.core.kept import Kept, kept_of
 from schemasync.core.manifest import Manifest
 from schemasync.core.mapping import TableTarget
 from schemasync.core.plan import Shape
@@ -20,13 +20,15 @@ from schemasync.core.ports import HiveTable
 from schemasync.core.view_drift import same_text, view_reasons
 
 
-def refresh_view(workspace: Workspace, target: TableTarget, shape: Shape, manifest: Manifest) -> None:
+def refresh_view(
+    workspace: Workspace, target: TableTarget, shape: Shape, manifest: Manifest, *, seen: HiveTable | None = None
+) -> None:
     """Make the view the one of a state that is in force, or of a later one that another writer published meanwhile.
 
     A view of an earlier state that replaces one of a later one takes back what was visible: so whoever replaced it
-    looks again.
+    looks again. ``seen`` is the view as this run found it, whatever became of it since.
     """
-    if _show(workspace, target, shape, manifest) and _is_overtaken(workspace, target, shape, manifest):
+    if _show(workspace, target, shape, manifest, seen) and _is_overtaken(workspace, target, shape, manifest):
         follow_state(workspace, target)
 
 
@@ -57,18 +59,31 @@ def catch_up(
         refresh_view(workspace, target, shape, manifest)
 
 
-def _show(workspace: Workspace, target: TableTarget, shape: Shape, manifest: Manifest) -> bool:
+def _show(workspace: Workspace, target: TableTarget, shape: Shape, manifest: Manifest, seen: HiveTable | None) -> bool:
     """Make the view that of a state; return False where it was already."""
-    view = workspace.metastore.table(target.database, target.view)
-    kept = kept_of(view, table=f"{target.database}.{target.table}", current=shape, desired=shape)
     select = view_select(workspace, target, shape, manifest.contents)
+    if seen is not None and not same_text(seen.view_text, select) and _lacks_text_only(seen, target, shape):
+        set_text = workspace.metastore.set_view_text
+        if set_text(target.database, target.view, select, expected=seen.view_text):
+            return True
+    view = workspace.metastore.table(target.database, target.view)
     if view is not None and same_text(view.view_text, select):
         return False
-    if view is not None and not view_reasons(view, target, shape, view.view_text, kept):
+    if view is not None and _lacks_text_only(view, target, shape):
         workspace.metastore.set_view_text(target.database, target.view, select)
     else:
+        kept = _kept(view, target, shape)
         replace_view(workspace, target, view_statement(workspace, target, shape, select, kept=kept))
     return True
+
+
+def _lacks_text_only(view: HiveTable, target: TableTarget, shape: Shape) -> bool:
+    """Tell whether a view is that of a shape, whatever its text is."""
+    return not view_reasons(view, target, shape, view.view_text, _kept(view, target, shape))
+
+
+def _kept(view: HiveTable | None, target: TableTarget, shape: Shape) -> Kept:
+    return kept_of(view, table=f"{target.database}.{target.table}", current=shape, desired=shape)
 
 
 def _is_overtaken(workspace: Workspace, target: TableTarget, shape: Shape, shown: Manifest) -> bool:

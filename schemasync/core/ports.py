@@ -290,8 +290,11 @@ class Metastore(Protocol):
         """
         ...
 
-    def set_view_text(self, database: str, name: str, text: str) -> None:
-        """Give a view another SELECT in ONE call; its columns, properties and comments are the same as before."""
+    def set_view_text(self, database: str, name: str, text: str, *, expected: str | None = None) -> bool:
+        """Give a view another SELECT in ONE call; its columns, properties and comments are the same as before.
+
+        Where it has another one than an ``expected`` text, or is gone, nothing is done, and the answer is False.
+        """
         ...
 
 

@@ -55,6 +55,8 @@ _FEW: Final = 16
 and these have the partitions' numbers in them. Other databases compile faster, and are asked over a network."""
 _PIECE: Final = 8_000
 """Signs that one of py4j's answers sends at once."""
+_BEST_SPEED: Final = 1
+"""Of Java's ways to pack: what they gain beyond it takes longer than to send it to this side."""
 _PIECES: Final = 60
 """So many are asked for one by one, each in half a millisecond."""
 _BATCH: Final = 500
@@ -97,6 +99,7 @@ class HiveMetastore:
         self._reader: Any = jvm.java.io.InputStreamReader
         self._lines: Any = jvm.java.io.BufferedReader
         self._packer: Any = jvm.java.util.zip.DeflaterOutputStream
+        self._deflater: Any = jvm.java.util.zip.Deflater
         self._as_text: Any = jvm.java.util.Base64.getMimeEncoder(_PIECE, bytearray(b"\n")).wrap
         self._transport: Any = jvm.org.apache.thrift.transport.TIOStreamTransport
         self._as_json: Any = jvm.org.apache.thrift.protocol.TSimpleJSONProtocol.Factory()
@@ -152,13 +155,8 @@ class HiveMetastore:
     def table(self, database: str, name: str) -> HiveTable | None:
         """Return a table or view as it is now; None where there is none."""
         with self._client(database, name) as client:
-            try:
-                found = client.getTable(database, name)
-            except Py4JJavaError as error:
-                if _class_of(error) == "NoSuchObjectException":
-                    return None
-                raise
-            return _table(self._told(found))
+            found = _found(client, database, name)
+            return None if found is None else _table(self._told(found))
 
     def tables(self, database: str, names: Iterable[str]) -> Mapping[str, HiveTable]:
         """Return those of these tables and views that there are by name, as they are now, in one call."""
@@ -244,7 +242,7 @@ class HiveMetastore:
         are decoded by py4j one by one.
         """
         written = self._bytes()
-        packed = self._packer(self._as_text(written))
+        packed = self._packer(self._as_text(written), self._deflater(_BEST_SPEED))
         struct.write(self._as_json.getProtocol(self._transport(packed)))
         packed.close()
         if _PIECE < written.size() <= _PIECES * _PIECE:
@@ -377,14 +375,18 @@ class HiveMetastore:
             client.dropTable(database, source, False, True)
         self._refresh(database, name)
 
-    def set_view_text(self, database: str, name: str, text: str) -> None:
-        """Give a view another SELECT in one ``alter_table`` call."""
+    def set_view_text(self, database: str, name: str, text: str, *, expected: str | None = None) -> bool:
+        """Give a view another SELECT in one ``alter_table`` call, if it still has the ``expected`` one."""
         with self._client(database, name) as client:
-            view = client.getTable(database, name)
+            if expected is None:
+                view = client.getTable(database, name)
+            elif (view := _found(client, database, name)) is None or not _has_text(view, expected):
+                return False
             view.setViewOriginalText(text)
             view.setViewExpandedText(text)
             client.alter_table_with_environmentContext(database, name, view, self._context({}))
         self._refresh(database, name)
+        return True
 
     def _alter(self, client: Any, table: Any) -> None:
         """Write a table back: nothing that was published since it was read may be undone by that."""
@@ -472,6 +474,24 @@ def _batches(items: Iterable[_T]) -> Iterator[list[_T]]:
     queue = iter(items)
     while batch := list(islice(queue, _BATCH)):
         yield batch
+
+
+def _found(client: Any, database: str, name: str) -> Any:
+    """Return a table or view as Java has it, None where there is none."""
+    try:
+        return client.getTable(database, name)
+    except Py4JJavaError as error:
+        if _class_of(error) == "NoSuchObjectException":
+            return None
+        raise
+
+
+def _has_text(view: Any, text: str) -> bool:
+    """Compare where the view is: a long text takes longer to come than to go."""
+    as_expected = view.deepCopy()
+    as_expected.setViewOriginalText(text)
+    equal: bool = as_expected.equals(view)
+    return equal
 
 
 def _table(told: Mapping[str, Any]) -> HiveTable:

@@ -417,6 +417,24 @@ def test_a_view_gets_another_text_and_keeps_all_else(server: Server) -> None:
     assert after == replace(before, view_text="SELECT 2 AS a", expanded_text="SELECT 2 AS a")
 
 
+@pytest.mark.parametrize("text", ["SELECT 1 AS a", "SELECT 'Grüße, 日本\\n' AS a", f"SELECT '{'x' * 70_000}' AS a"])
+def test_a_view_gets_another_text_only_if_it_has_the_one_that_was_seen(server: Server, text: str) -> None:
+    server.view("seen", "SELECT 0 AS a")
+    store, database = server.metastore, server.database
+    assert not store.set_view_text(database, "gone", text, expected="SELECT 0 AS a")
+    assert not store.set_view_text(database, "seen", text, expected="SELECT 9 AS a")
+    before = store.table(database, "seen")
+    assert before is not None
+    assert before.view_text == before.expanded_text == "SELECT 0 AS a"
+    assert store.set_view_text(database, "seen", text, expected=before.view_text)
+    seen = store.table(database, "seen")
+    assert seen is not None
+    assert store.set_view_text(database, "seen", "SELECT 2 AS a", expected=seen.view_text)
+    after = store.table(database, "seen")
+    assert after is not None
+    assert after.view_text == after.expanded_text == "SELECT 2 AS a"
+
+
 def test_a_view_that_is_redefined_over_and_over_is_never_missing(server: Server) -> None:
     server.view("seen", "SELECT 0 AS a")
     done = threading.Event()

@@ -233,9 +233,11 @@ class ViewTexts:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
 
-    def set_view_text(self, database: str, name: str, text: str) -> None:
-        self._kept.append(f"-- the view's text is now\n{text}")
-        self._inner.set_view_text(database, name, text)
+    def set_view_text(self, database: str, name: str, text: str, *, expected: str | None = None) -> bool:
+        done = self._inner.set_view_text(database, name, text, expected=expected)
+        if done:
+            self._kept.append(f"-- the view's text is now\n{text}")
+        return done
 
 
 class Recorder:

@@ -145,9 +145,14 @@ class MemoryMetastore:
             self._tables[database, name] = replace(new, name=name, owner=old.owner)
             del self._tables[database, source]
 
-    def set_view_text(self, database: str, name: str, text: str) -> None:
+    def set_view_text(self, database: str, name: str, text: str, *, expected: str | None = None) -> bool:
         with self._lock:
-            self._tables[database, name] = replace(self._found(database, name), view_text=text, expanded_text=text)
+            there = self._tables.get((database, name))
+            if expected is not None and (there is None or there.view_text != expected):
+                return False
+            view = self._found(database, name)
+            self._tables[database, name] = replace(view, view_text=text, expanded_text=text)
+            return True
 
     def _found(self, database: str, name: str) -> HiveTable:
         if (database, name) not in self._tables:
