@@ -8,11 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.lab import Lab, NewLab, own_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+# A busy machine makes generated cases slow, not wrong.
+settings.register_profile("tests", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("tests")
 
 _NUMBERS = itertools.count(1)
 HADOOP_ONLY = {"spark.hadoop.fs.viewfs.mounttable.tests.link./disk": "file:///"}

@@ -33,13 +33,12 @@ MINUTE = HOUR // 60
 FEW = settings(
     max_examples=4,
     phases=[Phase.generate],
-    deadline=None,
     derandomize=True,
     database=None,
     suppress_health_check=list(HealthCheck),
 )
 """The same stories in every run; shrinking a wrong one takes minutes, which is for the long run."""
-MANY = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+MANY = settings(max_examples=60, suppress_health_check=list(HealthCheck))
 
 
 class Debezium:

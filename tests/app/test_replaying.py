@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemasync.app.inspecting import map_tables
@@ -180,7 +180,7 @@ POLICIES = st.fixed_dictionaries(
 ROWS = st.lists(st.sampled_from(COLUMNS), unique_by=lambda column: column[0], max_size=4)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40)
 @given(rows=st.lists(ROWS, min_size=1, max_size=5), policies=POLICIES)
 def test_a_replay_is_what_plan_said_when_each_version_was_the_newest(
     rows: Sequence[Sequence[tuple[str, Any]]], policies: dict[str, str]

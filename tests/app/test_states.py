@@ -211,7 +211,7 @@ STALLS = st.lists(st.tuples(st.integers(0, 2), st.sampled_from(CALLS), st.intege
 """Which writer goes on, up to which of its calls, where it stalls; where the last is 0 it is killed there."""
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(STALLS)
 def test_writers_that_stall_or_die_anywhere_never_touch_what_was_in_force(stalls: list[tuple[int, str, int]]) -> None:
     with opened() as table:

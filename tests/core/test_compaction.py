@@ -259,4 +259,4 @@ class Lifecycle(RuleBasedStateMachine):
 
 
 LifecycleTest = Lifecycle.TestCase
-LifecycleTest.settings = settings(max_examples=30, stateful_step_count=25, deadline=None)
+LifecycleTest.settings = settings(max_examples=30, stateful_step_count=25)

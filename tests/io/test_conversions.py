@@ -61,7 +61,7 @@ def values(type_: Type) -> st.SearchStrategy[Any]:
 
 
 @pytest.mark.parametrize(("stored", "target"), PAIRS, ids=str)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_arrow_and_python_convert_alike(
     stored: Primitive | Decimal, target: Primitive | Decimal, data: st.DataObject

@@ -14,7 +14,7 @@ from unittest.mock import patch
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import fs
 
@@ -81,7 +81,6 @@ def left(root: Path, rows: list[Row], beside: EarlierRows | None, memory: int = 
     return found.rows.to_pylist(), found.ahead, found.ahead_of_deltas
 
 
-@settings(deadline=None)
 @given(
     base=some_rows(),
     earlier=st.lists(some_rows(), max_size=2),

@@ -12,7 +12,7 @@ from unittest.mock import patch
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import fs
 
@@ -178,7 +178,6 @@ def some_rows(draw: st.DrawFn, *, most: int = 12, ops: str = "cud") -> list[Row]
     ]
 
 
-@settings(deadline=None)
 @given(
     base=some_rows(),
     cut=st.integers(0, 12),
@@ -231,7 +230,6 @@ def test_a_directory_that_cannot_be_made_is_an_error_of_ours(files: Files) -> No
         files.merge([SortedFile(path=path, version=2, rank=0)])
 
 
-@settings(deadline=None)
 @given(
     rows=some_rows(),
     bounds=st.lists(PLACES, max_size=4, unique=True).map(sorted),
