@@ -36,7 +36,8 @@ class Applied:
     """What apply did with one table. ``error`` is set where it stopped; other tables went on.
 
     ``unrecorded`` says why the history table could not be written; all else was done then. ``shape`` and
-    ``properties`` are the table's afterwards, None where there is no table of ours.
+    ``properties`` are the table's afterwards, None where there is no table of ours. ``view`` is the view as planning
+    found it, None where this run has changed it since.
     """
 
     plan: TablePlan
@@ -46,16 +47,12 @@ class Applied:
     properties: TableProperties | None = None
     error: SchemasyncError | None = None
     unrecorded: SchemasyncError | None = None
+    view: HiveTable | None = None
 
     @property
     def target(self) -> TableTarget:
         """The table."""
         return self.plan.target
-
-    @property
-    def seen(self) -> HiveTable | None:
-        """The view as it was before anything was done."""
-        return _seen(self.plan)
 
     @property
     def held(self) -> bool:
@@ -168,10 +165,10 @@ def apply_table(
             done.append(step)
         shape, properties = _standing(plan, changed=changing)
         properties = carried_out or properties
-        admitted = None
+        admitted = seen = None
         if admitting and shape is not None and properties is not None:
             note_hold(workspace, target, properties.version, held=plan.verdict is Verdict.HOLD)
-            seen = None if done else _seen(plan)
+            seen = None if done or plan.view is None else plan.view.inspected.view
             admitted = _admit(workspace, plan, shape, properties, publishing=publishing, seen=seen).after(first)
             properties = admitted.draft.properties
     except Exception as error:
@@ -179,13 +176,16 @@ def apply_table(
     if admitted is not None and admitted.files:
         done += admitting_steps
     unrecorded = _record_history(workspace, plan, shape, properties, done) if admitting else None
+    published = publishing and admitted is not None and admitted.files
     return Applied(
-        plan=plan, done=tuple(done), admitted=admitted, shape=shape, properties=properties, unrecorded=unrecorded
+        plan=plan,
+        done=tuple(done),
+        admitted=admitted,
+        shape=shape,
+        properties=properties,
+        unrecorded=unrecorded,
+        view=None if published else seen,
     )
-
-
-def _seen(plan: TablePlan) -> HiveTable | None:
-    return plan.view.inspected.view if plan.view else None
 
 
 def _record_history(

@@ -180,6 +180,7 @@ def _compact(
     target, manifest = applied.target, draft.manifest
     started = workspace.now_ms()
     old = outdated(shape, manifest)
+    seen = applied.view
     work: FoldPlan | MergePlan | None = None
     done: Folded | Layered | None = None
     try:
@@ -187,7 +188,7 @@ def _compact(
             work = _planned(workspace, shape, manifest, applied, mode, old)
         if work is not None and not dry_run:
             if draft.unpublished and _is_long(workspace, target, shape, manifest, work):
-                draft = show(workspace, target, shape, draft, seen=applied.seen)
+                draft, seen = show(workspace, target, shape, draft, seen=seen), None
             done = _done(workspace, target, shape, draft, work)
     except BaseException:
         # What was admitted is shown all the same, unless something was published meanwhile: also by this run, where
@@ -218,7 +219,7 @@ def _compact(
         retire(workspace, target, shape, draft)
         return found
     now = done.draft.manifest
-    refresh_view(workspace, target, shape, now, seen=applied.seen)
+    refresh_view(workspace, target, shape, now, seen=seen)
     seconds = (workspace.now_ms() - started) / 1000
     retire(workspace, target, shape, done.draft)
     return replace(

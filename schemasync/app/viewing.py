@@ -26,7 +26,7 @@ def refresh_view(
     """Make the view the one of a state that is in force, or of a later one that another writer published meanwhile.
 
     A view of an earlier state that replaces one of a later one takes back what was visible: so whoever replaced it
-    looks again. ``seen`` is the view as this run found it, whatever became of it since.
+    looks again. ``seen`` is the view as planning found it, None where this run has changed it.
     """
     if _show(workspace, target, shape, manifest, seen) and _is_overtaken(workspace, target, shape, manifest):
         follow_state(workspace, target)
@@ -60,17 +60,24 @@ def catch_up(
 
 
 def _show(workspace: Workspace, target: TableTarget, shape: Shape, manifest: Manifest, seen: HiveTable | None) -> bool:
-    """Make the view that of a state; return False where it was already."""
+    """Make the view that of a state; return False where it was already.
+
+    What else somebody changed of a view since it was seen is for the next run's plan.
+    """
+    metastore, name = workspace.metastore, (target.database, target.view)
     select = view_select(workspace, target, shape, manifest.contents)
-    if seen is not None and not same_text(seen.view_text, select) and _lacks_text_only(seen, target, shape):
-        set_text = workspace.metastore.set_view_text
-        if set_text(target.database, target.view, select, expected=seen.view_text):
-            return True
-    view = workspace.metastore.table(target.database, target.view)
+    if (
+        seen is not None
+        and not same_text(seen.view_text, select)
+        and _lacks_text_only(seen, target, shape)
+        and metastore.set_view_text(*name, select, expected=seen.view_text)
+    ):
+        return True
+    view = metastore.table(*name)
     if view is not None and same_text(view.view_text, select):
         return False
     if view is not None and _lacks_text_only(view, target, shape):
-        workspace.metastore.set_view_text(target.database, target.view, select)
+        metastore.set_view_text(*name, select)
     else:
         kept = _kept(view, target, shape)
         replace_view(workspace, target, view_statement(workspace, target, shape, select, kept=kept))

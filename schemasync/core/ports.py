@@ -293,7 +293,8 @@ class Metastore(Protocol):
     def set_view_text(self, database: str, name: str, text: str, *, expected: str | None = None) -> bool:
         """Give a view another SELECT in ONE call; its columns, properties and comments are the same as before.
 
-        Where it has another one than an ``expected`` text, or is gone, nothing is done, and the answer is False.
+        Where it has another one than an ``expected`` text, or is gone, nothing is done, and the answer is False. It is
+        compared right before, and not guarded: another writer may come in between.
         """
         ...
 

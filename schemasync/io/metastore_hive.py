@@ -56,7 +56,7 @@ and these have the partitions' numbers in them. Other databases compile faster, 
 _PIECE: Final = 8_000
 """Signs that one of py4j's answers sends at once."""
 _BEST_SPEED: Final = 1
-"""Of Java's ways to pack: what they gain beyond it takes longer than to send it to this side."""
+"""The Deflater's level: what a higher one saves takes longer than to send it."""
 _PIECES: Final = 60
 """So many are asked for one by one, each in half a millisecond."""
 _BATCH: Final = 500
@@ -242,9 +242,12 @@ class HiveMetastore:
         are decoded by py4j one by one.
         """
         written = self._bytes()
-        packed = self._packer(self._as_text(written), self._deflater(_BEST_SPEED))
+        deflater = self._deflater(_BEST_SPEED)
+        packed = self._packer(self._as_text(written), deflater)
         struct.write(self._as_json.getProtocol(self._transport(packed)))
         packed.close()
+        # What it has beside the heap stays until the JVM collects it otherwise.
+        deflater.end()
         if _PIECE < written.size() <= _PIECES * _PIECE:
             lines = self._lines(self._reader(written.toInputStream()))
             text = "".join(iter(lines.readLine, None))

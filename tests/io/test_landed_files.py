@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal as Number
@@ -42,24 +43,35 @@ def open_arrow(root: Path) -> LandedFiles:
     return ArrowFiles(fs.LocalFileSystem(), str(root))
 
 
-class InRuns(ArrowFiles):
-    """Arrow with so little memory that every event is put aside by itself, and all are merged again."""
+class WithLittle(ArrowFiles):
+    """Arrow with little memory: what does not fit is put aside, and merged again."""
+
+    def __init__(self, filesystem: fs.FileSystem, base: str, memory: int) -> None:
+        super().__init__(filesystem, base)
+        self._memory = memory
 
     def admit(self, request: AdmissionRequest) -> Admitted:
-        return super().admit(replace(request, memory=1))
+        return super().admit(replace(request, memory=self._memory))
 
 
 def open_runs(root: Path) -> LandedFiles:
-    return InRuns(fs.LocalFileSystem(), str(root))
+    """Every event is a run."""
+    return WithLittle(fs.LocalFileSystem(), str(root), 1)
 
 
-@pytest.fixture(params=["arrow", "arrow in runs", pytest.param("spark", marks=pytest.mark.spark)])
+def open_parts(root: Path) -> LandedFiles:
+    """Some events at a time are sorted, by parts, and some of these are a run, on what is no local disk."""
+    return WithLittle(fs.SubTreeFileSystem("/", fs.LocalFileSystem()), str(root), 2_000)
+
+
+ARROW = {"arrow": open_arrow, "arrow in runs": open_runs, "arrow in parts": open_parts}
+
+
+@pytest.fixture(params=[*ARROW, pytest.param("spark", marks=pytest.mark.spark)])
 def opened(request: pytest.FixtureRequest, tmp_path: Path) -> LandedFiles:
     """One of the two ways, on the test's directory; the first with much memory and with little."""
-    if request.param == "arrow":
-        return open_arrow(tmp_path)
-    if request.param == "arrow in runs":
-        return open_runs(tmp_path)
+    if request.param in ARROW:
+        return ARROW[request.param](tmp_path)
     return open_spark(request.getfixturevalue("spark"), tmp_path)
 
 
@@ -381,17 +393,19 @@ def newest(several: list[list[dict[str, Any]]]) -> Rows:
     return [{"id": k, "v": e["v"], "op": e["op"] or "u"} for k, e in sorted(kept.items())]
 
 
-@settings(deadline=None, max_examples=100, suppress_health_check=list(HealthCheck))
-@given(several=st.lists(event_lists, min_size=1, max_size=3))
+@settings(max_examples=100, suppress_health_check=list(HealthCheck))
+@given(opens=st.sampled_from([*ARROW.values()]), several=st.lists(event_lists, min_size=1, max_size=3))
 def test_arrow_keeps_the_newest_event_of_each_key(
-    tmp_path_factory: pytest.TempPathFactory, several: list[list[dict[str, Any]]]
+    tmp_path_factory: pytest.TempPathFactory,
+    opens: Callable[[Path], LandedFiles],
+    several: list[list[dict[str, Any]]],
 ) -> None:
     root = tmp_path_factory.mktemp("law")
-    assert events(open_arrow(root), root, *several) == newest(several)
+    assert events(opens(root), root, *several) == newest(several)
 
 
 @pytest.mark.spark
-@settings(deadline=None, max_examples=3, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=3, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
 @given(several=st.lists(event_lists.filter(lambda found: len(found) > 3), min_size=2, max_size=3))
 def test_spark_keeps_the_newest_event_of_each_key(
     tmp_path_factory: pytest.TempPathFactory, spark: SparkSession, several: list[list[dict[str, Any]]]

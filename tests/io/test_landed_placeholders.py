@@ -17,7 +17,7 @@ from schemasync.core.encoding import Encoding, Leaf, ListOf
 from schemasync.core.ports import LandedFiles
 from schemasync.core.types import Array, Primitive
 from tests.io.landing import land, request
-from tests.io.test_landed_files import open_arrow, open_runs, open_spark
+from tests.io.test_landed_files import ARROW, open_arrow, open_spark
 from tests.io.test_landed_files import opened as opened  # noqa: PLC0414 - a fixture
 
 if TYPE_CHECKING:
@@ -43,7 +43,6 @@ SCHEMA = pa.schema(
     ]
 )
 Event = dict[str, Any]
-ARROWS = (open_arrow, open_runs)
 
 
 def event(key: int, ts_ms: int | None, v: str | None, op: str | None = "u", **more: Any) -> Event:
@@ -173,8 +172,8 @@ def _told(rows: list[Event], name: str) -> Any:
     return rows[-1][name]
 
 
-@settings(deadline=None, max_examples=300, suppress_health_check=list(HealthCheck))
-@given(opens=st.sampled_from(ARROWS), landed=st.lists(events, max_size=8), late=st.lists(events, max_size=4))
+@settings(max_examples=300, suppress_health_check=list(HealthCheck))
+@given(opens=st.sampled_from([*ARROW.values()]), landed=st.lists(events, max_size=8), late=st.lists(events, max_size=4))
 def test_a_delta_tells_what_its_events_tell_whatever_lands_later(
     tmp_path_factory: pytest.TempPathFactory,
     opens: Callable[[Path], LandedFiles],
@@ -187,8 +186,8 @@ def test_a_delta_tells_what_its_events_tell_whatever_lands_later(
     assert set(toasted) == {n for n in "vb" for r in kept if r["op"] == "u" and r[n] in {UNSENT, UNSENT.encode()}}
 
 
-@settings(deadline=None, max_examples=100, suppress_health_check=list(HealthCheck))
-@given(opens=st.sampled_from(ARROWS), landed=st.lists(events, max_size=8))
+@settings(max_examples=100, suppress_health_check=list(HealthCheck))
+@given(opens=st.sampled_from([*ARROW.values()]), landed=st.lists(events, max_size=8))
 def test_a_delta_has_no_two_rows_that_the_ordering_does_not_tell_apart(
     tmp_path_factory: pytest.TempPathFactory, opens: Callable[[Path], LandedFiles], landed: list[Event]
 ) -> None:
@@ -198,7 +197,7 @@ def test_a_delta_has_no_two_rows_that_the_ordering_does_not_tell_apart(
 
 
 @pytest.mark.spark
-@settings(deadline=None, max_examples=3, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=3, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
 @given(several=st.lists(st.lists(events, min_size=4, max_size=10), min_size=2, max_size=3))
 def test_spark_keeps_the_rows_that_arrow_keeps(
     tmp_path_factory: pytest.TempPathFactory, spark: SparkSession, several: list[list[Event]]

@@ -165,12 +165,15 @@ def test_footers_are_gone_when_a_shard_is_merged(tmp_path: Path) -> None:
         gc.enable()
 
 
-def test_looking_for_late_events_holds_no_more_than_it_is_given(tmp_path: Path) -> None:
-    """All rows of the base share the first column of the key with every event."""
+@pytest.mark.parametrize(("keys", "every"), [(("part", "id"), 400), (("id",), 8_192)])
+def test_looking_for_late_events_holds_no_more_than_it_is_given(
+    tmp_path: Path, keys: tuple[str, ...], every: int
+) -> None:
+    """All rows of the base share the first column of the key with every event; or few do, among all that are read."""
     base = sorted_file(tmp_path, "base", range(8 * ROWS), ts_ms=5, bytes_each=2)
-    landed = land_events(tmp_path, "late.parquet", range(0, 8 * ROWS, 400), ts_ms=4)
+    landed = land_events(tmp_path, "late.parquet", range(0, 8 * ROWS, every), ts_ms=4)
     beside = EarlierRows(shards=(FoldedShard(name="base_s00000000", low=None, files=(base,)),), newest=5)
-    wanted = replace(admission(tmp_path, [landed], "delta/1", MEMORY, ("part", "id")), beside=beside)
+    wanted = replace(admission(tmp_path, [landed], "delta/1", MEMORY, keys), beside=beside)
 
     peak, done = peak_of(admit, tmp_path, wanted)
 

@@ -200,7 +200,8 @@ class _Newer:
     def _searched(batch: pa.RecordBatch, keys: KeyColumns, sought: Iterable[Key]) -> Iterator[pa.RecordBatch]:
         for key in dict.fromkeys(sought):
             first = keys.first_from(key)
-            yield batch.slice(first, bisect_right(keys, key, first) - first)
+            # Copied: a slice holds all of its batch, and there may be one of each.
+            yield batch.take(pa.array(range(first, bisect_right(keys, key, first)), pa.int64()))
 
 
 def _range(told: pq.Statistics | None) -> tuple[Any, Any] | None:

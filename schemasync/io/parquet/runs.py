@@ -27,8 +27,9 @@ from schemasync.io.parquet.rows import table_schema
 from schemasync.io.parquet.sorted_rows import SortedRows
 
 _SHARE: Final = 32
-"""This part of the memory is worked on at once; there are several of them: gathered, read, taken, written. Where values
-are carried to placeholders, whoever sorts rows makes a copy of all in order, and one of those that are kept."""
+"""This part of the memory is worked on at once; there are several of them: gathered, read, two taken, one that waits,
+one written. Where values are carried to placeholders, whoever sorts rows makes a copy of all in order, and one of those
+that are kept."""
 _HELD: Final = 15 / 32
 """This part of the memory may events have that are sorted together, with what sorting them takes."""
 _PLACE_BYTES: Final = 32
@@ -55,7 +56,7 @@ class Runs:
         self._directory = f"{base}/_schemasync/staging/{uuid.uuid4().hex}"
         self._request = request
         self._schema = table_schema(request.columns)
-        # To press and to unpress takes longer than a disk of this machine does.
+        # To compress takes longer than to write to a local disk.
         self._codec = None if isinstance(filesystem, fs.LocalFileSystem) else "lz4"
         self._share = request.memory // _SHARE
         self._most_held = min(request.memory * _HELD, _ADDRESSED)
@@ -87,15 +88,16 @@ class Runs:
         for rows in ahead(self._gathered(events)):
             more, alone = self._size(rows), self._has_unsent(rows)
             if held and (asks or alone or size + more > self._most_held):
-                self._runs.append(self._put_aside(self._reduced(held)))
+                self._runs.append(self._put_aside(self._reduced(held, self._share)))
                 size = 0
             held.append(rows)
             del rows
             size, asks = size + more, alone
         if not self._runs:
-            yield from self._reduced(held)
+            # Whoever looks for late events reads a row group again for every part that has keys of it.
+            yield from self._reduced(held, 2 * self._share)
             return
-        self._runs.append(self._put_aside(self._reduced(held)))
+        self._runs.append(self._put_aside(self._reduced(held, self._share)))
         yield from self._merged(self._few_runs())
 
     def _few_runs(self) -> list[str]:
@@ -125,26 +127,25 @@ class Runs:
         return int(rows.nbytes + max(sorting, *(column.nbytes for column in rows.columns)))
 
     def _has_unsent(self, rows: pa.Table) -> bool:
-        """Tell whether rows have placeholders: these are sorted a share at a time."""
+        """Tell whether rows have placeholders: these are put aside a share at a time."""
         rule = self._request.unsent
         return rule is not None and bool(unsent_values(rows, rule))
 
-    def _reduced(self, held: list[pa.Table]) -> Iterator[_Part]:
-        """Yield what is kept of events, of which nobody else holds one."""
+    def _reduced(self, held: list[pa.Table], part_bytes: int) -> Iterator[_Part]:
+        """Yield what is kept of events, of which nobody else holds one, by parts where there are many."""
         if len(held) > 1:
-            yield from self._sorted(held)
+            yield from self._sorted(held, part_bytes)
         else:
             rows = self._together(held)
             held.clear()
             yield newest_per_key(rows, self._request)
 
-    def _sorted(self, held: list[pa.Table]) -> Iterator[_Part]:
+    def _sorted(self, held: list[pa.Table], part_bytes: int) -> Iterator[_Part]:
         """Look for the newest of events without placeholders, and put only these in order, part by part."""
         rows = self._together(held)
         held.clear()
         kept = newest_places(rows, self._request)
-        # Whoever looks for late events reads a row group again for every part that has keys of it.
-        at_once = _rows_of(rows, 2 * self._share)
+        at_once = _rows_of(rows, part_bytes)
         columns = rows.columns
         del rows
         for number, column in enumerate(columns):
@@ -170,6 +171,7 @@ class Runs:
 
         Of equal events those of a later run arrived later, so their order is kept.
         """
+        # Nothing else is held, and larger parts are looked at for late events in fewer row groups twice.
         part_bytes = 2 * self._share // len(runs)
         sources = [SortedRows(self._batches(run), self._request.keys, KeyRange(), part_bytes) for run in runs]
         while any(not rows.is_empty for rows in sources):
