@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -10,11 +11,13 @@ from typing import Any
 
 import pytest
 from trino.dbapi import Cursor, connect
+from trino.exceptions import TrinoQueryError
 from trino.types import NamedRowTuple
 
 from schemasync.core.names import Dialect
 from schemasync.core.partitioning import values_of
 from tests.lab import Lab
+from tests.services.conftest import START_SECONDS
 from tests.services.states import (
     STORIES,
     TABLE,
@@ -45,8 +48,17 @@ class Trino:
         self.cursor = cursor
 
     def rows(self, sql: str) -> list[list[Any]]:
-        found: list[list[Any]] = self.cursor.execute(sql).fetchall()  # type: ignore[no-untyped-call]  # left untyped
-        return found
+        """Return what a query finds; a server that has just started answers before its one node is there to work."""
+        late = time.monotonic() + START_SECONDS
+        while True:
+            try:
+                found: list[list[Any]] = self.cursor.execute(sql).fetchall()  # type: ignore[no-untyped-call]  # left untyped
+            except TrinoQueryError as error:
+                if error.error_name != "NO_NODES_AVAILABLE" or time.monotonic() > late:
+                    raise
+                time.sleep(0.1)
+            else:
+                return found
 
     def query(self, sql: str) -> list[Row]:
         rows = self.rows(sql)
