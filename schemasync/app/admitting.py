@@ -64,8 +64,8 @@ def admit(
 ) -> AdmissionOutcome:
     """Admit everything that landed and can be read; ``shape`` and ``properties`` are the table's, in force.
 
-    Unless ``publishing``, the caller publishes it, with `show` or with what it does next. ``seen`` is the
-    view as planning found it, None where this run has changed it.
+    Unless ``publishing``, the caller publishes it, with `show` or with what it does next. ``seen`` is of
+    `refresh_view`.
 
     Raises:
         ConflictError: another writer published first.

@@ -175,8 +175,9 @@ def apply_table(
         return Applied(plan=plan, done=tuple(done), error=as_ours(error))
     if admitted is not None and admitted.files:
         done += admitting_steps
+        if publishing:
+            seen = None
     unrecorded = _record_history(workspace, plan, shape, properties, done) if admitting else None
-    published = publishing and admitted is not None and admitted.files
     return Applied(
         plan=plan,
         done=tuple(done),
@@ -184,7 +185,7 @@ def apply_table(
         shape=shape,
         properties=properties,
         unrecorded=unrecorded,
-        view=None if published else seen,
+        view=seen,
     )
 
 

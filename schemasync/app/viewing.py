@@ -49,14 +49,14 @@ def catch_up(
 ) -> None:
     """Make the view that of the state in force where a run that was killed in between left that of the state before.
 
-    ``seen`` is the view as this run found it, where the run has not changed it since.
+    ``seen`` is of `refresh_view`.
     """
     view = seen or workspace.metastore.table(target.database, target.view)
     if view is None or same_text(view.view_text, view_select(workspace, target, shape, manifest.contents)):
         return
     before = text_before(workspace, target, shape, manifest)
     if before is not None and same_text(view.view_text, before):
-        refresh_view(workspace, target, shape, manifest)
+        refresh_view(workspace, target, shape, manifest, seen=view)
 
 
 def _show(workspace: Workspace, target: TableTarget, shape: Shape, manifest: Manifest, seen: HiveTable | None) -> bool:

@@ -65,6 +65,7 @@ def open_parts(root: Path) -> LandedFiles:
 
 
 ARROW = {"arrow": open_arrow, "arrow in runs": open_runs, "arrow in parts": open_parts}
+arrow_ways = st.sampled_from([*ARROW.values()])
 
 
 @pytest.fixture(params=[*ARROW, pytest.param("spark", marks=pytest.mark.spark)])
@@ -394,7 +395,7 @@ def newest(several: list[list[dict[str, Any]]]) -> Rows:
 
 
 @settings(max_examples=100, suppress_health_check=list(HealthCheck))
-@given(opens=st.sampled_from([*ARROW.values()]), several=st.lists(event_lists, min_size=1, max_size=3))
+@given(opens=arrow_ways, several=st.lists(event_lists, min_size=1, max_size=3))
 def test_arrow_keeps_the_newest_event_of_each_key(
     tmp_path_factory: pytest.TempPathFactory,
     opens: Callable[[Path], LandedFiles],

@@ -17,7 +17,7 @@ from schemasync.core.encoding import Encoding, Leaf, ListOf
 from schemasync.core.ports import LandedFiles
 from schemasync.core.types import Array, Primitive
 from tests.io.landing import land, request
-from tests.io.test_landed_files import ARROW, open_arrow, open_spark
+from tests.io.test_landed_files import arrow_ways, open_arrow, open_spark
 from tests.io.test_landed_files import opened as opened  # noqa: PLC0414 - a fixture
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ def _told(rows: list[Event], name: str) -> Any:
 
 
 @settings(max_examples=300, suppress_health_check=list(HealthCheck))
-@given(opens=st.sampled_from([*ARROW.values()]), landed=st.lists(events, max_size=8), late=st.lists(events, max_size=4))
+@given(opens=arrow_ways, landed=st.lists(events, max_size=8), late=st.lists(events, max_size=4))
 def test_a_delta_tells_what_its_events_tell_whatever_lands_later(
     tmp_path_factory: pytest.TempPathFactory,
     opens: Callable[[Path], LandedFiles],
@@ -187,7 +187,7 @@ def test_a_delta_tells_what_its_events_tell_whatever_lands_later(
 
 
 @settings(max_examples=100, suppress_health_check=list(HealthCheck))
-@given(opens=st.sampled_from([*ARROW.values()]), landed=st.lists(events, max_size=8))
+@given(opens=arrow_ways, landed=st.lists(events, max_size=8))
 def test_a_delta_has_no_two_rows_that_the_ordering_does_not_tell_apart(
     tmp_path_factory: pytest.TempPathFactory, opens: Callable[[Path], LandedFiles], landed: list[Event]
 ) -> None:
