@@ -111,6 +111,7 @@ def run_fold(
             shape,
             manifest,
             {f"{directory}/s={s.shard.removeprefix('base_s')}": s for s in fold.shards},
+            kind=SegmentKind.BASE,
             directory=directory,
             purge_before_ms=fold.purge_before_ms,
             by_sql=is_by_sql(workspace, target, shape, manifest, size=fold.bytes_read),
@@ -143,6 +144,7 @@ def merge_shards(
     manifest: Manifest,
     places: Mapping[str, ShardFold],
     *,
+    kind: SegmentKind,
     directory: str,
     purge_before_ms: int,
     by_sql: bool,
@@ -170,6 +172,7 @@ def merge_shards(
         shape,
         manifest,
         shards,
+        kind=kind,
         directories={shard.shard: place for place, shard in places.items()},
         purge_before_ms=purge_before_ms,
     )

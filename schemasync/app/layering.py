@@ -65,6 +65,7 @@ def _merged(workspace: Workspace, target: TableTarget, shape: Shape, manifest: M
             shape,
             manifest,
             {directory: shard},
+            kind=SegmentKind.DELTA,
             directory=directory,
             purge_before_ms=0,
             by_sql=is_by_sql(workspace, target, shape, manifest, size=plan.bytes_read),

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from schemasync.core.admission import UnsentRule
 from schemasync.core.ddl import expected_columns
 from schemasync.core.layout import SCHEMA_VERSION, TOMBSTONE, MetaColumn, ordering_columns
-from schemasync.core.manifest import Manifest
+from schemasync.core.manifest import Manifest, SegmentKind
 from schemasync.core.mapping import TableTarget
 from schemasync.core.merging import Deleted, MergeRequest, ShardMerge, SortedFile, StoredColumn
 from schemasync.core.plan import Shape
@@ -24,6 +24,7 @@ def merge_request(
     manifest: Manifest,
     shards: Iterable[ShardFold],
     *,
+    kind: SegmentKind,
     directories: Mapping[str, str],
     purge_before_ms: int,
 ) -> MergeRequest:
@@ -31,6 +32,7 @@ def merge_request(
     merges = tuple(_shard_merge(shard, directories[shard.shard]) for shard in shards)
     versions = {f.version for merge in merges for f in merge.files}
     return MergeRequest(
+        kind=kind,
         shards=merges,
         columns=tuple((c.name, c.type) for c in expected_columns(shape)),
         keys=shape.key_columns,

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from schemasync.core.admission import UnsentRule
 from schemasync.core.compaction import FoldCounts
+from schemasync.core.manifest import SegmentKind
 from schemasync.core.partitioning import PartitionColumn
 from schemasync.core.projection import Carried, Fill
 from schemasync.core.sharding import KeyRange
@@ -59,12 +60,14 @@ class ShardMerge:
 class MergeRequest:
     """What becomes of some shards: the newest row per key, sorted by key, projected to the table's version.
 
+    They become segments of a ``kind``: shards of the base, or a delta, which is merged as one shard of all keys.
     ``ordering`` are the columns that decide which row is newer (descending, null is oldest). A tombstone of the base
     that was admitted before ``purge_before_ms`` goes where no change has its key.
     ``unsent`` are the columns in which placeholders occur, None where there are none. ``memory`` is how many bytes the
     merge of one shard may hold.
     """
 
+    kind: SegmentKind
     shards: tuple[ShardMerge, ...]
     columns: tuple[tuple[str, Type], ...]
     keys: tuple[tuple[str, Type], ...]

@@ -28,8 +28,8 @@ def main(root: Path, home: Path) -> None:
     died = root / "died"
     died.mkdir()
 
-    def dies_once(*arguments: Any) -> Any:
-        merged = merge_shard(*arguments)
+    def dies_once(*arguments: Any, alone: bool) -> Any:
+        merged = merge_shard(*arguments, alone=alone)
         context = TaskContext.get()
         if context is not None and context.attemptNumber() == 0:
             (died / str(context.taskAttemptId())).touch()

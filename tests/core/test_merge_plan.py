@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from schemasync.core.admission import UnsentRule
 from schemasync.core.history import read_history
-from schemasync.core.manifest import DataFile, Segment
+from schemasync.core.manifest import DataFile, Segment, SegmentKind
 from schemasync.core.merge_plan import merge_request
 from schemasync.core.merging import Deleted, MergeRequest, ShardMerge, SortedFile, StoredColumn
 from schemasync.core.plan import Shape
@@ -50,6 +50,7 @@ def request(**manifest: object) -> MergeRequest:
         SHAPE,
         fresh().model_copy(update={"segments": (old, other, new), **manifest}),
         [shard],
+        kind=SegmentKind.BASE,
         directories={"base_s00000001": "base/g=2/s=0001"},
         purge_before_ms=700,
     )

@@ -20,7 +20,7 @@ from schemasync.core.admission import AdmissionRequest, Admitted, EarlierRows, F
 from schemasync.core.encoding import Encoding, Leaf
 from schemasync.core.keys import Key
 from schemasync.core.layout import meta_columns, ordering_columns
-from schemasync.core.manifest import DataFile
+from schemasync.core.manifest import DataFile, SegmentKind
 from schemasync.core.merging import MergedShard, MergeRequest, ShardMerge, SortedFile, StoredColumn
 from schemasync.core.projection import Carried
 from schemasync.core.reshape import Keep
@@ -78,15 +78,16 @@ def admit(root: Path, wanted: AdmissionRequest) -> Admitted:
     return ArrowFiles(fs.LocalFileSystem(), str(root)).admit(wanted)
 
 
-def merge(root: Path, wanted: MergeRequest) -> MergedShard:
+def merge(root: Path, wanted: MergeRequest, alone: bool) -> MergedShard:
     (shard,) = wanted.shards
-    return merge_shard(fs.LocalFileSystem(), str(root), wanted, shard, shard.directory)
+    return merge_shard(fs.LocalFileSystem(), str(root), wanted, shard, shard.directory, alone=alone)
 
 
 def merging(files: Sequence[DataFile]) -> MergeRequest:
     """Return the merge of files into one shard, the base first."""
     sources = tuple(SortedFile(path=file.path, version=1, rank=n) for n, file in enumerate(files))
     return MergeRequest(
+        kind=SegmentKind.BASE,
         shards=(ShardMerge(shard="base_s00000000", directory="out", keys=KeyRange(), files=sources, bytes=0),),
         columns=COLUMNS,
         keys=(("part", Primitive.STRING), ("id", Primitive.BIGINT)),
@@ -139,13 +140,14 @@ def test_an_admission_holds_no_more_than_it_is_given(tmp_path: Path, keys: tuple
     assert peak <= MOST
 
 
-def test_a_merge_holds_no_more_than_it_is_given(tmp_path: Path) -> None:
+@pytest.mark.parametrize("alone", [False, True])
+def test_a_merge_holds_no_more_than_it_is_given(tmp_path: Path, alone: bool) -> None:
     changes = [range(n, ROWS, 5) for n in range(3)]
     base = sorted_file(tmp_path, "base", range(ROWS), ts_ms=1)
     deltas = [sorted_file(tmp_path, f"delta-{n}", ids, ts_ms=2 + n) for n, ids in enumerate(changes)]
     assert base.bytes > 4 * MEMORY
 
-    peak, _ = peak_of(merge, tmp_path, merging((base, *deltas)))
+    peak, _ = peak_of(merge, tmp_path, merging((base, *deltas)), alone)
 
     (written,) = (tmp_path / "out").iterdir()
     assert ids_and_times(written) == [(n, 2 + n % 5 if n % 5 < 3 else 1) for n in range(ROWS)]
@@ -159,7 +161,7 @@ def test_footers_are_gone_when_a_shard_is_merged(tmp_path: Path) -> None:
     gc.collect()
     gc.disable()
     try:
-        merge(tmp_path, wanted)
+        merge(tmp_path, wanted, alone=True)
         assert not [one for one in gc.get_objects() if isinstance(one, pq.FileMetaData)]
     finally:
         gc.enable()

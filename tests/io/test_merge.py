@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import threading
 from collections.abc import Sequence
 from itertools import count, pairwise
 from pathlib import Path
@@ -19,14 +20,14 @@ from pyarrow import fs
 from schemasync.core.admission import UnsentRule
 from schemasync.core.compaction import FoldCounts
 from schemasync.core.keys import Key
-from schemasync.core.manifest import DataFile
+from schemasync.core.manifest import DataFile, SegmentKind
 from schemasync.core.merging import Deleted, MergeRequest, ShardMerge, SortedFile, StoredColumn
 from schemasync.core.projection import Carried, Fill
 from schemasync.core.reshape import Convert, Keep
 from schemasync.core.sharding import KeyRange
 from schemasync.core.types import Primitive, Type
 from schemasync.errors import StorageError
-from schemasync.io.parquet import sorted_rows
+from schemasync.io.parquet import shard_writer, sorted_rows
 from schemasync.io.parquet.merge import merge_shard
 from schemasync.io.parquet.shards import ArrowShards
 from schemasync.io.parquet.values import arrow_type
@@ -65,6 +66,22 @@ def key(row: Row) -> tuple[int, str]:
     return row["a"], row["b"]
 
 
+def merging(
+    shards: Sequence[ShardMerge], kind: SegmentKind = SegmentKind.BASE, unsent: UnsentRule | None = None
+) -> MergeRequest:
+    return MergeRequest(
+        kind=kind,
+        shards=tuple(shards),
+        columns=COLUMNS,
+        keys=KEYS,
+        ordering=("__seq1", "__admitted_ms"),
+        stored={1: stored(1), 2: stored(2)},
+        purge_before_ms=PURGE_BEFORE,
+        unsent=unsent,
+        memory=4000,
+    )
+
+
 class Files:
     """Files of a table on a scratch disk."""
 
@@ -86,20 +103,14 @@ class Files:
         files: Sequence[SortedFile],
         keys: KeyRange = EVERYWHERE,
         unsent: UnsentRule | None = None,
+        *,
+        alone: bool = False,
+        kind: SegmentKind = SegmentKind.BASE,
     ) -> tuple[list[Row], FoldCounts]:
-        shard = ShardMerge(shard="base_s00000000", directory="out", keys=keys, files=tuple(files), bytes=0)
-        request = MergeRequest(
-            shards=(shard,),
-            columns=COLUMNS,
-            keys=KEYS,
-            ordering=("__seq1", "__admitted_ms"),
-            stored={1: stored(1), 2: stored(2)},
-            purge_before_ms=PURGE_BEFORE,
-            unsent=unsent,
-            memory=4000,
-        )
         directory = f"out-{next(self._numbers)}"
-        merged = merge_shard(fs.LocalFileSystem(), str(self.root), request, shard, directory)
+        shard = ShardMerge(shard="base_s00000000", directory=directory, keys=keys, files=tuple(files), bytes=0)
+        request = merging([shard], kind, unsent)
+        merged = merge_shard(fs.LocalFileSystem(), str(self.root), request, shard, directory, alone=alone)
         written = sorted((self.root / directory).iterdir())
         return [row for path in written for row in pq.read_table(path).to_pylist()], merged.counts
 
@@ -185,9 +196,17 @@ def some_rows(draw: st.DrawFn, *, most: int = 12, ops: str = "cud") -> list[Row]
     ends=st.lists(PLACES, max_size=2, unique=True).map(sorted),
     version=st.sampled_from([1, 2]),
     unsent=st.sampled_from([None, UNSENT]),
+    alone=st.booleans(),
 )
 def test_a_merged_shard_is_the_fold_of_its_files(
-    base: list[Row], cut: int, deltas: list[list[Row]], ends: list[Key], version: int, unsent: UnsentRule | None
+    base: list[Row],
+    cut: int,
+    deltas: list[list[Row]],
+    ends: list[Key],
+    version: int,
+    unsent: UnsentRule | None,
+    *,
+    alone: bool,
 ) -> None:
     with (
         tempfile.TemporaryDirectory() as directory,
@@ -202,7 +221,7 @@ def test_a_merged_shard_is_the_fold_of_its_files(
             SortedFile(path=files.write(sorted(part, key=key), version), version=version, rank=0) for part in parts
         ]
         sources += [SortedFile(path=files.write(rows), version=2, rank=n) for n, rows in enumerate(deltas, 1)]
-        merged = files.merge(sources, keys, unsent)
+        merged = files.merge(sources, keys, unsent, alone=alone)
         assert merged == expected(base, deltas, keys, unsent)
 
 
@@ -266,3 +285,35 @@ def test_row_groups_outside_of_the_shard_are_not_read(files: Files) -> None:
     with patch.object(pq.ParquetFile, "iter_batches", watched):
         merged, _ = files.merge([source], KeyRange(low=(3, "y"), high=(6, "x")))
     assert (read, [row["a"] for row in merged]) == ([[1, 2, 3]], [4, 5])
+
+
+@pytest.mark.parametrize(("kind", "largest"), [(SegmentKind.BASE, 4), (SegmentKind.DELTA, 2)])
+def test_row_groups_of_a_merged_delta_are_as_small_as_those_of_an_admitted_one(
+    files: Files, kind: SegmentKind, largest: int
+) -> None:
+    source = SortedFile(path=files.write([of({"a": a}) for a in range(9)]), version=2, rank=0)
+    with patch.object(shard_writer, "_GROUP_ROWS", {SegmentKind.BASE: 4, SegmentKind.DELTA: 2}):
+        files.merge([source], kind=kind)
+    (written,) = files.root.glob("out-*/*.parquet")
+    metadata = pq.read_metadata(written)
+    assert max(metadata.row_group(n).num_rows for n in range(metadata.num_row_groups)) == largest
+
+
+@pytest.mark.parametrize(("shards", "alone"), [(1, True), (2, False)])
+def test_one_shard_has_all_cores_and_several_share_them(files: Files, shards: int, alone: bool) -> None:
+    source = SortedFile(path=files.write([of({})]), version=2, rank=0)
+    request = merging(
+        [
+            ShardMerge(shard=f"base_s0000000{n}", directory=f"out-{n}", keys=EVERYWHERE, files=(source,), bytes=0)
+            for n in range(shards)
+        ]
+    )
+    read, original = [], pq.ParquetFile.iter_batches
+
+    def watched(*args: Any, **options: Any) -> Any:
+        read.append((threading.current_thread().name.startswith("ahead"), options["use_threads"]))
+        return original(*args, **options)
+
+    with patch.object(pq.ParquetFile, "iter_batches", watched):
+        ArrowShards(fs.LocalFileSystem(), str(files.root)).merge(request)
+    assert read == [(alone, alone)] * shards

@@ -31,7 +31,7 @@ from schemasync.core.admission import (
 from schemasync.core.beyond import Beyond
 from schemasync.core.changed_keys import BITS, WORDS_COLUMN
 from schemasync.core.in_place import Stored
-from schemasync.core.manifest import NEVER, DataFile
+from schemasync.core.manifest import NEVER, DataFile, SegmentKind
 from schemasync.core.ports import FileInfo
 from schemasync.core.types import Array, Decimal, Map, Primitive, Struct, StructField, Type
 from schemasync.errors import SchemasyncError, StorageError
@@ -44,7 +44,6 @@ from schemasync.io.parquet.sorted_rows import statistics
 
 _AVRO_KEYS = (b"parquet.avro.schema", b"avro.schema")
 _MAGIC = b"PAR1"
-_GROUP_ROWS = 65_536
 _GROUP_SHARE = 8
 """This part of the memory gathers rows for a group of their own; the others hold what is sorted meanwhile."""
 
@@ -212,9 +211,8 @@ class ArrowFiles:
             request.directory,
             table_schema(request.columns),
             request.memory // _GROUP_SHARE,
+            kind=SegmentKind.DELTA,
             partition_by=request.partition_by,
-            # Those who merge one shard read no more of it than they need.
-            group_rows=_GROUP_ROWS,
         ) as writer:
             for table in ahead(tables):
                 writer.write(table)

@@ -20,6 +20,7 @@ from schemasync.core.keys import Key
 from schemasync.core.layout import ADMITTED_MS, OP
 from schemasync.core.merging import MergedShard, MergeRequest, ShardMerge, SortedFile
 from schemasync.errors import StorageError
+from schemasync.io.parquet.ahead import ahead
 from schemasync.io.parquet.newest import Masks, first_saying, firsts, newest_order, positions, unsent_values
 from schemasync.io.parquet.rows import give_back, table_schema
 from schemasync.io.parquet.shard_writer import ShardWriter
@@ -27,9 +28,11 @@ from schemasync.io.parquet.sorted_rows import KeyColumns, SortedRows, Stored
 
 _RANK: Final = "schemasync_rank"
 _PART_SHARE: Final = 16
+_PART_SHARE_ALONE: Final = 20
 _GROUP_SHARE: Final = 8
-"""Parts of the memory: of a part there are up to four copies while it is merged, a row group waits to be written,
-and every file has a page of each of its columns. That is about half; an allocator keeps as much of what was freed."""
+"""Parts of the memory: of a part there are up to four copies while it is merged, one more of it waits where the next
+is merged meanwhile, a row group waits to be written, and every file has a page of each of its columns. That is about
+half; an allocator keeps as much of what was freed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,20 +53,30 @@ class _Resolved:
 
 
 def merge_shard(
-    filesystem: fs.FileSystem, base: str, request: MergeRequest, shard: ShardMerge, directory: str
+    filesystem: fs.FileSystem, base: str, request: MergeRequest, shard: ShardMerge, directory: str, *, alone: bool
 ) -> MergedShard:
     """Write one shard below ``base`` into ``directory``, which nobody else writes to.
+
+    Where it is ``alone``, no other shard has the other cores: columns are decoded side by side, and parts are merged
+    while those before them are written.
 
     Raises:
         StorageError: a file is not sorted by key, or the shard cannot be written.
     """
     keys = [name for name, _ in request.keys]
-    merging = _Merging(filesystem, base, request, shard)
+    merging = _Merging(filesystem, base, request, shard, alone=alone)
     counts = FoldCounts()
-    held, by = request.memory // _GROUP_SHARE, request.partition_by
-    with ShardWriter(filesystem, base, directory, merging.schema, held, partition_by=by) as writer:
+    with ShardWriter(
+        filesystem,
+        base,
+        directory,
+        merging.schema,
+        request.memory // _GROUP_SHARE,
+        kind=request.kind,
+        partition_by=request.partition_by,
+    ) as writer:
         above: Key | None = None
-        for outcome in merging.outcomes():
+        for outcome in ahead(merging.outcomes()) if alone else merging.outcomes():
             above = _check_order(outcome.rows, keys, above, shard)
             writer.write(outcome.rows)
             counts += outcome.counts + merging.written(outcome.rows)
@@ -99,14 +112,18 @@ def _ascends(rows: pa.Table, keys: Sequence[str]) -> bool:
 class _Merging:
     """The parts of one shard, in the order of their keys."""
 
-    def __init__(self, filesystem: fs.FileSystem, base: str, request: MergeRequest, shard: ShardMerge) -> None:
+    def __init__(
+        self, filesystem: fs.FileSystem, base: str, request: MergeRequest, shard: ShardMerge, *, alone: bool
+    ) -> None:
         self._filesystem = filesystem
         self._base = base
         self._request = request
         self._shard = shard
         self._keys = [name for name, _ in request.keys]
         self._sort = [(name, "ascending") for name in self._keys]
-        self._part_bytes = request.memory // (_PART_SHARE * max(len(shard.files), 1))
+        self._alone = alone
+        share = _PART_SHARE_ALONE if alone else _PART_SHARE
+        self._part_bytes = request.memory // (share * max(len(shard.files), 1))
         self.schema: pa.Schema = table_schema(request.columns)
 
     def outcomes(self) -> Iterator[_Outcome]:
@@ -136,6 +153,7 @@ class _Merging:
             key=self._keys[0],
             within=keys,
             part_bytes=self._part_bytes,
+            threads=self._alone,
         )
         return SortedRows(stored.batches(), self._keys, keys, self._part_bytes)
 

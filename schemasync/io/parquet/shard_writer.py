@@ -11,13 +11,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
+from schemasync.core.manifest import SegmentKind
 from schemasync.core.partitioning import PartitionColumn
 from schemasync.errors import StorageError
 from schemasync.io.parquet.partitions import by_partition
 from schemasync.io.parquet.rows import CALENDAR, give_back
 from schemasync.io.parquet.writing import open_writer
 
-_GROUP_ROWS: Final = 262_144
+_GROUP_ROWS: Final = {SegmentKind.BASE: 262_144, SegmentKind.DELTA: 65_536}
+"""Rows of a row group. Those of deltas are small: who merges one shard reads no more of a delta than it needs, and
+while one is written the rows of the next can be merged."""
 
 
 class ShardWriter:
@@ -31,8 +34,8 @@ class ShardWriter:
         schema: pa.Schema,
         group_bytes: int,
         *,
+        kind: SegmentKind,
         partition_by: Sequence[PartitionColumn] = (),
-        group_rows: int = _GROUP_ROWS,
     ) -> None:
         """Write below ``base``; a row group ends when all that wait are ``group_bytes``, or it has its usual rows."""
         self._filesystem = filesystem
@@ -41,7 +44,7 @@ class ShardWriter:
         self._schema = schema
         self._group_bytes = group_bytes
         self._partition_by = partition_by
-        self._group_rows = group_rows
+        self._group_rows = _GROUP_ROWS[kind]
         self.rows: dict[str, int] = {}
         """Path of each file -> how many rows it has."""
         self._held: dict[str, list[pa.Table]] = {}

@@ -70,9 +70,11 @@ class ArrowShards:
 
 
 def _merger(filesystem: fs.FileSystem, base: str, request: MergeRequest) -> Callable[[ShardMerge], MergedShard]:
+    alone = len(request.shards) == 1
+
     def run(shard: ShardMerge) -> MergedShard:
         with _MERGING:
-            return merge_shard(filesystem, base, request, shard, shard.directory)
+            return merge_shard(filesystem, base, request, shard, shard.directory, alone=alone)
 
     return run
 
@@ -107,6 +109,6 @@ def _task(filesystem: fs.FileSystem, base: str, request: MergeRequest) -> Callab
         # Every try has a directory of its own: an earlier one may still be running, and its file must not be read.
         context = TaskContext.get()
         directory = f"{shard.directory}/try-{context.taskAttemptId()}" if context else shard.directory
-        return merge_shard(filesystem, base, request, shard, directory)
+        return merge_shard(filesystem, base, request, shard, directory, alone=False)
 
     return run

@@ -80,10 +80,11 @@ class Stored:
         key: str,
         within: KeyRange,
         part_bytes: int,
+        threads: bool,
     ) -> None:
         """Open a file whose rows were stored as ``columns`` say; ``key`` is the first column of the key.
 
-        About ``part_bytes`` are read at once, and decoded at once.
+        About ``part_bytes`` are read at once, and decoded at once: by Arrow's ``threads``, column by column, or not.
         """
         self._filesystem = filesystem
         self._path = path
@@ -92,6 +93,7 @@ class Stored:
         self._key = next(c for c in columns if c.name == key)
         self._within = within
         self._part_bytes = part_bytes
+        self._threads = threads
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the file's rows, some at a time, without row groups that lie outside the range as a whole."""
@@ -104,7 +106,7 @@ class Stored:
             there = set(file.schema_arrow.names)
             columns = [name for name in wanted if name in there]
             groups = self._groups(metadata)
-            for batch in file.iter_batches(rows, row_groups=groups, columns=columns, use_threads=False):
+            for batch in file.iter_batches(rows, row_groups=groups, columns=columns, use_threads=self._threads):
                 yield self._projected(batch)
 
     def _groups(self, metadata: pq.FileMetaData) -> list[int]:
