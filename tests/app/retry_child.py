@@ -59,6 +59,7 @@ def tell(lab: Lab, died: Path) -> list[dict[str, object]]:
                 "kind": done.to_json()["kind"],
                 "changed": sorted(key for key, n in rows.items() if n > 1),
                 "rows": len(rows),
+                "written": done.to_json()["shards_rewritten"],
                 "died": len(list(died.iterdir())),
                 "strangers": lab.strangers(),
             }

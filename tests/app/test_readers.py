@@ -6,12 +6,15 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
+from itertools import cycle, pairwise
+from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
 
+from schemasync.app.compacting import compact
+from schemasync.core.layering import Mode
 from tests.lab import HOUR, Lab
 
 pytestmark = pytest.mark.spark
@@ -22,7 +25,7 @@ Rows = tuple[tuple[int, int], ...]
 
 
 class Writer:
-    """Changes some keys at each step, keeps book of the states, and compacts at every other step.
+    """Changes some keys at each step, keeps book of the states, and compacts at every other step, by turns both ways.
 
     A step takes 25 minutes of the table's time: what a state names goes two steps after the next one.
     """
@@ -32,6 +35,9 @@ class Writer:
         self.random = Random(7)  # noqa: S311 - the same changes in every run
         self.rows: dict[int, int] = {}
         self.states: list[Rows] = []
+        self.modes = cycle((Mode.MAJOR, Mode.MINOR, Mode.MINOR))
+        self.kinds: set[str | None] = set()
+        self.files: set[Path] = set()
         self.value: Callable[[int], Any] = int
         lab.register(TOPIC, lab.flat("Student", ("n", "int")))
         lab.settings = {"defaults": {"compaction": {"vacuum_retention": "1h"} | settings}}
@@ -56,8 +62,13 @@ class Writer:
         self.states.append(tuple(sorted(self.rows.items())))
         landed = [event | {"n": self.value(event["n"])} for event in events]
         self.lab.land(TOPIC, landed, hour=f"20261120{number % 24:02}", name=f"{number}.parquet")
-        done = self.lab.apply() if number % 2 else self.lab.compact()
-        assert [getattr(t, "failure", None) or getattr(t, "error", None) for t in done.tables] == [None]
+        if number % 2:
+            assert [t.error for t in self.lab.apply().tables] == [None]
+        else:
+            (done,) = compact(self.lab.workspace, mode=next(self.modes)).tables
+            assert done.failure is None
+            self.kinds.add(done.to_json()["kind"])
+        self.files |= {*self.lab.root.glob(f"lake/{TOPIC}/*/g=*/**/*.parquet")}
         self.lab.now_ms += 25 * HOUR // 60
 
 
@@ -95,6 +106,8 @@ def reads_well(
         finally:
             done.set()
         seen = [found.result() for found in readers]
+    assert writer.kinds == {"major", "minor"}
+    assert [path for path in writer.files if not path.exists()] != []
     for shown in seen:
         places = [writer.states.index(rows) for rows in shown]
         assert all(one <= other for one, other in pairwise(places))
@@ -108,7 +121,7 @@ def reads_well(
 def test_every_query_sees_a_state_that_was_published_and_none_before_it_again(
     lab: Lab, settings: dict[str, Any]
 ) -> None:
-    reads_well(lab, settings, lambda steps: steps < 7)
+    reads_well(lab, settings, lambda steps: steps < 8)
 
 
 def test_no_query_fails_or_sees_anything_else_while_a_column_is_migrated(lab: Lab) -> None:

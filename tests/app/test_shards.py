@@ -131,6 +131,32 @@ def test_shards_that_became_small_are_joined_and_their_partitions_go_after_the_g
     assert sorted(places(lab)) == ["base_s00000003"]
 
 
+def test_there_are_as_many_shards_as_the_rows_that_live_need(lab: Lab) -> None:
+    """What is deleted takes its place until it need not be remembered, and small neighbours until both are written."""
+    first_base(lab, [0])
+    lab.settings |= {"defaults": {"compaction": {"shard_size": "64KB"}}}
+    left = range(0, 6000, 100)
+    shards = []
+    for hour, (keys, op) in enumerate(
+        [
+            (range(2000), "u"),
+            (range(2000, 6000), "u"),
+            ([key for key in range(6000) if key not in left], "d"),
+            (left, "u"),
+            (left, "u"),
+        ],
+        start=1,
+    ):
+        texts = [{"id": key, "name": hashlib.sha256(f"{key}".encode()).hexdigest()} for key in keys]
+        lab.land(TOPIC, [row | {"op": op, "ts_ms": hour} for row in texts], hour=f"202611200{hour}")
+        lab.now_ms += 8 * 24 * HOUR
+        shards.append(compacted(lab)["shards"])
+    grown, most = shards[:2]
+    assert 1 < grown < most
+    assert shards[-1] == 1
+    assert [row["id"] for row in lab.rows(TABLE)] == list(left)
+
+
 def test_the_view_sorts_nothing_of_the_base_while_changes_are_known_to_be_newer(lab: Lab) -> None:
     first_base(lab, list(range(12)))
     seen = [text_and_rows(lab)]

@@ -8,9 +8,12 @@ import signal
 import threading
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
+from schemasync.core import layering
+from schemasync.core.config_values import MB
 from tests.cli.bench import Project, event
 
 pytestmark = [pytest.mark.spark, pytest.mark.one_spark]
@@ -99,6 +102,18 @@ def test_a_minor_compaction_that_cannot_be_says_why(project: Project) -> None:
     would, did = (project("compact", "--minor", *more).out for more in (["--dry-run"], []))
     assert "  would be folded although --minor was asked for: there is no base yet" in would.splitlines()
     assert "  folded although --minor was asked for: there is no base yet" in did.splitlines()
+
+
+def test_changes_are_left_or_folded_as_asked(project: Project) -> None:
+    project.register("student", NAME)
+    kinds = []
+    asked: list[tuple[int, list[str]]] = [(MB, []), (MB, ["--minor"]), (MB, []), (0, []), (0, ["--major"])]
+    for number, (cheap, options) in enumerate(asked):
+        project.land("student", event(1, name="a", ts_ms=number))
+        with patch.object(layering, "CHEAP_BYTES", cheap), patch.object(layering, "WORTH", 0):
+            (done,) = project("compact", "--json", *options).json["tables"]
+        kinds.append((done["kind"], done["deltas"], done["generation"]))
+    assert kinds == [("major", 0, 1), ("minor", 1, 1), ("major", 0, 2), ("minor", 1, 2), ("major", 0, 3)]
 
 
 def test_a_dry_run_says_what_its_figures_leave_out(project: Project) -> None:
