@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import Any
 from unittest.mock import patch
 
+import pyarrow.parquet as pq
 import pytest
 
 from schemasync.app.compacting import compact
 from schemasync.core import layering
 from schemasync.core.layering import Mode
+from schemasync.core.manifest import SegmentKind
+from schemasync.io.parquet import shard_writer
 from tests.lab import HOUR, Lab
 
 pytestmark = pytest.mark.spark
@@ -50,6 +53,21 @@ def segments(lab: Lab) -> list[str]:
     assert planned.view is not None
     assert planned.view.manifest is not None
     return [s.name for s in planned.view.manifest.segments]
+
+
+def test_row_groups_of_changes_are_small_however_they_came_and_those_of_the_base_large(lab: Lab) -> None:
+    lab.register(TOPIC, lab.flat("Student", ("n", "int")))
+    with patch.object(shard_writer, "_GROUP_ROWS", {SegmentKind.BASE: 6, SegmentKind.DELTA: 2}):
+        for step, mode in enumerate((Mode.MAJOR, Mode.MINOR, Mode.MINOR), start=1):
+            lab.land(TOPIC, changes(*range(20), ts_ms=step), hour=f"202611200{step}")
+            compacted(lab, mode)
+    largest = []
+    for kind in ("base", "delta"):
+        for path in (lab.root / "lake" / TOPIC / kind).rglob("*.parquet"):
+            metadata = pq.read_metadata(path)
+            largest.append((kind, max(metadata.row_group(n).num_rows for n in range(metadata.num_row_groups))))
+    # Three were admitted, and two of these were merged.
+    assert largest == [("base", 6), *[("delta", 2)] * 4]
 
 
 @pytest.mark.parametrize("kernel", ["arrow", "spark"])

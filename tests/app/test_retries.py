@@ -39,5 +39,5 @@ def test_a_shard_whose_first_task_was_killed_is_that_of_the_second_one(tmp_path:
         )
     ]
     # A task for each shard, and one for what is merged beside the base: the first change lies there as it was admitted.
-    assert written[0] > 1
+    assert min(written[0], written[3]) > 1
     assert deaths == [written[0], written[0], written[0] + 1, written[0] + 1 + written[3]]

@@ -76,7 +76,7 @@ def merge_shard(
         partition_by=request.partition_by,
     ) as writer:
         above: Key | None = None
-        for outcome in ahead(merging.outcomes()) if alone else merging.outcomes():
+        for outcome in merging.outcomes():
             above = _check_order(outcome.rows, keys, above, shard)
             writer.write(outcome.rows)
             counts += outcome.counts + merging.written(outcome.rows)
@@ -127,7 +127,10 @@ class _Merging:
         self.schema: pa.Schema = table_schema(request.columns)
 
     def outcomes(self) -> Iterator[_Outcome]:
-        """Yield what becomes of each part."""
+        """Yield what becomes of each part; where the shard is alone the next is merged while one is written."""
+        return ahead(self._outcomes()) if self._alone else self._outcomes()
+
+    def _outcomes(self) -> Iterator[_Outcome]:
         files = [(file, self._open(file)) for file in self._shard.files]
         while files:
             for _, rows in files:
