@@ -1,7 +1,12 @@
-"""Encodings of files of ours: a dictionary where values repeat, and only there; other whole numbers are packed."""
+"""Encodings of files of ours: a dictionary where values repeat, and only there; other whole numbers are packed.
+
+Texts are compressed where that makes them smaller.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import tracemalloc
 from collections.abc import Iterable
 from pathlib import Path
 from random import Random
@@ -123,6 +128,93 @@ def test_spark_reads_packed_numbers(tmp_path: Path, spark: SparkSession, by_vect
         spark.conf.unset(setting)
     expected = pa.concat_tables([first, later]).to_pylist()
     assert [row.asDict() for row in rows] == expected
+
+
+def digests(count: int) -> list[str]:
+    return [hashlib.sha256(str(number).encode()).hexdigest() for number in range(count)]
+
+
+def codecs(path: str) -> dict[str, tuple[str, bool]]:
+    """Return the codec of each column, and whether its texts are stored by their lengths."""
+    group = pq.read_metadata(path).row_group(0)
+    columns = (group.column(n) for n in range(group.num_columns))
+    return {c.path_in_schema: (c.compression, "DELTA_LENGTH_BYTE_ARRAY" in c.encodings) for c in columns}
+
+
+def test_texts_that_snappy_finds_nothing_in_are_not_compressed(tmp_path: Path) -> None:
+    rows = 5_000
+    texts = digests(rows)
+    table = pa.table(
+        {
+            "digest": texts,
+            "sorted": sorted(texts),
+            "bytes": pa.array([bytes.fromhex(text) for text in texts]),
+            "some": [text if number % 3 else None for number, text in enumerate(texts)],
+            "name": [f"customer number {number}" for number in range(rows)],
+            "repeated": [texts[number % 3] for number in range(rows)],
+            "number": range(rows),
+            "none": pa.nulls(rows, pa.string()),
+            "in.place": texts,
+            "in": pa.StructArray.from_arrays([pa.array(texts)], names=["place"]),
+            "list": [[text] for text in texts],
+            "map": pa.array([[(text, 1)] for text in texts], pa.map_(pa.string(), pa.int64())),
+        }
+    )
+    path = written(tmp_path, table)
+    found = codecs(path)
+    dense = {"digest", "sorted", "bytes", "some"}
+    assert {name for name, how in found.items() if how != ("SNAPPY", False)} == dense
+    assert {found[name] for name in dense} == {("UNCOMPRESSED", True)}
+    assert pq.read_table(path).equals(table)
+
+
+@pytest.mark.parametrize(
+    ("texts", "is_dense"),
+    [
+        (digests(120), False),
+        (digests(128), True),
+        ([*digests(1_000), *["a" * 64] * 4_000], False),
+        ([*["a" * 64] * 1_000, *digests(4_000)], False),
+        ([f"{'a' * 50}{text[:14]}" for text in digests(5_000)], False),
+    ],
+    ids=["few", "enough", "dense at first", "dense later", "dense at their ends"],
+)
+def test_a_text_is_dense_where_a_sample_of_neighbours_from_all_places_is(
+    tmp_path: Path, texts: list[str], is_dense: bool
+) -> None:
+    # Beside a number that nobody shares: a text that repeats has a dictionary, whatever it is like.
+    path = written(tmp_path, pa.table({"text": [f"{text}{number}" for number, text in enumerate(texts)]}))
+    assert codecs(path)["text"] == (("UNCOMPRESSED", True) if is_dense else ("SNAPPY", False))
+
+
+def test_of_wide_texts_no_more_is_looked_at_than_memory_allows(tmp_path: Path) -> None:
+    text = "".join(digests(2_000))
+    table = pa.table({"text": [f"{number}{text}" for number in range(50)]})
+    tracemalloc.start()
+    try:
+        with open_writer(fs.LocalFileSystem(), str(tmp_path / "a.parquet"), table, 16 * len(text)) as writer:
+            writer.write_table(table)
+        assert tracemalloc.get_traced_memory()[1] < 12 * len(text)
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("by_vectors", ["true", "false"])
+def test_spark_reads_texts_that_are_not_compressed(tmp_path: Path, spark: SparkSession, by_vectors: str) -> None:
+    first = pa.table({"text": digests(1_000), "bytes": pa.array([bytes.fromhex(text) for text in digests(1_000)])})
+    later = pa.table({"text": [None, "", "é", "a" * 100_000], "bytes": [b"", None, b"\xff\x00", b"b" * 100_000]})
+    path = written(tmp_path, first, later)
+    assert set(codecs(path).values()) == {("UNCOMPRESSED", True)}
+    setting = "spark.sql.parquet.enableVectorizedReader"
+    spark.conf.set(setting, by_vectors)
+    try:
+        rows = spark.read.parquet(path).collect()
+        looked_up = spark.read.parquet(path).where(f"text = '{digests(500)[-1]}'").count()
+    finally:
+        spark.conf.unset(setting)
+    assert [row.asDict() for row in rows] == pa.concat_tables([first, later]).to_pylist()
+    assert looked_up == 1
 
 
 @pytest.mark.spark
