@@ -12,6 +12,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
@@ -22,8 +23,9 @@ from schemasync.core.admission import AdmissionRequest, EarlierDelta, EarlierRow
 from schemasync.core.keys import Key
 from schemasync.core.manifest import NEVER, DataFile
 from schemasync.core.types import Primitive
-from schemasync.io.parquet import late
+from schemasync.io.parquet import late, same_keys
 from schemasync.io.parquet.arrow import ArrowFiles
+from schemasync.io.parquet.pages import write_page_footers
 
 Row = dict[str, Any]
 SCHEMA = pa.schema(
@@ -55,8 +57,15 @@ def largest(rows: Iterable[Row]) -> int:
     return max((newness(row)[0] for row in rows), default=NEVER)
 
 
-def written(root: Path, name: str, rows: list[Row], *, group: int = 2) -> DataFile:
-    pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), root / name, row_group_size=group)
+def written(root: Path, name: str, rows: list[Row], *, group: int = 2, pages: int | None = None) -> DataFile:
+    """Write rows; with ``pages`` so many rows are a page, and each page can be read by itself."""
+    table = pa.Table.from_pylist(rows, schema=SCHEMA)
+    options: dict[str, Any] = {"row_group_size": group, "use_dictionary": ["b"]}
+    if pages is None:
+        pq.write_table(table, root / name, **options)
+    else:
+        pq.write_table(table, root / name, write_page_index=True, max_rows_per_page=pages, **options)
+        write_page_footers(fs.LocalFileSystem(), str(root / name), ["a", "b", "__seq1", "__admitted_ms"])
     return DataFile(path=name, rows=len(rows), bytes=0)
 
 
@@ -87,7 +96,10 @@ def left(root: Path, rows: list[Row], beside: EarlierRows | None, memory: int = 
     delta=some_rows(),
     bounds=st.lists(PLACES, max_size=2, unique=True),
     reading=st.tuples(
-        st.sampled_from([2, 10]), st.sampled_from([1000, 1_000_000]), st.sampled_from([1, late._SEARCHED])
+        st.sampled_from([2, 10]),
+        st.sampled_from([None, 1, 2]),
+        st.sampled_from([1000, 1_000_000]),
+        st.sampled_from([1, same_keys._SEARCHED]),
     ),
 )
 def test_what_is_left_is_newer_than_all_that_is_there(
@@ -95,24 +107,28 @@ def test_what_is_left_is_newer_than_all_that_is_there(
     earlier: list[list[Row]],
     delta: list[Row],
     bounds: list[Key],
-    reading: tuple[int, int, int],
+    reading: tuple[int, int | None, int, int],
 ) -> None:
-    group, memory, searched = reading
+    group, pages, memory, searched = reading
     lows: list[Key | None] = [None, *sorted(bounds)]
     with tempfile.TemporaryDirectory() as directory:
         root = Path(directory)
         shards = [
-            FoldedShard(name=f"base_s{n}", low=low, files=(written(root, f"{n}.parquet", inside, group=group),))
+            FoldedShard(
+                name=f"base_s{n}", low=low, files=(written(root, f"{n}.parquet", inside, group=group, pages=pages),)
+            )
             for n, (low, high) in enumerate(zip(lows, [*lows[1:], None], strict=True))
             for inside in [[r for r in base if (low is None or key(r) >= low) and (high is None or key(r) < high)]]
         ]
         there = [*base, *(row for rows in earlier for row in rows)]
         deltas = tuple(
-            EarlierDelta(files=(written(root, f"delta_{n}.parquet", rows, group=group),), newest=largest(rows))
+            EarlierDelta(
+                files=(written(root, f"delta_{n}.parquet", rows, group=group, pages=pages),), newest=largest(rows)
+            )
             for n, rows in enumerate(earlier)
         )
         beside = EarlierRows(shards=tuple(shards), newest=largest(base), deltas=deltas)
-        with patch.object(late, "_SEARCHED", searched):
+        with patch.multiple(same_keys, _SEARCHED=searched, _AT_ONCE=searched):
             found = left(root, delta, beside, memory)
         touches = late.touched(pa.Table.from_pylist(delta, schema=SCHEMA), request(beside))
     found_there: dict[Key, tuple[int, int]] = {}
@@ -193,6 +209,37 @@ def test_rows_after_the_last_that_may_be_newer_are_not_read(tmp_path: Path) -> N
         left(tmp_path, rows, beside, 1_000_000)
 
 
+@pytest.mark.parametrize("key", ["text", "number"])
+def test_of_a_long_file_the_pages_are_read_that_may_have_the_keys(tmp_path: Path, key: str) -> None:
+    numbers = pa.array(range(20_000))
+    texts = pc.binary_join_element_wise(pa.scalar("k"), pc.utf8_lpad(numbers.cast(pa.string()), 6, "0"), "")
+    there = pa.table({"a": texts if key == "text" else numbers, "__seq1": pa.array([5] * 20_000), "b": numbers})
+    path = tmp_path / "base.parquet"
+    pq.write_table(there, path, use_dictionary=False, max_rows_per_page=1000, write_page_index=True)
+    write_page_footers(fs.LocalFileSystem(), str(path), ["a", "__seq1"])
+    spoiled = pq.read_metadata(path).row_group(0).column(0)
+    with path.open("r+b") as stream:
+        stream.seek(spoiled.data_page_offset)
+        stream.write(b"\xff" * (spoiled.total_compressed_size // 2))
+    beside = EarlierRows(
+        shards=(
+            FoldedShard(name="base_s1", low=None, files=(DataFile(path="base.parquet", rows=there.num_rows, bytes=0),)),
+        ),
+        newest=5,
+        deltas=(),
+    )
+    asking = replace(request(beside, 1_000_000), keys=("a",), ordering=("__seq1",))
+    asked = there.take([12_345, 19_999]).set_column(1, "__seq1", pa.array([4, 6]))
+    found = late.without_late_rows(fs.LocalFileSystem(), str(tmp_path), asked, asking)
+    assert (found.rows.to_pylist(), found.ahead) == (asked.slice(1).to_pylist(), True)
+    first = there.take([0]).set_column(1, "__seq1", pa.array([4]))
+    with pytest.raises(OSError, match="page header"):
+        late.without_late_rows(fs.LocalFileSystem(), str(tmp_path), first, asking)
+    (tmp_path / "_base.parquet.pages").unlink()
+    with pytest.raises(OSError, match="page header"):
+        late.without_late_rows(fs.LocalFileSystem(), str(tmp_path), asked, asking)
+
+
 def test_row_groups_are_dealt_to_all_threads_also_where_each_is_alone_in_its_file(tmp_path: Path) -> None:
     rows = [{"a": "x", "b": n, "__seq1": 5, "__admitted_ms": 1, "v": n} for n in range(4)]
     files = tuple(written(tmp_path, f"{row['b']}.parquet", [row]) for row in rows)
@@ -204,7 +251,7 @@ def test_row_groups_are_dealt_to_all_threads_also_where_each_is_alone_in_its_fil
         shares.append([sum(batch.num_rows for batch in part) for part in parts])
         return chain.from_iterable(parts)
 
-    with patch.object(late, "side_by_side", counted):
+    with patch.object(same_keys, "side_by_side", counted):
         assert left(tmp_path, [row | {"__seq1": 4} for row in rows], beside)[0] == []
     assert shares[0] == [2, 2]
 
@@ -213,9 +260,32 @@ def test_nothing_is_known_without_a_base_to_compare_with_or_of_one_that_is_too_l
     rows: list[Row] = [{"a": "x", "b": 1, "__seq1": 1, "__admitted_ms": 2, "v": 1}]
     assert left(tmp_path, rows, None) == (rows, False, False)
     assert left(tmp_path, rows, replace(gone(base=0), deltas=None)) == (rows, True, False)
+    three = written(tmp_path, "3.parquet", [rows[0] | {"b": n} for n in range(3)], group=3)
+    of_base = FoldedShard(name="base_s1", low=None, files=(three,))
     with patch.object(late, "MOST_ROWS", 2):
-        assert left(tmp_path, rows, gone(base=4)) == (rows, False, True)
-        assert left(tmp_path, rows, gone(base=0, delta=4)) == (rows, True, False)
+        assert left(tmp_path, rows, EarlierRows(shards=(of_base,), newest=4, deltas=())) == (rows, False, True)
+        earlier = (EarlierDelta(files=(three,), newest=4),)
+        assert left(tmp_path, rows, replace(gone(base=0), deltas=earlier)) == (rows, True, False)
+
+
+def test_too_much_is_what_has_to_be_read_not_what_is_there(tmp_path: Path) -> None:
+    there: list[Row] = [{"a": str(n), "b": 1, "__seq1": 5, "__admitted_ms": 1, "v": 1} for n in range(8)]
+    beside = [
+        EarlierRows(shards=(FoldedShard(name="base_s1", low=None, files=(file,)),), newest=5, deltas=())
+        for file in (
+            written(tmp_path, "whole.parquet", there, group=8),
+            written(tmp_path, "groups.parquet", there, group=2),
+            written(tmp_path, "pages.parquet", there, group=8, pages=1),
+        )
+    ]
+    late_one, new = (there[3] | {"__seq1": time} for time in (4, 6))
+    with patch.object(late, "MOST_ROWS", 2):
+        assert left(tmp_path, [late_one], beside[0]) == ([late_one], False, True)
+        assert left(tmp_path, [late_one], beside[1]) == ([], True, True)
+        assert left(tmp_path, [late_one], beside[2]) == ([], True, True)
+        # As new as what is there in the first ordering column, so all of them are looked at.
+        assert left(tmp_path, [there[3] | {"__admitted_ms": 0}], beside[2]) == ([], True, True)
+        assert left(tmp_path, [new], beside[0]) == ([new], True, True)
 
 
 def test_the_extent_of_a_column_is_what_its_footer_says(tmp_path: Path) -> None:

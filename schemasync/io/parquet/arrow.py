@@ -212,6 +212,7 @@ class ArrowFiles:
             table_schema(request.columns),
             request.memory // _GROUP_SHARE,
             kind=SegmentKind.DELTA,
+            looked_at=[*request.keys, *request.ordering] if request.keys else [],
             partition_by=request.partition_by,
         ) as writer:
             for table in ahead(tables):

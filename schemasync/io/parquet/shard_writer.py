@@ -14,11 +14,14 @@ from pyarrow import fs
 from schemasync.core.manifest import SegmentKind
 from schemasync.core.partitioning import PartitionColumn
 from schemasync.errors import StorageError
+from schemasync.io.parquet.pages import write_page_footers
 from schemasync.io.parquet.partitions import by_partition
 from schemasync.io.parquet.rows import CALENDAR, give_back
 from schemasync.io.parquet.writing import open_writer
 
-_GROUP_ROWS: Final = {SegmentKind.BASE: 262_144, SegmentKind.DELTA: 65_536}
+LONG_ROWS: Final = 262_144
+"""A file of more rows than these has page footers: whoever looks for few rows reads one row group of others."""
+_GROUP_ROWS: Final = {SegmentKind.BASE: LONG_ROWS, SegmentKind.DELTA: 65_536}
 """Rows of a row group. Those of deltas are small: who merges one shard reads no more of a delta than it needs, and
 while one is written the rows of the next can be merged."""
 
@@ -35,15 +38,20 @@ class ShardWriter:
         group_bytes: int,
         *,
         kind: SegmentKind,
+        looked_at: Sequence[str],
         partition_by: Sequence[PartitionColumn] = (),
     ) -> None:
-        """Write below ``base``; a row group ends when all that wait are ``group_bytes``, or it has its usual rows."""
+        """Write below ``base``; a row group ends when all that wait are ``group_bytes``, or it has its usual rows.
+
+        In these columns somebody will look for few rows: their pages can be read one by one where a file is long.
+        """
         self._filesystem = filesystem
         self._base = base
         self._directory = directory
         self._schema = schema
         self._group_bytes = group_bytes
         self._partition_by = partition_by
+        self._looked_at = looked_at
         self._group_rows = _GROUP_ROWS[kind]
         self.rows: dict[str, int] = {}
         """Path of each file -> how many rows it has."""
@@ -104,9 +112,12 @@ class ShardWriter:
     def _close(self) -> None:
         for place in tuple(self._held):
             self._flush(place)
-        for writer in self._writers.values():
+        for place, writer in self._writers.items():
             writer.add_key_value_metadata(CALENDAR)
             writer.close()
+            path = self._path(place)
+            if self._looked_at and self.rows[path] > LONG_ROWS:
+                write_page_footers(self._filesystem, f"{self._base}/{path}", self._looked_at)
 
     def _attempt(self, step: Callable[[], None]) -> None:
         try:

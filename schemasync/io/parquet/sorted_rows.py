@@ -58,6 +58,11 @@ class KeyColumns:
                 high = middle
         return low
 
+    def rows_of(self, key: Key) -> range:
+        """Return the rows that have this key; the rows are sorted."""
+        first = self.first_from(key)
+        return range(first, bisect_right(self, key, first))
+
 
 def _comparable(column: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray | pa.Array:
     type_ = column.type

@@ -1,0 +1,263 @@
+"""Rows of sorted files that have their key in common with some others, found by reading as little as there is to read.
+
+Row groups tell the range of their keys, and so do the pages of long files (`schemasync.io.parquet.pages`).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple, Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyarrow import fs
+
+from schemasync.core.admission import AdmissionRequest
+from schemasync.core.keys import Key
+from schemasync.core.manifest import NEVER
+from schemasync.io.parquet.ahead import side_by_side
+from schemasync.io.parquet.pages import Pages, page_footers
+from schemasync.io.parquet.rows import BATCH_ROWS, batch_rows, buffer_size
+from schemasync.io.parquet.sorted_rows import KeyColumns, statistics
+
+SHARE: Final = 40
+"""This part of the memory is read at once, and compared at once: there are several copies while that is sorted."""
+_STREAMS: Final = 2
+"""Threads that read at once."""
+_SEARCHED: Final = 4096
+"""Up to one suspect in so many rows is searched for among them; where there are more, to compare all takes less."""
+_AT_ONCE: Final = 4096
+"""About so many rows that were found are read at once."""
+
+
+def sharing(
+    filesystem: fs.FileSystem, paths: Iterable[str], suspects: pa.Table, request: AdmissionRequest, *, most_rows: int
+) -> Iterator[pa.RecordBatch] | None:
+    """Yield the rows of files that share the first column of their key with a suspect, in no order.
+
+    Left out are row groups that say of themselves that they have no newer one. None where more than ``most_rows`` would
+    have to be read from one end to the other.
+
+    Raises:
+        OSError: a file cannot be read.
+        pa.ArrowException: the same.
+    """
+    newer = _Newer(suspects, request)
+    files = _Files(filesystem, (*request.keys, *request.ordering), request.memory // (SHARE * _STREAMS))
+    found: list[_Found] = []
+    read = dealt = 0
+    for path in paths:
+        metadata = pq.read_metadata(path, filesystem=filesystem)
+        groups = list(newer.groups(metadata))
+        if groups and (pages := files.pages(path, metadata.num_rows, newer, groups)):
+            found.append(pages)
+            continue
+        read += sum(metadata.row_group(group.number).num_rows for group in groups)
+        if read > most_rows:
+            return None
+        # In turn across all files: many have one row group only.
+        shares = [groups[(number - dealt) % _STREAMS :: _STREAMS] for number in range(_STREAMS)]
+        found.append(_InGroups(files, path, metadata, newer, shares))
+        dealt += len(groups)
+
+    def stream(number: int) -> Iterator[pa.RecordBatch]:
+        for rows in found:
+            yield from rows.stream(number)
+
+    return side_by_side([stream(number) for number in range(_STREAMS)])
+
+
+class _Found(Protocol):
+    """Where in a file such rows may be."""
+
+    def stream(self, number: int) -> Iterator[pa.RecordBatch]:
+        """Yield the rows that are one stream's to read."""
+        ...
+
+
+class _Group(NamedTuple):
+    """A row group, and the first suspect that it may have the key of, and the first one after all of these."""
+
+    number: int
+    low: int
+    reach: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Files:
+    """How files are read: these columns, about so many bytes at once."""
+
+    filesystem: fs.FileSystem
+    columns: tuple[str, ...]
+    share: int
+
+    def pages(self, path: str, rows: int, newer: _Newer, groups: Sequence[_Group]) -> _InPages | None:
+        """Return the pages that may have some of what row groups may have; None where these take no longer to read."""
+        footers = page_footers(self.filesystem, path, self.columns, rows)
+        if footers is None:
+            return None
+        footer = footers[newer.key]
+        found = newer.pages(footer, groups)
+        # One by one they take twice as long as in a row.
+        if found is None or 2 * len(found) > footer.num_row_groups:
+            return None
+        pages = sorted(found.items())
+        half = len(pages) // _STREAMS
+        return _InPages(self, path, rows, newer.key, [pages[:half], pages[half:]])
+
+
+@dataclass(frozen=True, slots=True)
+class _InGroups:
+    """Row groups that are read up to their last suspect, each by one stream."""
+
+    files: _Files
+    path: str
+    metadata: pq.FileMetaData
+    newer: _Newer
+    shares: Sequence[Sequence[_Group]]
+
+    def stream(self, number: int) -> Iterator[pa.RecordBatch]:
+        if not (mine := self.shares[number]):
+            return
+        columns, share = list(self.files.columns), self.files.share
+        size, rows = buffer_size(self.metadata, share), batch_rows(self.metadata, share, BATCH_ROWS)
+        with pq.ParquetFile(
+            self.path,
+            metadata=self.metadata,
+            filesystem=self.files.filesystem,
+            pre_buffer=False,
+            buffer_size=size,
+        ) as file:
+            for group in mine:
+                batches = file.iter_batches(rows, row_groups=[group.number], columns=columns, use_threads=False)
+                yield from self.newer.sharing((batch.select(columns) for batch in batches), group.reach)
+
+
+@dataclass(frozen=True, slots=True)
+class _InPages:
+    """Pages of the key, each with the keys that are looked for in it, and a part of them for each stream.
+
+    Of the other columns those pages are read in which rows are that were found.
+    """
+
+    files: _Files
+    path: str
+    rows: int
+    key: str
+    shares: Sequence[Sequence[tuple[int, list[Key]]]]
+
+    def stream(self, number: int) -> Iterator[pa.RecordBatch]:
+        if not (mine := self.shares[number]):
+            return
+        # Read again: thousands of files may be looked at before the first of them is read.
+        footers = page_footers(self.files.filesystem, self.path, self.files.columns, self.rows)
+        if footers is None:  # pragma: no cover - somebody deleted them meanwhile
+            raise FileNotFoundError(self.path)
+        with self.files.filesystem.open_input_file(self.path) as source:
+            columns = {name: Pages(source, footer) for name, footer in footers.items()}
+            schema = pa.schema([columns[name].field for name in self.files.columns])
+            for rows in _together(self._rows(columns[self.key], mine)):
+                yield pa.record_batch([columns[name].take(rows) for name in schema.names], schema=schema)
+
+    def _rows(self, keys: Pages, mine: Sequence[tuple[int, list[Key]]]) -> Iterator[list[int]]:
+        """Yield the numbers of the rows that have such a key, page by page."""
+        for page, sought in mine:
+            there = KeyColumns(pa.record_batch([keys.page(page)], [self.key]), [self.key])
+            yield [keys.starts[page] + row for key in sought for row in there.rows_of(key)]
+
+
+def _together(parts: Iterable[list[int]]) -> Iterator[list[int]]:
+    """Join what is little: threads that hand over each row wait for each other."""
+    held: list[int] = []
+    for rows in parts:
+        held += rows
+        if len(held) >= _AT_ONCE:
+            yield held
+            held = []
+    if held:
+        yield held
+
+
+class _Newer:
+    """Which rows may be newer than suspects of their key."""
+
+    def __init__(self, suspects: pa.Table, request: AdmissionRequest) -> None:
+        self.key = request.keys[0]
+        self._first = request.ordering[0]
+        self._values = suspects.column(self.key).combine_chunks()
+        self._keys = list(KeyColumns(suspects, [self.key]))
+        """Ascending."""
+        # A null is older than all.
+        self._ages = pc.fill_null(suspects.column(self._first).cast(pa.int64()), NEVER).combine_chunks()
+
+    def groups(self, metadata: pq.FileMetaData) -> Iterator[_Group]:
+        """Yield the row groups that may have some. What statistics do not tell may be."""
+        told = zip(statistics(metadata, self.key), statistics(metadata, self._first), strict=True)
+        for number, (keys, ages) in enumerate(told):
+            low, reach = self._within(_range(keys))
+            if low < reach and self._may_be(low, reach, _range(ages)):
+                yield _Group(number, low, reach)
+
+    def _within(self, keys: tuple[Any, Any] | None) -> tuple[int, int]:
+        if keys is None or not self._is_alike(keys[0]):
+            return 0, len(self._keys)
+        return bisect_left(self._keys, keys[:1]), bisect_right(self._keys, keys[1:])
+
+    def _is_alike(self, value: object) -> bool:
+        """Tell whether what statistics tell compares with keys: other types they tell as other values than those."""
+        return isinstance(value, (int, str)) and bool(self._keys) and isinstance(value, type(self._keys[0][0]))
+
+    def _may_be(self, low: int, reach: int, ages: tuple[Any, Any] | None) -> bool:
+        if ages is None or not isinstance(ages[1], int):
+            return True
+        return bool(pc.min(self._ages.slice(low, reach - low)).as_py() <= ages[1])
+
+    def pages(self, footer: pq.FileMetaData, groups: Iterable[_Group]) -> Mapping[int, list[Key]] | None:
+        """Return the pages that may have keys of these groups' suspects, each with those; None: that is not told."""
+        told = [_range(page) for page in statistics(footer, self.key)]
+        least = [keys[0] for keys in told if keys is not None and self._is_alike(keys[0])]
+        if len(least) < len(told):
+            return None
+        found: dict[int, list[Key]] = {}
+        for key in sorted({key for group in groups for key in self._keys[group.low : group.reach]}):
+            # Of a key with more columns rows that share this one may begin in the page before.
+            for page in range(max(bisect_left(least, key[0]) - 1, 0), bisect_right(least, key[0])):
+                found.setdefault(page, []).append(key)
+        return found
+
+    def sharing(self, batches: Iterator[pa.RecordBatch], reach: int) -> Iterator[pa.RecordBatch]:
+        """Yield rows that share the first column of their key with one of the first ``reach`` suspects.
+
+        The rows are sorted by key, so those after the last of these are not read.
+        """
+        for batch in batches:
+            keys = KeyColumns(batch, [self.key])
+            if batch.column(self.key).type != self._values.type:
+                # Of an earlier version: what is in order there need not be in this one.
+                yield self._filtered(batch)
+            elif len(keys):
+                last = keys[len(keys) - 1]
+                low, high = bisect_left(self._keys, keys[0]), bisect_right(self._keys, last)
+                if high - low > len(keys) // _SEARCHED:
+                    yield self._filtered(batch)
+                else:
+                    yield from self._searched(batch, keys, self._keys[low:high])
+                # Of a key with more columns the next rows may share this one.
+                if bisect_left(self._keys, last) >= reach:
+                    return
+
+    def _filtered(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        return batch.filter(pc.is_in(batch.column(self.key), value_set=self._values))
+
+    @staticmethod
+    def _searched(batch: pa.RecordBatch, keys: KeyColumns, sought: Iterable[Key]) -> Iterator[pa.RecordBatch]:
+        for key in dict.fromkeys(sought):
+            # Copied: a slice holds all of its batch, and there may be one of each.
+            yield batch.take(pa.array(keys.rows_of(key), pa.int64()))
+
+
+def _range(told: pq.Statistics | None) -> tuple[Any, Any] | None:
+    return (told.min, told.max) if told is not None and told.has_min_max else None
