@@ -25,7 +25,7 @@ from schemasync.core.manifest import NEVER, DataFile
 from schemasync.core.types import Primitive
 from schemasync.io.parquet import late, same_keys
 from schemasync.io.parquet.arrow import ArrowFiles
-from schemasync.io.parquet.pages import write_page_footers
+from schemasync.io.parquet.pages import Pages, write_page_footers
 
 Row = dict[str, Any]
 SCHEMA = pa.schema(
@@ -238,6 +238,26 @@ def test_of_a_long_file_the_pages_are_read_that_may_have_the_keys(tmp_path: Path
     (tmp_path / "_base.parquet.pages").unlink()
     with pytest.raises(OSError, match="page header"):
         late.without_late_rows(fs.LocalFileSystem(), str(tmp_path), asked, asking)
+
+
+@pytest.mark.parametrize(
+    ("dictionary", "keys", "by_pages"),
+    [([], "1", True), (["__seq1"], "1", True), (["a"], "1", False), ([], "01234", True), ([], "012345", False)],
+)
+def test_pages_are_read_one_by_one_where_they_are_few_and_small(
+    tmp_path: Path, dictionary: list[str], keys: str, by_pages: bool
+) -> None:
+    there = pa.table({"a": [str(n) for n in range(10)], "__seq1": pa.array([5] * 10)})
+    path = tmp_path / "base.parquet"
+    pq.write_table(there, path, use_dictionary=dictionary, max_rows_per_page=1, write_page_index=True)
+    write_page_footers(fs.LocalFileSystem(), str(path), ["a", "__seq1"])
+    file = DataFile(path="base.parquet", rows=10, bytes=0)
+    beside = EarlierRows(shards=(FoldedShard(name="base_s1", low=None, files=(file,)),), newest=5, deltas=())
+    asking = replace(request(beside, 1_000_000), keys=("a",), ordering=("__seq1",))
+    asked = pa.table({"a": list(keys), "__seq1": pa.array([4] * len(keys))})
+    with patch.object(same_keys, "Pages", wraps=Pages) as pages:
+        assert late.without_late_rows(fs.LocalFileSystem(), str(tmp_path), asked, asking).rows.num_rows == 0
+    assert pages.called == by_pages
 
 
 def test_row_groups_are_dealt_to_all_threads_also_where_each_is_alone_in_its_file(tmp_path: Path) -> None:

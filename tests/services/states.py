@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from functools import wraps
+from hashlib import sha256
 from typing import Any
 from unittest.mock import patch
+
+import pyarrow.parquet as pq
 
 from schemasync.app.ddl_printing import PrintedDdl, from_registry, print_ddl
 from schemasync.core import manifest
@@ -192,6 +195,18 @@ def texts(lab: Lab) -> Iterator[State]:
     changed = ["", "a", "a b", "0b1e2c3d-0000-4000-8000-00000000000a", "x" * 300, "2026-11-25T10:00:00+01:00", "1e1"]
     landed = based(lab, [*changed, "A", "a ", " a", "aa", "é", "10", "\0"], "string")
     landed(*(change(key, 20, op="d" if key == "a b" else "u", name="new") for key in [*changed, "b@c.example/~_=,"]))
+    applied(lab)
+    yield State("list", newest(landed.events))
+
+
+def digests(lab: Lab) -> Iterator[State]:
+    """Texts that do not compress, which files have by their lengths."""
+    keys = [sha256(str(n).encode()).hexdigest() for n in range(300)]
+    landed = based(lab, keys, "string", shard_size="1MB")
+    files = list((lab.root / "lake").rglob("base/**/*.parquet"))
+    texts = [pq.read_metadata(file).row_group(0).column(place) for file in files for place in range(2)]
+    assert {column.compression for column in texts} == {"UNCOMPRESSED"}
+    landed(change(keys[7], 20, name=keys[8]), change(keys[8], 20, name=None), change(keys[9], 20, op="d"))
     applied(lab)
     yield State("list", newest(landed.events))
 
@@ -461,6 +476,7 @@ STORIES: list[Story] = [
     newer,
     ends,
     texts,
+    digests,
     texts_joined,
     joined(newer_joined),
     joined(elsewhere),

@@ -52,7 +52,7 @@ def sharing(
     for path in paths:
         metadata = pq.read_metadata(path, filesystem=filesystem)
         groups = list(newer.groups(metadata))
-        if groups and (pages := files.pages(path, metadata.num_rows, newer, groups)):
+        if groups and (pages := files.pages(path, metadata, newer, groups)):
             found.append(pages)
             continue
         read += sum(metadata.row_group(group.number).num_rows for group in groups)
@@ -94,19 +94,19 @@ class _Files:
     columns: tuple[str, ...]
     share: int
 
-    def pages(self, path: str, rows: int, newer: _Newer, groups: Sequence[_Group]) -> _InPages | None:
+    def pages(self, path: str, metadata: pq.FileMetaData, newer: _Newer, groups: Sequence[_Group]) -> _InPages | None:
         """Return the pages that may have some of what row groups may have; None where these take no longer to read."""
-        footers = page_footers(self.filesystem, path, self.columns, rows)
-        if footers is None:
+        footers = page_footers(self.filesystem, path, self.columns, metadata.num_rows)
+        # With a dictionary the key has a row group's values in one piece, which need not fit into memory.
+        if footers is None or footers[newer.key].num_row_groups <= metadata.num_row_groups:
             return None
-        footer = footers[newer.key]
-        found = newer.pages(footer, groups)
+        found = newer.pages(footers[newer.key], groups)
         # One by one they take twice as long as in a row.
-        if found is None or 2 * len(found) > footer.num_row_groups:
+        if found is None or 2 * len(found) > footers[newer.key].num_row_groups:
             return None
         pages = sorted(found.items())
         half = len(pages) // _STREAMS
-        return _InPages(self, path, rows, newer.key, [pages[:half], pages[half:]])
+        return _InPages(self, path, metadata.num_rows, newer.key, [pages[:half], pages[half:]])
 
 
 @dataclass(frozen=True, slots=True)
