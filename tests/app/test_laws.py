@@ -259,6 +259,7 @@ def test_view_and_compacted_table_are_the_fold_of_flat_events(new_lab: NewLab) -
     with (
         patch.object(shard_writer, "LONG_ROWS", 1),
         patch.object(writing, "_PAGE_ROWS", 1),
+        patch.object(same_keys, "_SEARCHED", 1),
         patch.object(same_keys, "Pages", wraps=Pages) as read,
     ):
         law()

@@ -240,24 +240,38 @@ def test_of_a_long_file_the_pages_are_read_that_may_have_the_keys(tmp_path: Path
         late.without_late_rows(fs.LocalFileSystem(), str(tmp_path), asked, asking)
 
 
-@pytest.mark.parametrize(
-    ("dictionary", "keys", "by_pages"),
-    [([], "1", True), (["__seq1"], "1", True), (["a"], "1", False), ([], "01234", True), ([], "012345", False)],
-)
-def test_pages_are_read_one_by_one_where_they_are_few_and_small(
-    tmp_path: Path, dictionary: list[str], keys: str, by_pages: bool
-) -> None:
+def left_of_ten(root: Path, keys: str, dictionary: Sequence[str] = ()) -> int:
+    """Return how many rows are left of older ones with these keys; ten are there, each in pages of its own."""
     there = pa.table({"a": [str(n) for n in range(10)], "__seq1": pa.array([5] * 10)})
-    path = tmp_path / "base.parquet"
-    pq.write_table(there, path, use_dictionary=dictionary, max_rows_per_page=1, write_page_index=True)
+    path = root / "base.parquet"
+    pq.write_table(there, path, use_dictionary=list(dictionary), max_rows_per_page=1, write_page_index=True)
     write_page_footers(fs.LocalFileSystem(), str(path), ["a", "__seq1"])
     file = DataFile(path="base.parquet", rows=10, bytes=0)
     beside = EarlierRows(shards=(FoldedShard(name="base_s1", low=None, files=(file,)),), newest=5, deltas=())
     asking = replace(request(beside, 1_000_000), keys=("a",), ordering=("__seq1",))
     asked = pa.table({"a": list(keys), "__seq1": pa.array([4] * len(keys))})
-    with patch.object(same_keys, "Pages", wraps=Pages) as pages:
-        assert late.without_late_rows(fs.LocalFileSystem(), str(tmp_path), asked, asking).rows.num_rows == 0
+    left: int = late.without_late_rows(fs.LocalFileSystem(), str(root), asked, asking).rows.num_rows
+    return left
+
+
+@pytest.mark.parametrize(
+    ("keys", "dictionary", "by_pages"),
+    [("1", [], True), ("1", ["__seq1"], True), ("1", ["a"], False), ("01234", [], True), ("012345", [], False)],
+)
+def test_pages_are_read_one_by_one_where_they_are_few_and_small(
+    tmp_path: Path, keys: str, dictionary: list[str], by_pages: bool
+) -> None:
+    with patch.object(same_keys, "Pages", wraps=Pages) as pages, patch.object(same_keys, "_SEARCHED", 1):
+        assert left_of_ten(tmp_path, keys, dictionary) == 0
     assert pages.called == by_pages
+
+
+def test_nobody_asks_for_the_pages_of_many_keys(tmp_path: Path) -> None:
+    with patch.object(same_keys, "page_footers", return_value=None) as asked:
+        assert left_of_ten(tmp_path, "01") == 0
+        assert not asked.called
+        assert left_of_ten(tmp_path, "0") == 0
+        assert asked.called
 
 
 def test_row_groups_are_dealt_to_all_threads_also_where_each_is_alone_in_its_file(tmp_path: Path) -> None:

@@ -28,7 +28,10 @@ SHARE: Final = 40
 _STREAMS: Final = 2
 """Threads that read at once."""
 _SEARCHED: Final = 4096
-"""Up to one suspect in so many rows is searched for among them; where there are more, to compare all takes less."""
+"""Up to one suspect in so many rows is searched for among them; where there are more, to compare all takes less.
+
+A page has about so many rows, or some times as many, so these would be most pages.
+"""
 _AT_ONCE: Final = 4096
 """About so many rows that were found are read at once."""
 
@@ -96,6 +99,9 @@ class _Files:
 
     def pages(self, path: str, metadata: pq.FileMetaData, newer: _Newer, groups: Sequence[_Group]) -> _InPages | None:
         """Return the pages that may have some of what row groups may have; None where these take no longer to read."""
+        sought = sum(group.reach - group.low for group in groups)
+        if sought > metadata.num_rows // _SEARCHED + 1:
+            return None
         footers = page_footers(self.filesystem, path, self.columns, metadata.num_rows)
         # With a dictionary the key has a row group's values in one piece, which need not fit into memory.
         if footers is None or footers[newer.key].num_row_groups <= metadata.num_row_groups:
