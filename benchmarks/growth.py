@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from statistics import geometric_mean
-from typing import Final
+from typing import Final, get_args
 
 from benchmarks.changes import SHAPES
 from benchmarks.places import OUT
@@ -22,6 +22,7 @@ from benchmarks.records import Record
 from benchmarks.runs import WHOLE, collected, judged
 from benchmarks.systems import LIMIT, OURS
 from benchmarks.trial import Terms, Trial, prepared, say
+from benchmarks.values import Key
 
 TIMES: Final = 10
 
@@ -63,6 +64,7 @@ def main() -> int:
     """Run what the arguments say, write the records, say the ratios; return 1 where a result was wrong."""
     parser = argparse.ArgumentParser(prog="benchmarks.growth", description=__doc__)
     parser.add_argument("--rows", type=int, default=WHOLE.rows, help="rows of the smaller base")
+    parser.add_argument("--key", choices=get_args(Key), default=WHOLE.key, help="type of the key")
     parser.add_argument("--shapes", nargs="+", choices=SHAPES, default=list(SHAPES), help="how much changes")
     parser.add_argument("--reps", type=int, default=WHOLE.reps, help="compactions of every shape")
     parser.add_argument("--out", type=Path, default=OUT / "bench-growth.json", help="where records are written")
@@ -71,6 +73,7 @@ def main() -> int:
         WHOLE,
         rows=given.rows,
         changes_of=given.rows,
+        key=given.key,
         shapes=tuple(SHAPES[name] for name in given.shapes),
         systems=(OURS, LIMIT),
         reps=given.reps,

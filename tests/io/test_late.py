@@ -274,9 +274,16 @@ def test_nobody_asks_for_the_pages_of_many_keys(tmp_path: Path) -> None:
         assert asked.called
 
 
-def test_row_groups_are_dealt_to_all_threads_also_where_each_is_alone_in_its_file(tmp_path: Path) -> None:
-    rows = [{"a": "x", "b": n, "__seq1": 5, "__admitted_ms": 1, "v": n} for n in range(4)]
-    files = tuple(written(tmp_path, f"{row['b']}.parquet", [row]) for row in rows)
+@pytest.mark.parametrize("pages", [None, 1], ids=["row groups", "pages"])
+def test_what_is_read_is_dealt_to_all_threads_also_where_it_is_alone_in_its_file(
+    tmp_path: Path, pages: int | None
+) -> None:
+    rows = [{"a": str(n), "b": n, "__seq1": 5, "__admitted_ms": 1, "v": n} for n in range(4)]
+    more = [{"a": f"{n}a", "b": 0, "__seq1": 5, "__admitted_ms": 1, "v": 0} for n in range(4)]
+    files = tuple(
+        written(tmp_path, f"{n}.parquet", [row, other], pages=pages)
+        for n, (row, other) in enumerate(zip(rows, more, strict=True))
+    )
     beside = EarlierRows(shards=(FoldedShard(name="base_s00000001", low=None, files=files),), newest=5, deltas=())
     shares = []
 
@@ -288,6 +295,58 @@ def test_row_groups_are_dealt_to_all_threads_also_where_each_is_alone_in_its_fil
     with patch.object(same_keys, "side_by_side", counted):
         assert left(tmp_path, [row | {"__seq1": 4} for row in rows], beside)[0] == []
     assert shares[0] == [2, 2]
+
+
+def test_pages_that_begin_with_what_is_no_text_do_not_hinder(tmp_path: Path) -> None:
+    """Nobody looks whether the text that lands is UTF-8."""
+    keys = [b"a", b"b\xff", b"c", b"d"]
+    texts = pa.Array.from_buffers(pa.string(), 4, pa.array(keys, pa.binary()).buffers())
+    path = tmp_path / "base.parquet"
+    there = pa.table({"a": texts, "__seq1": pa.array([5] * 4)})
+    pq.write_table(there, path, use_dictionary=False, max_rows_per_page=1, write_page_index=True)
+    write_page_footers(fs.LocalFileSystem(), str(path), ["a", "__seq1"])
+    file = DataFile(path="base.parquet", rows=4, bytes=0)
+    beside = EarlierRows(shards=(FoldedShard(name="base_s1", low=None, files=(file,)),), newest=5, deltas=())
+    asking = replace(request(beside, 1_000_000), keys=("a",), ordering=("__seq1",))
+    asked = pa.table({"a": ["c"], "__seq1": pa.array([4])})
+    assert not late.without_late_rows(fs.LocalFileSystem(), str(tmp_path), asked, asking).rows.num_rows
+    pq.write_table(there.take([0, 1]), path)
+    files = ArrowFiles(fs.LocalFileSystem(), str(tmp_path))
+    assert files._compared(asked, asking) == late.Compared(rows=asked)
+
+
+def test_a_key_may_be_an_int_in_one_file_and_a_bigint_in_another(tmp_path: Path) -> None:
+    files = []
+    for bits, type_ in ((32, pa.int32()), (64, pa.int64())):
+        pq.write_table(pa.table({"a": pa.array([bits], type_), "__seq1": [5]}), tmp_path / f"{bits}.parquet")
+        files.append(DataFile(path=f"{bits}.parquet", rows=1, bytes=0))
+    beside = EarlierRows(shards=(FoldedShard(name="base_s1", low=None, files=tuple(files)),), newest=5, deltas=())
+    asking = replace(request(beside, 1_000_000), keys=("a",), ordering=("__seq1",))
+    asked = pa.table({"a": pa.array([1, 32, 64]), "__seq1": pa.array([4] * 3)})
+    found = late.without_late_rows(fs.LocalFileSystem(), str(tmp_path), asked, asking)
+    assert (found.rows.column("a").to_pylist(), found.ahead) == ([1], True)
+
+
+@pytest.mark.parametrize("spoiled", ["", "nothing of Arrow's", "no row", "other columns", "no footer"])
+def test_page_footers_that_are_spoiled_are_not_needed(tmp_path: Path, spoiled: str) -> None:
+    with patch.object(same_keys, "Pages", wraps=Pages) as pages, patch.object(same_keys, "_SEARCHED", 1):
+        assert left_of_ten(tmp_path, "1") == 0
+        assert pages.called
+        beside = tmp_path / "_base.parquet.pages"
+        tables = {
+            "no row": pa.table({"a": pa.array([], pa.binary()), "__seq1": pa.array([], pa.binary())}),
+            "other columns": pa.table({"b": [b""]}),
+            "no footer": pa.table({"a": [b"?"], "__seq1": [b"?"]}),
+        }
+        if spoiled in tables:
+            with pa.ipc.new_file(str(beside), tables[spoiled].schema) as writer:
+                writer.write_table(tables[spoiled])
+        else:
+            beside.write_text(spoiled)
+        pages.reset_mock()
+        with patch("tests.io.test_late.write_page_footers"):
+            assert left_of_ten(tmp_path, "1") == 0
+        assert not pages.called
 
 
 def test_nothing_is_known_without_a_base_to_compare_with_or_of_one_that_is_too_large(tmp_path: Path) -> None:
@@ -317,6 +376,8 @@ def test_too_much_is_what_has_to_be_read_not_what_is_there(tmp_path: Path) -> No
         assert left(tmp_path, [late_one], beside[0]) == ([late_one], False, True)
         assert left(tmp_path, [late_one], beside[1]) == ([], True, True)
         assert left(tmp_path, [late_one], beside[2]) == ([], True, True)
+        with patch.object(late, "MOST_ROWS", 0):
+            assert left(tmp_path, [late_one], beside[2]) == ([late_one], False, True)
         # As new as what is there in the first ordering column, so all of them are looked at.
         assert left(tmp_path, [there[3] | {"__admitted_ms": 0}], beside[2]) == ([], True, True)
         assert left(tmp_path, [new], beside[0]) == ([new], True, True)

@@ -190,8 +190,9 @@ class ArrowFiles:
     def _compared(self, rows: pa.Table, request: AdmissionRequest) -> Compared:
         try:
             return without_late_rows(self.filesystem, self.base, rows, request)
-        except (OSError, pa.ArrowException):
+        except (OSError, pa.ArrowException, UnicodeDecodeError):
             # What is wrong with the table's files is for the compaction to say; new rows are visible without it.
+            # Nobody looks whether text that lands is UTF-8.
             return Compared(rows=rows)
 
     def _write(self, tables: Iterator[pa.Table], request: AdmissionRequest) -> tuple[DataFile, ...]:

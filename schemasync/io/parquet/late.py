@@ -72,8 +72,10 @@ def _late(
     paths = [f"{base}/{file.path}" for file in files]
     # The first ordering column decides nearly always, and there are several.
     found = _older(filesystem, paths, suspects, replace(request, ordering=request.ordering[:1]))
-    if found is None or not len(found.tied) or len(request.ordering) == 1:
-        return None if found is None else found.late
+    if found is None:
+        return None
+    if not len(found.tied) or len(request.ordering) == 1:
+        return found.late
     alike = suspects.filter(pc.is_in(suspects.column(_PLACE), value_set=found.tied))
     of_these = _older(filesystem, paths, alike, request)
     return None if of_these is None else pa.concat_arrays([found.late, of_these.late])
@@ -112,8 +114,8 @@ def _some(found: Iterable[pa.RecordBatch], most_bytes: int) -> Iterator[list[pa.
 
 
 @dataclass(frozen=True, slots=True)
-class _Older:
-    """Places of suspects that are older than what there is of their key, and of those that are as new."""
+class _Standing:
+    """Where suspects stand: places of those that are older than what there is of their key, and as new."""
 
     late: pa.Array
     tied: pa.Array
@@ -121,23 +123,25 @@ class _Older:
 
 def _older(
     filesystem: fs.FileSystem, paths: Sequence[str], suspects: pa.Table, request: AdmissionRequest
-) -> _Older | None:
+) -> _Standing | None:
     """Compare suspects with what files have of their keys; None where there is too much to read."""
     asked = suspects.select([*request.keys, *request.ordering, _PLACE])
     there = sharing(filesystem, paths, asked, request, most_rows=MOST_ROWS)
     if there is None:
         return None
     compared = [_compared(asked, some, request) for some in _some(there, request.memory // SHARE)]
-    return _Older(
+    return _Standing(
         late=pa.concat_arrays([_NONE, *(some.late for some in compared)]),
         tied=pa.concat_arrays([_NONE, *(some.tied for some in compared)]),
     )
 
 
-def _compared(suspects: pa.Table, found: Sequence[pa.RecordBatch], request: AdmissionRequest) -> _Older:
+def _compared(suspects: pa.Table, found: Sequence[pa.RecordBatch], request: AdmissionRequest) -> _Standing:
     """Tell which suspects are not the newest of their key, and which are not alone in that."""
-    there = pa.Table.from_batches(found).append_column(_PLACE, pa.nulls(sum(b.num_rows for b in found), pa.int64()))
-    rows = pa.concat_tables([suspects, there.cast(suspects.schema)])
+    # Batch by batch: what was an int in one file may be a bigint in another.
+    schema = suspects.schema.remove(suspects.schema.get_field_index(_PLACE))
+    there = pa.concat_tables([pa.Table.from_batches([batch]).cast(schema) for batch in found])
+    rows = pa.concat_tables([suspects, there.append_column(_PLACE, pa.nulls(there.num_rows, pa.int64()))])
     # Nulls come last: of equal rows the suspect is first, as the one that came later.
     order = newest_order(rows, request.keys, request.ordering, (_PLACE, "ascending"))
     ordered = rows.take(order).combine_chunks()
@@ -145,7 +149,7 @@ def _compared(suspects: pa.Table, found: Sequence[pa.RecordBatch], request: Admi
     differs = firsts(ordered, [*request.keys, *request.ordering])
     followed = pa.concat_arrays([pc.invert(differs.slice(1)), pa.array([False])])
     beaten, tied = pc.invert(newest), pc.and_(newest, followed)
-    return _Older(late=_places(ordered.filter(beaten)), tied=_places(ordered.filter(tied)))
+    return _Standing(late=_places(ordered.filter(beaten)), tied=_places(ordered.filter(tied)))
 
 
 def _places(rows: pa.Table) -> pa.Array:

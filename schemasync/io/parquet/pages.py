@@ -2,7 +2,7 @@
 
 *Page footers* lie beside such a file, hidden from engines: for each of some columns a Parquet footer of its own, whose
 row groups are the column's pages. Arrow reads the file itself by them. They are made of the file's own footer and page
-index (parquet.thrift of apache/parquet-format says which field is which). Pages that mean nothing without their row
+index. Pages that mean nothing without their row
 group's dictionary stay together.
 """
 
@@ -12,13 +12,24 @@ import struct as bytes_of
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate, groupby, pairwise
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from schemasync.io.parquet.structs import Fields, binary, dump, i32, i64, parse, struct, structs
+from schemasync.io.parquet.structs import (
+    ColumnChunk,
+    ColumnIndex,
+    ColumnMetaData,
+    FileMetaData,
+    OffsetIndex,
+    RowGroup,
+    SchemaElement,
+    Statistics,
+    dump,
+    parse,
+)
 
 _MAGIC: Final = b"PAR1"
 _TAIL: Final = 8
@@ -31,12 +42,16 @@ def write_page_footers(filesystem: fs.FileSystem, path: str, columns: Sequence[s
     Raises:
         OSError: the file cannot be read, or its page footers cannot be written.
     """
-    with filesystem.open_input_file(path) as source:
-        file = _File(source)
+    try:
+        with filesystem.open_input_file(path) as source:
+            file = _File(source)
         footers = {name: footer for name in columns if (footer := file.footer(name)) is not None}
-    table = pa.table({name: pa.array([footer], pa.binary()) for name, footer in footers.items()})
-    with filesystem.open_output_stream(_beside(path)) as sink, pa.ipc.new_file(sink, table.schema) as writer:
-        writer.write_table(table)
+    except (ValueError, bytes_of.error) as error:
+        raise OSError(f"{path}: its footer does not read back: {error}") from error
+    if footers:
+        table = pa.table({name: pa.array([footer], pa.binary()) for name, footer in footers.items()})
+        with filesystem.open_output_stream(_beside(path)) as sink, pa.ipc.new_file(sink, table.schema) as writer:
+            writer.write_table(table)
 
 
 def page_footers(
@@ -46,16 +61,16 @@ def page_footers(
 
     Raises:
         OSError: they cannot be read.
-        pa.ArrowException: the same.
     """
     try:
         with filesystem.open_input_file(_beside(path)) as source, pa.ipc.open_file(source) as reader:
             table = reader.read_all()
-    except FileNotFoundError:
+        if table.num_rows != 1 or not set(columns) <= set(table.column_names):
+            return None
+        found = {name: pq.read_metadata(pa.BufferReader(table.column(name)[0].as_buffer())) for name in columns}
+    except (FileNotFoundError, pa.ArrowInvalid):
+        # What somebody spoiled is not needed: row groups tell the same.
         return None
-    if not set(columns) <= set(table.column_names):
-        return None
-    found = {name: pq.read_metadata(pa.BufferReader(table.column(name)[0].as_buffer())) for name in columns}
     return found if all(metadata.num_rows == rows for metadata in found.values()) else None
 
 
@@ -65,79 +80,87 @@ def _beside(path: str) -> str:
 
 
 class _File:
-    """A Parquet file's footer, taken apart."""
+    """A Parquet file's footer and page indexes, read at once: these lie right before the footer."""
 
     def __init__(self, source: pa.NativeFile) -> None:
-        self._source = source
         size = source.size()
         (length,) = bytes_of.unpack("<I", source.read_at(_TAIL, size - _TAIL)[:4])
-        self._footer = parse(source.read_at(length, size - _TAIL - length))
-        root, *elements = self._footer[2].value.items
-        self._root: Fields = root
-        self._leaves: list[Fields] = [element for element in elements if 5 not in element]
+        end = size - _TAIL - length
+        self._footer = parse(FileMetaData, source.read_at(length, end))
+        self._groups = [group for group in self._footer.row_groups if group.num_rows]
+        chunks = [chunk for group in self._groups for chunk in group.columns]
+        offsets = [chunk.column_index_offset or end for chunk in chunks]
+        self._start = min([*offsets, *(chunk.offset_index_offset or end for chunk in chunks), end])
+        self._indexes: bytes = source.read_at(end - self._start, self._start)
 
     def footer(self, column: str) -> bytes | None:
-        """Return a footer for one column alone; None where it has none, or its pages are not told."""
-        groups = [group for group in self._footer[4].value.items if group[3].value]
-        paths = [_path(chunk) for chunk in groups[0][1].value.items] if groups else []
+        """Return a footer for one column alone; None where it has none, or its pages are not told.
+
+        Raises:
+            ValueError: an index is no such struct.
+        """
+        paths = [chunk.meta_data.path_in_schema for chunk in self._groups[0].columns] if self._groups else []
         if [column] not in paths:
             return None
         place = paths.index([column])
-        pieces: list[Fields] = []
-        for group in groups:
-            found = self._pieces(group[1].value.items[place], group[3].value)
+        pieces: list[Any] = []
+        for group in self._groups:
+            found = self._pieces(group.columns[place], group.num_rows)
             if found is None:
                 return None
             pieces += found
-        footer = {
-            1: self._footer[1],
-            2: structs([{**self._root, 5: i32(1)}, self._leaves[place]]),
-            3: i64(sum(piece[3].value for piece in pieces)),
-            4: structs(pieces),
-            6: self._footer[6],
-        }
-        if 7 in self._footer:
-            footer[7] = structs([self._footer[7].value.items[place]])
-        data = dump(footer)
+        root, *elements = self._footer.schema
+        leaves = [element for element in elements if element.num_children is None]
+        orders = self._footer.column_orders
+        data = dump(
+            FileMetaData(
+                version=self._footer.version,
+                schema=[SchemaElement(name=root.name, num_children=1), leaves[place]],
+                num_rows=sum(piece.num_rows for piece in pieces),
+                row_groups=pieces,
+                created_by=self._footer.created_by,
+                column_orders=orders and orders[place : place + 1],
+            )
+        )
         return b"".join((_MAGIC, data, bytes_of.pack("<I", len(data)), _MAGIC))
 
-    def _pieces(self, chunk: Fields, rows: int) -> list[Fields] | None:
+    def _pieces(self, chunk: Any, rows: int) -> list[Any] | None:
         """Return a row group for each page of a column of one, or one for all of them."""
-        whole: Fields = chunk[3].value
-        if 11 in whole:
+        whole = chunk.meta_data
+        if whole.dictionary_page_offset is not None:
             return [_group(whole, rows)]
-        if not {4, 6} <= set(chunk):
+        if chunk.offset_index_offset is None or chunk.column_index_offset is None:
             return None
-        locations = self._struct(chunk[4].value, chunk[5].value)[1].value.items
-        told = self._struct(chunk[6].value, chunk[7].value)
-        ends = pairwise([*(location[3].value for location in locations), rows])
+        locations = self._index(OffsetIndex, chunk.offset_index_offset, chunk.offset_index_length).page_locations
+        told = self._index(ColumnIndex, chunk.column_index_offset, chunk.column_index_length)
+        ends = pairwise([*(location.first_row_index for location in locations), rows])
         return [
             _group(
-                {
-                    **{number: field for number, field in whole.items() if number in {1, 2, 3, 4}},
-                    5: i64(end - start),
-                    6: i64(location[2].value),
-                    7: i64(location[2].value),
-                    9: i64(location[1].value),
-                    **({} if empty else {12: struct({5: binary(most), 6: binary(least)})}),
-                },
+                ColumnMetaData(
+                    type=whole.type,
+                    encodings=whole.encodings,
+                    path_in_schema=whole.path_in_schema,
+                    codec=whole.codec,
+                    num_values=end - start,
+                    total_uncompressed_size=location.compressed_page_size,
+                    total_compressed_size=location.compressed_page_size,
+                    data_page_offset=location.offset,
+                    statistics=None if empty else Statistics(min_value=least, max_value=most),
+                ),
                 end - start,
             )
             for location, (start, end), empty, least, most in zip(
-                locations, ends, *(told[number].value.items for number in (1, 2, 3)), strict=True
+                locations, ends, told.null_pages, told.min_values, told.max_values, strict=True
             )
         ]
 
-    def _struct(self, offset: int, length: int) -> Fields:
-        return parse(self._source.read_at(length, offset))
+    def _index(self, struct: Any, offset: int, length: int) -> Any:
+        return parse(struct, self._indexes[offset - self._start :][:length])
 
 
-def _path(chunk: Fields) -> list[str]:
-    return [part.decode() for part in chunk[3].value[3].value.items]
-
-
-def _group(column: Fields, rows: int) -> Fields:
-    return {1: structs([{2: i64(0), 3: struct(column)}]), 2: column[6], 3: i64(rows)}
+def _group(column: Any, rows: int) -> Any:
+    chunk = ColumnChunk(file_offset=0, meta_data=column)
+    return RowGroup(columns=[chunk], total_byte_size=column.total_uncompressed_size, num_rows=rows)
 
 
 class Pages:

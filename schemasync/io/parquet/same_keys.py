@@ -8,7 +8,8 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, Protocol
+from itertools import pairwise
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -32,8 +33,8 @@ _SEARCHED: Final = 4096
 
 A page has about so many rows, or some times as many, so these would be most pages.
 """
-_AT_ONCE: Final = 4096
-"""About so many rows that were found are read at once."""
+_AT_ONCE: Final = 1024
+"""About so many rows that were found are handed over at once."""
 
 
 def sharing(
@@ -55,16 +56,17 @@ def sharing(
     for path in paths:
         metadata = pq.read_metadata(path, filesystem=filesystem)
         groups = list(newer.groups(metadata))
-        if groups and (pages := files.pages(path, metadata, newer, groups)):
-            found.append(pages)
-            continue
-        read += sum(metadata.row_group(group.number).num_rows for group in groups)
+        pages = files.pages(path, metadata, newer, groups)
+        read += sum(metadata.row_group(group.number).num_rows for group in groups) if pages is None else pages.rows
         if read > most_rows:
             return None
-        # In turn across all files: many have one row group only.
-        shares = [groups[(number - dealt) % _STREAMS :: _STREAMS] for number in range(_STREAMS)]
-        found.append(_InGroups(files, path, metadata, newer, shares))
-        dealt += len(groups)
+        # In turn across all files: in many there is one row group only, or one page.
+        if pages is None:
+            found.append(_InGroups(files, path, metadata, newer, _dealt(groups, dealt)))
+            dealt += len(groups)
+        else:
+            found.append(_InPages(files, path, metadata.num_rows, newer.key, _dealt(pages.sought, dealt)))
+            dealt += len(pages.sought)
 
     def stream(number: int) -> Iterator[pa.RecordBatch]:
         for rows in found:
@@ -89,6 +91,23 @@ class _Group(NamedTuple):
     reach: int
 
 
+Part = TypeVar("Part")
+
+
+def _dealt(parts: Sequence[Part], before: int) -> list[Sequence[Part]]:
+    """Deal parts to the streams, which got so many before; those of one follow each other."""
+    ends = [(len(parts) * number + before % _STREAMS) // _STREAMS for number in range(_STREAMS + 1)]
+    return [parts[start:end] for start, end in pairwise(ends)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Pages:
+    """Pages of the key, each with the keys that are looked for in it, and how many rows they have."""
+
+    sought: Sequence[tuple[int, list[Key]]]
+    rows: int
+
+
 @dataclass(frozen=True, slots=True)
 class _Files:
     """How files are read: these columns, about so many bytes at once."""
@@ -97,22 +116,26 @@ class _Files:
     columns: tuple[str, ...]
     share: int
 
-    def pages(self, path: str, metadata: pq.FileMetaData, newer: _Newer, groups: Sequence[_Group]) -> _InPages | None:
+    def pages(self, path: str, metadata: pq.FileMetaData, newer: _Newer, groups: Sequence[_Group]) -> _Pages | None:
         """Return the pages that may have some of what row groups may have; None where these take no longer to read."""
         sought = sum(group.reach - group.low for group in groups)
-        if sought > metadata.num_rows // _SEARCHED + 1:
+        if not 0 < sought <= metadata.num_rows // _SEARCHED + 1:
             return None
         footers = page_footers(self.filesystem, path, self.columns, metadata.num_rows)
-        # With a dictionary the key has a row group's values in one piece, which need not fit into memory.
-        if footers is None or footers[newer.key].num_row_groups <= metadata.num_row_groups:
+        if footers is None or any(_may_be_large(footer, metadata) for footer in footers.values()):
             return None
-        found = newer.pages(footers[newer.key], groups)
+        footer = footers[newer.key]
+        found = newer.pages(footer, groups)
         # One by one they take twice as long as in a row.
-        if found is None or 2 * len(found) > footers[newer.key].num_row_groups:
+        if found is None or 2 * len(found) > footer.num_row_groups:
             return None
-        pages = sorted(found.items())
-        half = len(pages) // _STREAMS
-        return _InPages(self, path, metadata.num_rows, newer.key, [pages[:half], pages[half:]])
+        return _Pages(sorted(found.items()), sum(footer.row_group(page).num_rows for page in found))
+
+
+def _may_be_large(footer: pq.FileMetaData, metadata: pq.FileMetaData) -> bool:
+    """Tell whether texts, whose dictionary leaves a row group in one piece, may not fit into memory."""
+    is_text: bool = footer.row_group(0).column(0).physical_type == "BYTE_ARRAY"
+    return is_text and bool(footer.num_row_groups <= metadata.num_row_groups)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,10 +167,7 @@ class _InGroups:
 
 @dataclass(frozen=True, slots=True)
 class _InPages:
-    """Pages of the key, each with the keys that are looked for in it, and a part of them for each stream.
-
-    Of the other columns those pages are read in which rows are that were found.
-    """
+    """Pages that are read one by one, each by one stream; of other columns those that have rows which were found."""
 
     files: _Files
     path: str
@@ -160,8 +180,8 @@ class _InPages:
             return
         # Read again: thousands of files may be looked at before the first of them is read.
         footers = page_footers(self.files.filesystem, self.path, self.files.columns, self.rows)
-        if footers is None:  # pragma: no cover - somebody deleted them meanwhile
-            raise FileNotFoundError(self.path)
+        if footers is None:  # pragma: no cover - they were there a moment ago
+            raise OSError(f"{self.path}: its page footers were deleted or replaced while they were read")
         with self.files.filesystem.open_input_file(self.path) as source:
             columns = {name: Pages(source, footer) for name, footer in footers.items()}
             schema = pa.schema([columns[name].field for name in self.files.columns])
@@ -266,4 +286,8 @@ class _Newer:
 
 
 def _range(told: pq.Statistics | None) -> tuple[Any, Any] | None:
-    return (told.min, told.max) if told is not None and told.has_min_max else None
+    try:
+        return (told.min, told.max) if told is not None and told.has_min_max else None
+    except UnicodeDecodeError:
+        # Nobody looks whether the text that lands is UTF-8.
+        return None

@@ -20,7 +20,7 @@ from schemasync.io.parquet.rows import CALENDAR, give_back
 from schemasync.io.parquet.writing import open_writer
 
 LONG_ROWS: Final = 262_144
-"""A file of more rows than these has page footers: whoever looks for few rows reads one row group of others."""
+"""A file of more rows than these has page footers; of others whoever looks for few rows reads little anyway."""
 _GROUP_ROWS: Final = {SegmentKind.BASE: LONG_ROWS, SegmentKind.DELTA: 65_536}
 """Rows of a row group. Those of deltas are small: who merges one shard reads no more of a delta than it needs, and
 while one is written the rows of the next can be merged."""

@@ -1,129 +1,137 @@
-"""Thrift structs of Parquet footers, as they are: what a reader without generated classes can change and write again.
+"""The structs of Parquet footers and page indexes, as far as pages are told by them, read and written by Thrift.
 
-A struct is a mapping of field numbers, which parquet.thrift of apache/parquet-format gives a meaning, to values that
-know their type.
+Numbers and names of fields are those of parquet.thrift in apache/parquet-format; what is not listed is passed over.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final
 
-from thrift.protocol.TCompactProtocol import TCompactProtocol
-from thrift.Thrift import TType
+from thrift.protocol.TBase import TBase
+from thrift.protocol.TCompactProtocol import TCompactProtocolAccelerated
+from thrift.Thrift import TException, TType
 from thrift.transport.TTransport import TMemoryBuffer
 
-
-@dataclass(frozen=True, slots=True)
-class Value:
-    """A field's type, of `TType`, and its value: a plain one, a `Values`, or a `Fields`."""
-
-    type: int
-    value: Any
+_Kind = tuple[int, Any]
+"""A type of Thrift's, and what it needs to know beside."""
 
 
-@dataclass(frozen=True, slots=True)
-class Values:
-    """A list, and the type of its items."""
+def _struct(name: str, /, **fields: tuple[int, _Kind]) -> Any:
+    """Make a class of structs that have these fields, each with its number; a field that is not given is None."""
+    spec: list[Any] = [None] * (max((number for number, _ in fields.values()), default=0) + 1)
+    for field, (number, (type_, detail)) in fields.items():
+        spec[number] = (number, type_, field, detail, None)
 
-    type: int
-    items: list[Any]
+    def init(self: Any, **values: Any) -> None:
+        for field in fields:
+            setattr(self, field, values.get(field))
 
-
-Fields = dict[int, Value]
-
-_PLAIN: Final = {
-    TType.BOOL: "Bool",
-    TType.BYTE: "Byte",
-    TType.I16: "I16",
-    TType.I32: "I32",
-    TType.I64: "I64",
-    TType.DOUBLE: "Double",
-    TType.STRING: "Binary",
-}
+    return type(name, (TBase,), {"__init__": init, "thrift_spec": tuple(spec)})
 
 
-def i32(value: int) -> Value:
-    """Return a field of 32 bits."""
-    return Value(TType.I32, value)
+def _of(struct: Any) -> _Kind:
+    return TType.STRUCT, [struct, struct.thrift_spec]
 
 
-def i64(value: int) -> Value:
-    """Return a field of 64 bits."""
-    return Value(TType.I64, value)
+def _list(kind: _Kind) -> _Kind:
+    return TType.LIST, (*kind, False)
 
 
-def binary(value: bytes) -> Value:
-    """Return a field of bytes."""
-    return Value(TType.STRING, value)
+_BOOL: Final[_Kind] = (TType.BOOL, None)
+_BYTE: Final[_Kind] = (TType.BYTE, None)
+_I32: Final[_Kind] = (TType.I32, None)
+_I64: Final[_Kind] = (TType.I64, None)
+_BYTES: Final[_Kind] = (TType.STRING, "BINARY")
+_TEXT: Final[_Kind] = (TType.STRING, "UTF8")
+_EMPTY: Final = _of(_struct("Empty"))
+
+_TimeUnit = _struct("TimeUnit", MILLIS=(1, _EMPTY), MICROS=(2, _EMPTY), NANOS=(3, _EMPTY))
+_Time = _struct("TimeType", isAdjustedToUTC=(1, _BOOL), unit=(2, _of(_TimeUnit)))
+_LogicalType = _struct(
+    "LogicalType",
+    STRING=(1, _EMPTY),
+    ENUM=(4, _EMPTY),
+    DECIMAL=(5, _of(_struct("DecimalType", scale=(1, _I32), precision=(2, _I32)))),
+    DATE=(6, _EMPTY),
+    TIME=(7, _of(_Time)),
+    TIMESTAMP=(8, _of(_Time)),
+    INTEGER=(10, _of(_struct("IntType", bitWidth=(1, _BYTE), isSigned=(2, _BOOL)))),
+    UNKNOWN=(11, _EMPTY),
+    JSON=(12, _EMPTY),
+    BSON=(13, _EMPTY),
+    UUID=(14, _EMPTY),
+    FLOAT16=(15, _EMPTY),
+)
+SchemaElement = _struct(
+    "SchemaElement",
+    type=(1, _I32),
+    type_length=(2, _I32),
+    repetition_type=(3, _I32),
+    name=(4, _TEXT),
+    num_children=(5, _I32),
+    converted_type=(6, _I32),
+    scale=(7, _I32),
+    precision=(8, _I32),
+    field_id=(9, _I32),
+    logicalType=(10, _of(_LogicalType)),
+)
+Statistics = _struct("Statistics", null_count=(3, _I64), max_value=(5, _BYTES), min_value=(6, _BYTES))
+ColumnMetaData = _struct(
+    "ColumnMetaData",
+    type=(1, _I32),
+    encodings=(2, _list(_I32)),
+    path_in_schema=(3, _list(_TEXT)),
+    codec=(4, _I32),
+    num_values=(5, _I64),
+    total_uncompressed_size=(6, _I64),
+    total_compressed_size=(7, _I64),
+    data_page_offset=(9, _I64),
+    dictionary_page_offset=(11, _I64),
+    statistics=(12, _of(Statistics)),
+)
+ColumnChunk = _struct(
+    "ColumnChunk",
+    file_offset=(2, _I64),
+    meta_data=(3, _of(ColumnMetaData)),
+    offset_index_offset=(4, _I64),
+    offset_index_length=(5, _I32),
+    column_index_offset=(6, _I64),
+    column_index_length=(7, _I32),
+)
+RowGroup = _struct("RowGroup", columns=(1, _list(_of(ColumnChunk))), total_byte_size=(2, _I64), num_rows=(3, _I64))
+_ColumnOrder = _struct("ColumnOrder", TYPE_ORDER=(1, _EMPTY))
+FileMetaData = _struct(
+    "FileMetaData",
+    version=(1, _I32),
+    schema=(2, _list(_of(SchemaElement))),
+    num_rows=(3, _I64),
+    row_groups=(4, _list(_of(RowGroup))),
+    created_by=(6, _TEXT),
+    column_orders=(7, _list(_of(_ColumnOrder))),
+)
+_PageLocation = _struct("PageLocation", offset=(1, _I64), compressed_page_size=(2, _I32), first_row_index=(3, _I64))
+OffsetIndex = _struct("OffsetIndex", page_locations=(1, _list(_of(_PageLocation))))
+ColumnIndex = _struct(
+    "ColumnIndex", null_pages=(1, _list(_BOOL)), min_values=(2, _list(_BYTES)), max_values=(3, _list(_BYTES))
+)
 
 
-def struct(fields: Fields) -> Value:
-    """Return a field that is a struct."""
-    return Value(TType.STRUCT, fields)
-
-
-def structs(items: list[Fields]) -> Value:
-    """Return a field that is a list of structs."""
-    return Value(TType.LIST, Values(TType.STRUCT, items))
-
-
-def parse(data: bytes) -> Fields:
-    """Read one struct.
+def parse(struct: Any, data: bytes) -> Any:
+    """Read one struct of a class.
 
     Raises:
-        EOFError: the bytes end too early.
-        thrift.Thrift.TException: they are no struct.
+        ValueError: the bytes are none.
     """
-    return _read_struct(TCompactProtocol(TMemoryBuffer(data)))
+    found = struct()
+    try:
+        found.read(TCompactProtocolAccelerated(TMemoryBuffer(data), fallback=True))
+    except (TException, EOFError, LookupError, TypeError) as error:
+        raise ValueError(f"no {struct.__name__} of Thrift's compact protocol: {error}") from error
+    return found
 
 
-def dump(fields: Fields) -> bytes:
+def dump(struct: Any) -> bytes:
     """Write one struct."""
     buffer = TMemoryBuffer()
-    _write(TCompactProtocol(buffer), TType.STRUCT, fields)
+    struct.write(TCompactProtocolAccelerated(buffer, fallback=True))
     return bytes(buffer.getvalue())
-
-
-def _read(protocol: Any, type_: int) -> Any:
-    if type_ == TType.STRUCT:
-        return _read_struct(protocol)
-    if type_ in {TType.LIST, TType.SET}:
-        of, size = protocol.readListBegin()
-        values = Values(of, [_read(protocol, of) for _ in range(size)])
-        protocol.readListEnd()
-        return values
-    return getattr(protocol, f"read{_PLAIN[type_]}")()
-
-
-def _read_struct(protocol: Any) -> Fields:
-    fields: Fields = {}
-    protocol.readStructBegin()
-    while (begun := protocol.readFieldBegin())[1] != TType.STOP:
-        _, type_, number = begun
-        fields[number] = Value(type_, _read(protocol, type_))
-        protocol.readFieldEnd()
-    protocol.readStructEnd()
-    return fields
-
-
-def _write(protocol: Any, type_: int, value: Any) -> None:
-    if type_ == TType.STRUCT:
-        _write_struct(protocol, value)
-    elif type_ in {TType.LIST, TType.SET}:
-        protocol.writeListBegin(value.type, len(value.items))
-        for item in value.items:
-            _write(protocol, value.type, item)
-        protocol.writeListEnd()
-    else:
-        getattr(protocol, f"write{_PLAIN[type_]}")(value)
-
-
-def _write_struct(protocol: Any, fields: Fields) -> None:
-    protocol.writeStructBegin("")
-    for number, field in sorted(fields.items()):
-        protocol.writeFieldBegin("", field.type, number)
-        _write(protocol, field.type, field.value)
-        protocol.writeFieldEnd()
-    protocol.writeFieldStop()
-    protocol.writeStructEnd()
