@@ -71,13 +71,13 @@ def _late(
     """Return the places of suspects that are older than what files have; None where there is too much to read."""
     paths = [f"{base}/{file.path}" for file in files]
     # The first ordering column decides nearly always, and there are several.
-    found = _older(filesystem, paths, suspects, replace(request, ordering=request.ordering[:1]))
+    found = _standing(filesystem, paths, suspects, replace(request, ordering=request.ordering[:1]))
     if found is None:
         return None
     if not len(found.tied) or len(request.ordering) == 1:
         return found.late
     alike = suspects.filter(pc.is_in(suspects.column(_PLACE), value_set=found.tied))
-    of_these = _older(filesystem, paths, alike, request)
+    of_these = _standing(filesystem, paths, alike, request)
     return None if of_these is None else pa.concat_arrays([found.late, of_these.late])
 
 
@@ -121,7 +121,7 @@ class _Standing:
     tied: pa.Array
 
 
-def _older(
+def _standing(
     filesystem: fs.FileSystem, paths: Sequence[str], suspects: pa.Table, request: AdmissionRequest
 ) -> _Standing | None:
     """Compare suspects with what files have of their keys; None where there is too much to read."""

@@ -43,7 +43,7 @@ def sharing(
     """Yield the rows of files that share the first column of their key with a suspect, in no order.
 
     Left out are row groups that say of themselves that they have no newer one. None where more than ``most_rows`` would
-    have to be read from one end to the other.
+    have to be read, in row groups and pages.
 
     Raises:
         OSError: a file cannot be read.
