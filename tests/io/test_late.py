@@ -297,24 +297,6 @@ def test_what_is_read_is_dealt_to_all_threads_also_where_it_is_alone_in_its_file
     assert shares[0] == [2, 2]
 
 
-def test_pages_that_begin_with_what_is_no_text_do_not_hinder(tmp_path: Path) -> None:
-    """Nobody looks whether the text that lands is UTF-8."""
-    keys = [b"a", b"b\xff", b"c", b"d"]
-    texts = pa.Array.from_buffers(pa.string(), 4, pa.array(keys, pa.binary()).buffers())
-    path = tmp_path / "base.parquet"
-    there = pa.table({"a": texts, "__seq1": pa.array([5] * 4)})
-    pq.write_table(there, path, use_dictionary=False, max_rows_per_page=1, write_page_index=True)
-    write_page_footers(fs.LocalFileSystem(), str(path), ["a", "__seq1"])
-    file = DataFile(path="base.parquet", rows=4, bytes=0)
-    beside = EarlierRows(shards=(FoldedShard(name="base_s1", low=None, files=(file,)),), newest=5, deltas=())
-    asking = replace(request(beside, 1_000_000), keys=("a",), ordering=("__seq1",))
-    asked = pa.table({"a": ["c"], "__seq1": pa.array([4])})
-    assert not late.without_late_rows(fs.LocalFileSystem(), str(tmp_path), asked, asking).rows.num_rows
-    pq.write_table(there.take([0, 1]), path)
-    files = ArrowFiles(fs.LocalFileSystem(), str(tmp_path))
-    assert files._compared(asked, asking) == late.Compared(rows=asked)
-
-
 def test_a_key_may_be_an_int_in_one_file_and_a_bigint_in_another(tmp_path: Path) -> None:
     files = []
     for bits, type_ in ((32, pa.int32()), (64, pa.int64())):

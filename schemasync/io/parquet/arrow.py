@@ -107,13 +107,8 @@ class ArrowFiles:
     def keys(self, path: str, column: str) -> Sequence[int | str | None]:
         """Read a key's column from a file of ours."""
         with self._opened_again(path) as parquet:
-            keys = parquet.read(columns=[column])[column]
-        if not pa.types.is_string(keys.type):
-            numbers: list[int | None] = keys.to_pylist()
-            return numbers
-        # Nobody looked whether the text that landed is UTF-8.
-        texts: list[bytes | None] = keys.cast(pa.binary()).to_pylist()
-        return [text if text is None else text.decode(errors="replace") for text in texts]
+            keys: list[int | str | None] = parquet.read(columns=[column])[column].to_pylist()
+        return keys
 
     def words(self, paths: Sequence[str], column: str, *, low: int, count: int) -> Sequence[int] | None:
         """Read a column of whole numbers, none twice, from files of ours as bits of ``count`` signed words."""
@@ -190,9 +185,8 @@ class ArrowFiles:
     def _compared(self, rows: pa.Table, request: AdmissionRequest) -> Compared:
         try:
             return without_late_rows(self.filesystem, self.base, rows, request)
-        except (OSError, pa.ArrowException, UnicodeDecodeError):
+        except (OSError, pa.ArrowException):
             # What is wrong with the table's files is for the compaction to say; new rows are visible without it.
-            # Nobody looks whether text that lands is UTF-8.
             return Compared(rows=rows)
 
     def _write(self, tables: Iterator[pa.Table], request: AdmissionRequest) -> tuple[DataFile, ...]:

@@ -263,3 +263,20 @@ class _Projector:
                     why=f"row {row}",
                     fix="Correct keys: in the configuration, or repair the events at their source.",
                 )
+            if (broken := _first_broken(table.column(key))) is not None:
+                # Keys are compared everywhere, and everybody reads such a text as another one.
+                raise DataError(
+                    f"the text of an event in the key column {key} is not UTF-8",
+                    why=f"row {self._first_row + broken}",
+                    fix="Leave the column out of keys: in the configuration, or repair the events at their source.",
+                )
+
+
+def _first_broken(values: pa.ChunkedArray) -> int | None:
+    """Return the first text that is not UTF-8."""
+    try:
+        values.validate(full=True)
+    except pa.ArrowInvalid:
+        texts = enumerate(values.cast(pa.binary()).to_pylist())
+        return next(place for place, text in texts if text.decode(errors="replace").encode() != text)
+    return None
