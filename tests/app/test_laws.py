@@ -20,7 +20,7 @@ from schemasync.core import ddl, manifest
 from schemasync.core.changed_keys import ChangedKeys
 from schemasync.core.layering import Mode
 from schemasync.core.mapping import TableTarget
-from schemasync.io.parquet import same_keys, shard_writer, writing
+from schemasync.io.parquet import pages, same_keys, writing
 from schemasync.io.parquet.pages import Pages
 from tests import model
 from tests.lab import HOUR, Lab, NewLab
@@ -257,7 +257,7 @@ def test_view_and_compacted_table_are_the_fold_of_flat_events(new_lab: NewLab) -
         holds(Telling(new_lab(), Flat, story))
 
     with (
-        patch.object(shard_writer, "LONG_ROWS", 1),
+        patch.object(pages, "LONG_ROWS", 1),
         patch.object(writing, "_PAGE_ROWS", 1),
         patch.object(same_keys, "_SEARCHED", 1),
         patch.object(same_keys, "Pages", wraps=Pages) as read,

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,7 +17,7 @@ from pyarrow import fs
 
 from schemasync.core.manifest import SegmentKind
 from schemasync.errors import StorageError
-from schemasync.io.parquet import shard_writer
+from schemasync.io.parquet import pages, shard_writer
 from schemasync.io.parquet.pages import Pages, page_footers, write_page_footers
 from schemasync.io.parquet.shard_writer import ShardWriter
 
@@ -29,6 +31,12 @@ TYPES: dict[pa.DataType, st.SearchStrategy[Any]] = {
     pa.decimal128(9, 2): st.decimals(-100, 100, places=2),
     pa.timestamp("us", tz="UTC"): st.integers(0, 10**9),
 }
+
+
+@pytest.fixture(autouse=True, scope="module")
+def short_files_are_long() -> Iterator[None]:
+    with patch.object(pages, "LONG_ROWS", 0):
+        yield
 
 
 @st.composite
@@ -72,16 +80,16 @@ def test_rows_are_those_of_the_file(
         assert footers is not None
         with LOCAL.open_input_file(str(path)) as source:
             for name, footer in footers.items():
-                pages = Pages(source, footer)
+                column = Pages(source, footer)
                 expected = written.column(name)
-                assert pages.field == written.schema.field(name)
-                assert pages.starts[-1] == table.num_rows
+                assert column.field == written.schema.field(name)
+                assert column.starts[-1] == table.num_rows
                 # Backwards, too: what was read last is kept.
                 for number in [*range(footer.num_row_groups), *reversed(range(footer.num_row_groups))]:
-                    start, end = pages.starts[number : number + 2]
-                    assert pages.page(number).equals(expected.slice(start, end - start).combine_chunks())
+                    start, end = column.starts[number : number + 2]
+                    assert column.page(number).equals(expected.slice(start, end - start).combine_chunks())
                 rows = sorted(data.draw(st.sets(st.integers(0, table.num_rows - 1))))
-                assert pages.take(rows).to_pylist() == [expected[row].as_py() for row in rows]
+                assert column.take(rows).to_pylist() == [expected[row].as_py() for row in rows]
 
 
 def test_every_page_is_a_piece_and_tells_its_range_unless_there_is_a_dictionary(tmp_path: Path) -> None:
@@ -120,10 +128,12 @@ def test_there_are_none_without_a_page_index_or_of_another_file(tmp_path: Path) 
     paged(path, table)
     assert page_footers(LOCAL, str(path), ["a"], 20) is not None
     assert page_footers(LOCAL, str(path), ["a"], 21) is None
+    with patch.object(pages, "LONG_ROWS", 20):  # nobody looks
+        assert page_footers(LOCAL, str(path), ["a"], 20) is None
 
 
 def test_files_that_nobody_looks_into_have_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shard_writer, "LONG_ROWS", 10)
+    monkeypatch.setattr(pages, "LONG_ROWS", 10)
     table = pa.table({"a": pa.array(range(30))})
     with ShardWriter(
         LOCAL, str(tmp_path), "d", table.schema, 1_000_000, kind=SegmentKind.DELTA, looked_at=[]
@@ -136,7 +146,7 @@ def test_files_that_nobody_looks_into_have_none(tmp_path: Path, monkeypatch: pyt
 def test_long_files_of_ours_have_page_footers_and_engines_do_not_see_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: SegmentKind
 ) -> None:
-    monkeypatch.setattr(shard_writer, "LONG_ROWS", 10)
+    monkeypatch.setattr(pages, "LONG_ROWS", 10)
     table = pa.table({"a": pa.array(range(30)), "b": ["x"] * 30, "__op": ["c"] * 30})
     for rows, directory in ((10, "short"), (11, "long")):
         with ShardWriter(
@@ -153,7 +163,7 @@ def test_long_files_of_ours_have_page_footers_and_engines_do_not_see_them(
 def test_page_footers_that_cannot_be_written_are_an_error_like_any_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shard_writer, "LONG_ROWS", 10)
+    monkeypatch.setattr(pages, "LONG_ROWS", 10)
 
     def full(*_: object) -> None:
         raise OSError("No space left on device")

@@ -2,8 +2,7 @@
 
 *Page footers* lie beside such a file, hidden from engines: for each of some columns a Parquet footer of its own, whose
 row groups are the column's pages. Arrow reads the file itself by them. They are made of the file's own footer and page
-index. Pages that mean nothing without their row
-group's dictionary stay together.
+index. Pages that mean nothing without their row group's dictionary stay together.
 """
 
 from __future__ import annotations
@@ -31,9 +30,17 @@ from schemasync.io.parquet.structs import (
     parse,
 )
 
+LONG_ROWS: Final = 262_144
+"""A file of more rows than these has page footers; of others whoever looks for few rows reads little anyway."""
+
 _MAGIC: Final = b"PAR1"
 _TAIL: Final = 8
 """Bytes behind a footer: its length, and the magic number."""
+
+
+def is_long(rows: int) -> bool:
+    """Tell whether a file of so many rows has page footers."""
+    return rows > LONG_ROWS
 
 
 def write_page_footers(filesystem: fs.FileSystem, path: str, columns: Sequence[str]) -> None:
@@ -62,6 +69,8 @@ def page_footers(
     Raises:
         OSError: they cannot be read.
     """
+    if not is_long(rows):
+        return None
     try:
         with filesystem.open_input_file(_beside(path)) as source, pa.ipc.open_file(source) as reader:
             table = reader.read_all()

@@ -9,7 +9,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Final, NamedTuple, Protocol, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -51,7 +51,7 @@ def sharing(
     """
     newer = _Newer(suspects, request)
     files = _Files(filesystem, (*request.keys, *request.ordering), request.memory // (SHARE * _STREAMS))
-    found: list[_Found] = []
+    found: list[_InGroups | _InPages] = []
     read = dealt = 0
     for path in paths:
         metadata = pq.read_metadata(path, filesystem=filesystem)
@@ -73,14 +73,6 @@ def sharing(
             yield from rows.stream(number)
 
     return side_by_side([stream(number) for number in range(_STREAMS)])
-
-
-class _Found(Protocol):
-    """Where in a file such rows may be."""
-
-    def stream(self, number: int) -> Iterator[pa.RecordBatch]:
-        """Yield the rows that are one stream's to read."""
-        ...
 
 
 class _Group(NamedTuple):

@@ -14,14 +14,12 @@ from pyarrow import fs
 from schemasync.core.manifest import SegmentKind
 from schemasync.core.partitioning import PartitionColumn
 from schemasync.errors import StorageError
-from schemasync.io.parquet.pages import write_page_footers
+from schemasync.io.parquet.pages import is_long, write_page_footers
 from schemasync.io.parquet.partitions import by_partition
 from schemasync.io.parquet.rows import CALENDAR, give_back
 from schemasync.io.parquet.writing import open_writer
 
-LONG_ROWS: Final = 262_144
-"""A file of more rows than these has page footers; of others whoever looks for few rows reads little anyway."""
-_GROUP_ROWS: Final = {SegmentKind.BASE: LONG_ROWS, SegmentKind.DELTA: 65_536}
+_GROUP_ROWS: Final = {SegmentKind.BASE: 262_144, SegmentKind.DELTA: 65_536}
 """Rows of a row group. Those of deltas are small: who merges one shard reads no more of a delta than it needs, and
 while one is written the rows of the next can be merged."""
 
@@ -116,7 +114,7 @@ class ShardWriter:
             writer.add_key_value_metadata(CALENDAR)
             writer.close()
             path = self._path(place)
-            if self._looked_at and self.rows[path] > LONG_ROWS:
+            if self._looked_at and is_long(self.rows[path]):
                 write_page_footers(self._filesystem, f"{self._base}/{path}", self._looked_at)
 
     def _attempt(self, step: Callable[[], None]) -> None:
