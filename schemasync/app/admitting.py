@@ -22,6 +22,7 @@ from schemasync.core.diagnostics import Diagnostic, diagnose
 from schemasync.core.layout import ordering_columns
 from schemasync.core.manifest import AdmittedFile, Manifest, Segment, SegmentKind, after_admission, delta_name
 from schemasync.core.mapping import TableTarget
+from schemasync.core.moments import Moment, comparable, first_ordering, never
 from schemasync.core.plan import Shape
 from schemasync.core.ports import HiveTable, LandedFiles
 from schemasync.core.properties import TableProperties
@@ -123,7 +124,7 @@ def _admitted(
     directory = f"delta/g={number:06}/{workspace.token()}"
     request = _request(target, shape, landed, current, directory=directory, now_ms=now)
     written = reader_for(storage, target, landed.ready).admit(request)
-    ordering, keys = request.ordering[0], shape.key_columns
+    (ordering, type_of_ordering), keys = first_ordering(shape.envelope), shape.key_columns
     footers = [
         checked_footer(storage.small, file.path, request.columns, ordering=ordering, keys=keys)
         for file in written.files
@@ -131,7 +132,7 @@ def _admitted(
     segment = _segment(request, written, name=delta_name(number))
     if request.keys:
         known = extents(footers, ordering)
-        oldest, newest = moments(known)
+        oldest, newest = moments(known, never=never(type_of_ordering))
         told: dict[str, Any] = {"oldest": oldest, "newest": newest, "key_range": key_range(footers, keys)}
         if request.beside is not None and not written.toasted:
             told |= _beside_what_is_there(request.beside, written, known)
@@ -161,11 +162,11 @@ def reader_for(storage: Storage, target: TableTarget, files: tuple[LandedFile, .
 
 
 def _beside_what_is_there(
-    beside: EarlierRows, written: Admitted, known: Sequence[tuple[int, int]] | None
+    beside: EarlierRows, written: Admitted, known: Sequence[tuple[Moment, Moment]] | None
 ) -> dict[str, Any]:
     """Return what a segment says of itself and what was there; footers may show what was not compared."""
 
-    def above(newest: int) -> bool:
+    def above(newest: Any) -> bool:
         return known is not None and all(low > newest for low, _ in known)
 
     deltas = beside.deltas
@@ -191,10 +192,11 @@ def _beside(shape: Shape, manifest: Manifest) -> EarlierRows | None:
     return EarlierRows(shards=shards, newest=max(newest), deltas=earlier)
 
 
-def _newest_values(shape: Shape, segments: Sequence[Segment]) -> tuple[int, ...] | None:
-    """Return the largest value of each segment's first ordering column; None where one cannot be compared with."""
-    known = tuple(s.newest for s in segments if s.newest is not None and not s.toasted)
-    return known if len(known) == len(segments) and has_ranges(shape.key_columns, segments) else None
+def _newest_values(shape: Shape, segments: Sequence[Segment]) -> tuple[Any, ...] | None:
+    """Return the moment of each segment's newest row, all of one type; None where one cannot be compared with."""
+    if any(s.toasted for s in segments) or not has_ranges(shape.key_columns, segments):
+        return None
+    return comparable((s.newest for s in segments), first_ordering(shape.envelope)[1])
 
 
 def _request(

@@ -30,11 +30,12 @@ from schemasync.app.workspace import Workspace
 from schemasync.core.compaction import FoldCounts, FoldPlan, needs_fold, plan_fold
 from schemasync.core.config_values import MB
 from schemasync.core.diagnostics import Severity
-from schemasync.core.layering import MergePlan, Mode, plan_merge, why_folded
+from schemasync.core.layering import MergePlan, Mode, plan_gathering, plan_merge, why_folded
 from schemasync.core.manifest import Manifest, Segment
 from schemasync.core.mapping import TableTarget
 from schemasync.core.migration import outdated
 from schemasync.core.plan import Shape
+from schemasync.core.ports import HiveTable
 from schemasync.core.properties import TableProperties
 from schemasync.errors import SchemasyncError, UsageError, as_ours
 
@@ -185,6 +186,9 @@ def _compact(
     done: Folded | Layered | None = None
     try:
         if needs_fold(manifest, outdated=old):
+            if not dry_run:
+                draft, seen = _gathered(workspace, target, shape, draft, seen)
+                manifest = draft.manifest
             work = _planned(workspace, shape, manifest, applied, mode, old)
         if work is not None and not dry_run:
             if draft.unpublished and _is_long(workspace, target, shape, manifest, work):
@@ -231,6 +235,17 @@ def _compact(
         bytes_written=sum(segment.bytes for segment in done.written),
         seconds=seconds,
     )
+
+
+def _gathered(
+    workspace: Workspace, target: TableTarget, shape: Shape, draft: Draft, seen: HiveTable | None
+) -> tuple[Draft, HiveTable | None]:
+    """Merge deltas until they are few enough to be merged at once, and publish that; return the view as it was seen."""
+    while plan := plan_gathering(draft.manifest, in_order=can_be_cut(shape, draft.manifest)):
+        draft = run_merge(workspace, target, shape, draft, plan, clean=lambda draft: draft).draft
+        refresh_view(workspace, target, shape, draft.manifest, seen=seen)
+        seen = None
+    return draft, seen
 
 
 def _is_long(

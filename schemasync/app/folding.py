@@ -20,11 +20,11 @@ from schemasync.core import ddl
 from schemasync.core.admission import WrittenFooter
 from schemasync.core.compaction import FoldCounts, FoldPlan, after_fold
 from schemasync.core.keys import Bound, Key
-from schemasync.core.layout import ordering_columns
 from schemasync.core.manifest import DataFile, Manifest, Segment, SegmentKind
 from schemasync.core.mapping import TableTarget
 from schemasync.core.merge_plan import merge_request
 from schemasync.core.merging import MergedShard
+from schemasync.core.moments import first_ordering, never
 from schemasync.core.names import Dialect, is_hidden
 from schemasync.core.plan import Shape
 from schemasync.core.ports import Lake
@@ -266,7 +266,8 @@ def read_back(
     Raises:
         StorageError: it is not what the job said that it wrote; nothing is published then.
     """
-    storage, keys, ordering = workspace.storage(target), shape.key_columns, ordering_columns(shape.envelope)[0]
+    storage, keys = workspace.storage(target), shape.key_columns
+    ordering, type_of_ordering = first_ordering(shape.envelope)
     files: list[DataFile] = []
     footers: list[WrittenFooter] = []
     declared = [(name, type_) for name, type_, _ in ddl.physical_columns(shape)]
@@ -285,7 +286,7 @@ def read_back(
             why=f"{rows} rows read back, {merged.counts.written} written",
             fix="Run again; the old state is in force.",
         )
-    oldest, newest = moments(extents(footers, ordering))
+    oldest, newest = moments(extents(footers, ordering), never=never(type_of_ordering))
     return Segment(
         name=merged.shard,
         kind=kind,

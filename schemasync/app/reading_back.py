@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from schemasync.core.admission import WrittenFooter
 from schemasync.core.changed_keys import (
@@ -18,8 +19,9 @@ from schemasync.core.changed_keys import (
 )
 from schemasync.core.in_place import misreads
 from schemasync.core.keys import whole_number, whole_number_or_text
-from schemasync.core.manifest import NEVER, Segment, named_keys
+from schemasync.core.manifest import Segment, named_keys
 from schemasync.core.mapping import TableTarget
+from schemasync.core.moments import Moment
 from schemasync.core.ports import LandedFiles
 from schemasync.core.types import Type
 from schemasync.errors import DataError, StorageError
@@ -53,8 +55,8 @@ def checked_footer(
     return footer
 
 
-def extents(footers: Iterable[WrittenFooter], column: str) -> tuple[tuple[int, int], ...] | None:
-    """Return the least and the largest value of a whole-number column by file; None where footers do not tell.
+def extents(footers: Iterable[WrittenFooter], column: str) -> tuple[tuple[Moment, Moment], ...] | None:
+    """Return the least and the largest value of a column by file; None where footers do not tell.
 
     Files without a row are left out.
     """
@@ -67,7 +69,8 @@ def key_range(footers: Iterable[WrittenFooter], keys: Sequence[tuple[str, Type]]
     """Return the lowest and the highest key; None where it is not one whole number, or no row."""
     column = whole_number(keys)
     known = None if column is None else extents(footers, column)
-    return (min(low for low, _ in known), max(high for _, high in known)) if known else None
+    numbers = [(low, high) for low, high in known or () if isinstance(low, int) and isinstance(high, int)]
+    return (min(low for low, _ in numbers), max(high for _, high in numbers)) if numbers else None
 
 
 def changed_keys(
@@ -125,8 +128,12 @@ def _bits(
     return aside
 
 
-def moments(known: Sequence[tuple[int, int]] | None) -> tuple[int, int] | tuple[None, None]:
-    """Return the least and the largest value of an ordering column in all files, as a segment holds them."""
+def moments(
+    known: Sequence[tuple[Moment, Moment]] | None, *, never: Moment
+) -> tuple[Moment, Moment] | tuple[None, None]:
+    """Return the least and the largest moment of all files, as a segment holds them; ``never``: of no row."""
     if known is None:
         return None, None
-    return min((low for low, _ in known), default=NEVER), max((high for _, high in known), default=NEVER)
+    # All of one type, which is more than their union says.
+    found: Sequence[tuple[Any, Any]] = known
+    return min((low for low, _ in found), default=never), max((high for _, high in found), default=never)

@@ -17,6 +17,7 @@ from schemasync.core.history import History
 from schemasync.core.in_place import Stored
 from schemasync.core.keys import Key
 from schemasync.core.manifest import DataFile
+from schemasync.core.moments import Moment
 from schemasync.core.partitioning import PartitionColumn
 from schemasync.core.projection import Projection
 from schemasync.core.schema import Column, OrderingField, SubjectVersion
@@ -63,14 +64,14 @@ class Footer:
 class WrittenFooter:
     """What a file of ours says of itself: rows, columns, how it holds them (one entry per leaf, in the file's order).
 
-    ``extents``: the least and the largest value of whole-number columns by name, as far as they were asked for; a null
-    counts as `schemasync.core.manifest.NEVER`. None: the footer does not say, or it is no such column.
+    ``extents``: the least and the largest value of columns by name, as far as they were asked for, as moments
+    (`schemasync.core.moments`). None: the footer does not say, or they are no moments.
     """
 
     rows: int
     columns: tuple[str, ...]
     leaves: tuple[Stored, ...]
-    extents: Mapping[str, tuple[int, int] | None]
+    extents: Mapping[str, tuple[Moment, Moment] | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,22 +118,22 @@ class FoldedShard:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EarlierDelta:
-    """A delta without placeholders: its files, sorted by key, and the largest value of its first ordering column."""
+    """A delta without placeholders: its files, sorted by key, and the moment after which none of its rows is."""
 
     files: tuple[DataFile, ...]
-    newest: int
+    newest: Moment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EarlierRows:
     """What a delta comes beside: the base and the deltas before it, none with more than one row per key.
 
-    ``newest`` is the largest value of the first ordering column in the base. ``deltas`` is None where one of them
-    cannot be compared with.
+    No row of the base is after ``newest``, which is a moment of the same type as those of the deltas and of what comes
+    beside them. ``deltas`` is None where one of them cannot be compared with.
     """
 
     shards: tuple[FoldedShard, ...]
-    newest: int
+    newest: Moment
     deltas: tuple[EarlierDelta, ...] | None = ()
 
 

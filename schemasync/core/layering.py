@@ -22,6 +22,8 @@ WORTH: Final = 4
 
 Writing costs about four times as much as reading. A fold writes the shards once; queries read what is left beside them.
 """
+MOST_AT_ONCE: Final = 64
+"""So many deltas are merged at once: the files of each are open meanwhile, with a piece of each column in memory."""
 
 
 class Mode(Enum):
@@ -74,10 +76,25 @@ def plan_merge(current: Manifest, *, outdated: AbstractSet[str], in_order: bool,
     """Decide a minor compaction, None where everything is to be folded."""
     if mode is Mode.MAJOR or why_folded(current, outdated=outdated, in_order=in_order) is not None:
         return None
-    rewrite, change = _touched_bytes(current), sum(s.bytes for s in current.deltas)
-    if mode is Mode.AUTO and rewrite <= max(CHEAP_BYTES, WORTH * change):
+    plan = _merging(current, _newest_tier(current.deltas))
+    if mode is Mode.AUTO and plan.rewrite_bytes <= max(CHEAP_BYTES, WORTH * plan.change_bytes):
         return None
-    return MergePlan(merge=_newest_tier(current.deltas), rewrite_bytes=rewrite, change_bytes=change)
+    return plan
+
+
+def plan_gathering(current: Manifest, *, in_order: bool) -> MergePlan | None:
+    """Decide to merge the newest deltas before anything else is done with them, None where that is not needed.
+
+    They pile up where changes are admitted often and compacted seldom. Rows with placeholders cannot be merged alone.
+    """
+    if len(current.deltas) <= MOST_AT_ONCE or not in_order or current.toasted:
+        return None
+    return _merging(current, current.deltas[-MOST_AT_ONCE:])
+
+
+def _merging(current: Manifest, merge: tuple[Segment, ...]) -> MergePlan:
+    change = sum(s.bytes for s in current.deltas)
+    return MergePlan(merge=merge, rewrite_bytes=_touched_bytes(current), change_bytes=change)
 
 
 def _touched_bytes(current: Manifest) -> int:

@@ -19,9 +19,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from schemasync.core.changed_keys import ChangedKeys, fit
 from schemasync.core.layout import TOMBSTONE
+from schemasync.core.moments import Moment
 from schemasync.core.partitioning import partition_name
 
-FORMAT: Final = 9
+FORMAT: Final = 10
 """Version of this file format; a newer one is refused rather than misread."""
 
 _STATE: Final = re.compile(r"(?P<generation>[0-9]{6,})(-(?P<admission>[0-9]{4,}))?")
@@ -104,10 +105,10 @@ class Segment(_Value):
     """Lowest key that a shard may hold (`schemasync.core.keys.print_key`); None for the first one."""
     key_range: tuple[int, int] | None = None
     """Lowest and highest key of its rows, where that is one whole number; None where it is not, or not known."""
-    oldest: int | None = None
-    """Least value of the first ordering column, `NEVER` where a row has none; None where that is not known."""
-    newest: int | None = None
-    """Largest value of the first ordering column, `NEVER` where no row has one; None where that is not known."""
+    oldest: Moment | None = None
+    """No row of it is older (`schemasync.core.moments`); None where that is not known."""
+    newest: Moment | None = None
+    """No row of it is newer; None where that is not known."""
     ahead: bool = False
     """Whether every row of a delta is newer than what the base has of its key."""
     ahead_of_deltas: bool = False
@@ -133,7 +134,6 @@ class Segment(_Value):
         return Superseded(segment=self.name, location=self.location, since_ms=now_ms)
 
 
-NEVER: Final = -(2**63)
 FEW_ROWS: Final = 1_000_000
 """Rows of changes whose keys every task may hold, some 100 MB of them: engines guess sizes, and shuffle the base."""
 WORD: Final = 32

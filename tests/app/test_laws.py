@@ -47,15 +47,16 @@ class Debezium:
     """Rows in ``after``, the place in the log in ``source.lsn``; a delete has its key in ``before`` and no more."""
 
     snapshots = True
+    log: tuple[dict[str, Any], ...] = ({"name": "lsn", "type": ["null", "long"]},)
 
     @staticmethod
-    def schema(schema: model.Schema) -> dict[str, Any]:
+    def place(lsn: int | None) -> dict[str, Any]:
+        return {"lsn": lsn}
+
+    @classmethod
+    def schema(cls, schema: model.Schema) -> dict[str, Any]:
         value = {"type": "record", "name": "Value", "fields": [f.avro() for f in schema]}
-        source = {
-            "type": "record",
-            "name": "Source",
-            "fields": [{"name": "lsn", "type": ["null", "long"]}, {"name": "ts_ms", "type": "long"}],
-        }
+        source = {"type": "record", "name": "Source", "fields": [*cls.log, {"name": "ts_ms", "type": "long"}]}
         fields = [
             {"name": "before", "type": ["null", value]},
             {"name": "after", "type": ["null", "Value"]},
@@ -65,8 +66,8 @@ class Debezium:
         ]
         return {"type": "record", "name": "Envelope", "fields": fields}
 
-    @staticmethod
-    def event(event: model.Event) -> dict[str, Any]:
+    @classmethod
+    def event(cls, event: model.Event) -> dict[str, Any]:
         row: model.Row | None = event.row
         before: model.Row | None = None
         if event.op == "d":
@@ -75,10 +76,20 @@ class Debezium:
         return {
             "before": before,
             "after": row,
-            "source": {"lsn": lsn, "ts_ms": 5},
+            "source": cls.place(lsn) | {"ts_ms": 5},
             "op": event.op,
             "ts_ms": ts_ms,
         }
+
+
+class Files(Debezium):
+    """As MySQL's: the place in the log is a file's name and a position in it."""
+
+    log = ({"name": "file", "type": ["null", "string"]}, {"name": "pos", "type": ["null", "long"]})
+
+    @staticmethod
+    def place(lsn: int | None) -> dict[str, Any]:
+        return {"file": None, "pos": None} if lsn is None else {"file": f"binlog.{lsn // 9:06}", "pos": lsn % 9}
 
 
 class Flat:
@@ -248,6 +259,13 @@ def test_view_and_compacted_table_are_the_fold_of_debezium_events(new_lab: NewLa
 
 
 @pytest.mark.one_spark
+@FEW
+@given(story=model.stories(snapshots=True))
+def test_view_and_compacted_table_are_the_fold_of_events_in_files_of_a_log(new_lab: NewLab, story: model.Story) -> None:
+    holds(Telling(new_lab(), Files, story))
+
+
+@pytest.mark.one_spark
 def test_view_and_compacted_table_are_the_fold_of_flat_events(new_lab: NewLab) -> None:
     """Every file is long, and every row is a page that late events are compared with by itself."""
 
@@ -347,7 +365,7 @@ def test_the_large_way_of_admission_gives_the_same_table_as_the_small_one(new_la
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("kind", [Debezium, Flat])
+@pytest.mark.parametrize("kind", [Debezium, Files, Flat])
 def test_view_and_compacted_table_are_the_fold_of_many_more_events(new_lab: NewLab, kind: Kind) -> None:
     @MANY
     @given(story=model.stories(snapshots=kind.snapshots))

@@ -12,7 +12,8 @@ from schemasync.app.compacting import compact
 from schemasync.core import layering
 from schemasync.core.layering import Mode
 from schemasync.core.manifest import SegmentKind
-from schemasync.io.parquet import shard_writer
+from schemasync.io.parquet import shard_writer, shards
+from schemasync.io.parquet.merge import merge_shard
 from tests.lab import HOUR, Lab
 
 pytestmark = pytest.mark.spark
@@ -88,6 +89,25 @@ def test_changes_gather_beside_the_base_and_are_merged_with_each_other(table: La
     table.now_ms += HOUR
     compacted(table)
     assert not list((table.root / "lake" / TOPIC / "incremental").rglob("*.parquet"))
+
+
+@pytest.mark.parametrize("mode", [Mode.MINOR, Mode.MAJOR])
+def test_of_many_deltas_few_are_merged_at_once(table: Lab, mode: Mode) -> None:
+    rows = dict.fromkeys(range(20), 1)
+    for step in range(2, 11):
+        table.land(TOPIC, changes(step, 30, ts_ms=step) + changes(1, ts_ms=0), hour=f"20261120{step:02}")
+        table.apply()
+        rows |= {step: step, 30: step}
+    assert len(segments(table)) == 1 + 9
+    with (
+        patch.object(layering, "MOST_AT_ONCE", 3),
+        patch.object(shards, "merge_shard", wraps=merge_shard) as merge,
+    ):
+        done = compacted(table, mode)
+    files = [[file.rank for file in call.args[3].files] for call in merge.call_args_list]
+    assert files == [[1, 2, 3]] * 3 + ([[0, 1, 2, 3]] if mode is Mode.MAJOR else [[1, 2, 3]])
+    assert (done["kind"], done["events"]) == (("major", 27) if mode is Mode.MAJOR else ("minor", 27))
+    assert {row["id"]: row["n"] for row in table.rows(TABLE)} == rows
 
 
 def test_a_dry_run_says_what_it_would_do_and_what_that_costs(table: Lab) -> None:

@@ -14,7 +14,8 @@ from pyarrow import fs, orc
 from schemasync.app.reading_back import changed_keys, checked_footer, extents, key_range, moments
 from schemasync.core.admission import WrittenFooter
 from schemasync.core.changed_keys import LISTED, LISTED_FOR_SPARK, MOST_ASIDE, MOST_TEXT, ChangedKeys
-from schemasync.core.manifest import NEVER, DataFile, Segment, SegmentKind
+from schemasync.core.manifest import DataFile, Segment, SegmentKind
+from schemasync.core.moments import NEVER
 from schemasync.core.types import Primitive, Type
 from schemasync.errors import DataError, StorageError
 from schemasync.io.parquet.arrow import ArrowFiles
@@ -72,13 +73,14 @@ def test_files_without_a_row_say_nothing_of_the_others() -> None:
 
 def test_one_file_that_does_not_tell_makes_all_unknown() -> None:
     found = extents(of((3, 9), None), "id")
-    assert (found, moments(found), key_range(of((3, 9), None), KEYS)) == (None, (None, None), None)
+    assert (found, moments(found, never=NEVER), key_range(of((3, 9), None), KEYS)) == (None, (None, None), None)
 
 
 def test_the_range_of_several_files_is_that_of_all_their_rows() -> None:
     assert key_range(of((3, 9), (1, 4)), KEYS) == (1, 9)
-    assert moments(extents(of((3, 9), (1, 4)), "id")) == (1, 9)
-    assert (key_range([], KEYS), moments(())) == (None, (NEVER, NEVER))
+    assert moments(extents(of((3, 9), (1, 4)), "id"), never=NEVER) == (1, 9)
+    assert moments([("b", "c"), ("a", "b")], never="") == ("a", "c")
+    assert (key_range([], KEYS), moments((), never=NEVER), moments((), never="")) == (None, (NEVER, NEVER), ("", ""))
 
 
 @pytest.mark.parametrize("keys", [(), (("id", Primitive.STRING),), (*KEYS, ("of", Primitive.BIGINT))])

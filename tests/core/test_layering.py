@@ -4,7 +4,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemasync.core.layering import CHEAP_BYTES, WORTH, MergePlan, Mode, after_merge, plan_merge, why_folded
+from schemasync.core.layering import (
+    CHEAP_BYTES,
+    MOST_AT_ONCE,
+    WORTH,
+    MergePlan,
+    Mode,
+    after_merge,
+    plan_gathering,
+    plan_merge,
+    why_folded,
+)
 from schemasync.core.manifest import Manifest, Segment, StateId, Superseded, delta_name, shard_name
 from tests.core.builders import fresh, landed, segment
 
@@ -112,6 +122,16 @@ def test_few_deltas_stay_and_a_row_is_merged_few_times(sizes: list[int]) -> None
     assert sum(s.bytes for s in manifest.deltas) == total
     assert len(manifest.deltas) <= 1 + max(total, 1).bit_length()
     assert written <= total * (1 + max(total, 1).bit_length()) * 2
+
+
+def test_more_deltas_than_are_merged_at_once_are_merged_before_anything_else() -> None:
+    deltas = tuple(delta(n, 10, ahead=False) for n in range(1, MOST_AT_ONCE + 2))
+    manifest = table(*deltas)
+    plan = plan_gathering(manifest, in_order=True)
+    assert plan == MergePlan(merge=deltas[1:], rewrite_bytes=2 * LARGE, change_bytes=10 * len(deltas))
+    toasted = table(*deltas[1:], segment(delta_name(99), toasted=("v",)))
+    for other, in_order in ((table(*deltas[1:]), True), (manifest, False), (toasted, True)):
+        assert plan_gathering(other, in_order=in_order) is None
 
 
 def test_one_delta_stands_for_those_that_were_merged() -> None:

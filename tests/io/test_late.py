@@ -21,7 +21,8 @@ from pyarrow import fs
 
 from schemasync.core.admission import AdmissionRequest, EarlierDelta, EarlierRows, FoldedShard
 from schemasync.core.keys import Key
-from schemasync.core.manifest import NEVER, DataFile
+from schemasync.core.manifest import DataFile
+from schemasync.core.moments import NEVER, Moment, never
 from schemasync.core.types import Primitive
 from schemasync.io.parquet import late, pages, same_keys
 from schemasync.io.parquet.arrow import ArrowFiles
@@ -40,6 +41,13 @@ def short_files_are_long() -> Iterator[None]:
 SCHEMA = pa.schema(
     [("a", pa.string()), ("b", pa.int64()), ("__seq1", pa.int64()), ("__admitted_ms", pa.int64()), ("v", pa.int64())]
 )
+CLOCKS: dict[str, tuple[list[Moment], pa.DataType]] = {
+    "numbers": ([1, 2, 3, 4], pa.int64()),
+    "texts": (["", "log.2", "log.3", "log.4"], pa.string()),
+    "dates": ([-1, 0, 10, 2**31 - 1], pa.date32()),
+    "times": ([-5, 0, 10**15, 2**63 - 1], pa.timestamp("us", "UTC")),
+}
+"""Values of the first ordering column for 1, 2, ..., as moments, and its type."""
 PLACES = st.tuples(st.sampled_from(["", "x", "y", "é"]), st.integers(0, 3))
 
 
@@ -59,21 +67,37 @@ def key(row: Row) -> Key:
 
 
 def newness(row: Row) -> tuple[int, int]:
-    return NEVER if row["__seq1"] is None else row["__seq1"], row["__admitted_ms"]
+    return row["__seq1"] or 0, row["__admitted_ms"]
 
 
-def largest(rows: Iterable[Row]) -> int:
-    return max((newness(row)[0] for row in rows), default=NEVER)
+def largest(rows: Iterable[Row], clock: str = "numbers") -> Moment:
+    moments, type_ = CLOCKS[clock]
+    newest = max((newness(row)[0] for row in rows), default=0)
+    return moments[newest - 1] if newest else never(Primitive.STRING if type_ == pa.string() else Primitive.BIGINT)
 
 
-def written(root: Path, name: str, rows: list[Row], *, group: int = 2, pages: int | None = None) -> DataFile:
+def table(rows: list[Row], clock: str = "numbers") -> pa.Table:
+    """Return rows whose first ordering column has a clock's values in the place of its numbers."""
+    found = pa.Table.from_pylist(rows, schema=SCHEMA)
+    if clock == "numbers":
+        return found
+    moments, type_ = CLOCKS[clock]
+    stored = pa.array(moments, type_ if type_ == pa.string() else pa.int64())
+    values = (stored.cast(pa.int32()) if type_ == pa.date32() else stored).cast(type_)
+    place = SCHEMA.get_field_index("__seq1")
+    return found.set_column(place, "__seq1", values.take(pc.subtract(found.column(place), 1).combine_chunks()))
+
+
+def written(
+    root: Path, name: str, rows: list[Row], *, group: int = 2, pages: int | None = None, clock: str = "numbers"
+) -> DataFile:
     """Write rows; with ``pages`` so many rows are a page, and each page can be read by itself."""
-    table = pa.Table.from_pylist(rows, schema=SCHEMA)
+    found = table(rows, clock)
     options: dict[str, Any] = {"row_group_size": group, "use_dictionary": ["b"]}
     if pages is None:
-        pq.write_table(table, root / name, **options)
+        pq.write_table(found, root / name, **options)
     else:
-        pq.write_table(table, root / name, write_page_index=True, max_rows_per_page=pages, **options)
+        pq.write_table(found, root / name, write_page_index=True, max_rows_per_page=pages, **options)
         write_page_footers(fs.LocalFileSystem(), str(root / name), ["a", "b", "__seq1", "__admitted_ms"])
     return DataFile(path=name, rows=len(rows), bytes=0)
 
@@ -93,10 +117,14 @@ def request(beside: EarlierRows | None, memory: int = 1000) -> AdmissionRequest:
     )
 
 
-def left(root: Path, rows: list[Row], beside: EarlierRows | None, memory: int = 1000) -> tuple[list[Row], bool, bool]:
-    table = pa.Table.from_pylist(rows, schema=SCHEMA)
-    found = late.without_late_rows(fs.LocalFileSystem(), str(root), table, request(beside, memory))
-    return found.rows.to_pylist(), found.ahead, found.ahead_of_deltas
+def left(
+    root: Path, rows: list[Row], beside: EarlierRows | None, memory: int = 1000, clock: str = "numbers"
+) -> tuple[list[Row], bool, bool]:
+    """Return the rows that are left, and what is known of them."""
+    found = late.without_late_rows(fs.LocalFileSystem(), str(root), table(rows, clock), request(beside, memory))
+    there = {key(row): row for row in rows}
+    kept = [there[key(row)] for row in found.rows.select(["a", "b"]).to_pylist()]
+    return kept, found.ahead, found.ahead_of_deltas
 
 
 @given(
@@ -110,6 +138,7 @@ def left(root: Path, rows: list[Row], beside: EarlierRows | None, memory: int = 
         st.sampled_from([1000, 1_000_000]),
         st.sampled_from([1, same_keys._SEARCHED]),
     ),
+    clock=st.sampled_from(sorted(CLOCKS)),
 )
 def test_what_is_left_is_newer_than_all_that_is_there(
     base: list[Row],
@@ -117,6 +146,7 @@ def test_what_is_left_is_newer_than_all_that_is_there(
     delta: list[Row],
     bounds: list[Key],
     reading: tuple[int, int | None, int, int],
+    clock: str,
 ) -> None:
     group, pages, memory, searched = reading
     lows: list[Key | None] = [None, *sorted(bounds)]
@@ -124,7 +154,9 @@ def test_what_is_left_is_newer_than_all_that_is_there(
         root = Path(directory)
         shards = [
             FoldedShard(
-                name=f"base_s{n}", low=low, files=(written(root, f"{n}.parquet", inside, group=group, pages=pages),)
+                name=f"base_s{n}",
+                low=low,
+                files=(written(root, f"{n}.parquet", inside, group=group, pages=pages, clock=clock),),
             )
             for n, (low, high) in enumerate(zip(lows, [*lows[1:], None], strict=True))
             for inside in [[r for r in base if (low is None or key(r) >= low) and (high is None or key(r) < high)]]
@@ -132,19 +164,20 @@ def test_what_is_left_is_newer_than_all_that_is_there(
         there = [*base, *(row for rows in earlier for row in rows)]
         deltas = tuple(
             EarlierDelta(
-                files=(written(root, f"delta_{n}.parquet", rows, group=group, pages=pages),), newest=largest(rows)
+                files=(written(root, f"delta_{n}.parquet", rows, group=group, pages=pages, clock=clock),),
+                newest=largest(rows, clock),
             )
             for n, rows in enumerate(earlier)
         )
-        beside = EarlierRows(shards=tuple(shards), newest=largest(base), deltas=deltas)
+        beside = EarlierRows(shards=tuple(shards), newest=largest(base, clock), deltas=deltas)
         with patch.multiple(same_keys, _SEARCHED=searched, _AT_ONCE=searched):
-            found = left(root, delta, beside, memory)
-        touches = late.touched(pa.Table.from_pylist(delta, schema=SCHEMA), request(beside))
+            found = left(root, delta, beside, memory, clock)
+        touches = late.touched(table(delta, clock), request(beside))
     found_there: dict[Key, tuple[int, int]] = {}
     for row in there:
-        found_there[key(row)] = max(newness(row), found_there.get(key(row), (NEVER, 0)))
+        found_there[key(row)] = max(newness(row), found_there.get(key(row), (0, 0)))
     assert touches == tuple(f"base_s{n}" for n in sorted({bisect_right(sorted(bounds), key(row)) for row in delta}))
-    assert found == ([row for row in delta if newness(row) >= found_there.get(key(row), (NEVER, 0))], True, True)
+    assert found == ([row for row in delta if newness(row) >= found_there.get(key(row), (0, 0))], True, True)
 
 
 GONE = (DataFile(path="gone", rows=3, bytes=0),)
@@ -200,6 +233,18 @@ def test_only_the_first_ordering_column_is_read_where_it_decides(tmp_path: Path)
     assert left(tmp_path, rows, beside) == (rows[:1], True, True)
     with pytest.raises(OSError, match="page header"):
         left(tmp_path, [rows[0] | {"__seq1": 3}], beside)
+
+
+@pytest.mark.parametrize(("clock", "times"), [("numbers", 2), ("texts", 1), ("dates", 1), ("times", 2)])
+def test_what_many_events_share_is_read_together_with_what_decides_then(tmp_path: Path, clock: str, times: int) -> None:
+    there: list[Row] = [{"a": "x", "b": n, "__seq1": 3, "__admitted_ms": 2, "v": 1} for n in range(2)]
+    file = written(tmp_path, "base.parquet", there, clock=clock)
+    shards = (FoldedShard(name="base_s1", low=None, files=(file,)),)
+    beside = EarlierRows(shards=shards, newest=largest(there, clock), deltas=())
+    rows: list[Row] = [{"a": "x", "b": n, "__seq1": 3, "__admitted_ms": 1 + 2 * n, "v": 1} for n in range(2)]
+    with patch.object(late, "sharing", wraps=same_keys.sharing) as read:
+        assert left(tmp_path, rows, beside, clock=clock) == (rows[1:], True, True)
+    assert len([call for call in read.call_args_list if call.args[1]]) == times
 
 
 def test_rows_after_the_last_that_may_be_newer_are_not_read(tmp_path: Path) -> None:
@@ -379,7 +424,13 @@ def test_the_extent_of_a_column_is_what_its_footer_says(tmp_path: Path) -> None:
         "some": pa.array([None, 3, 7], pa.int64()),
         "all": pa.array([2, 3, 7], pa.int64()),
         "none": pa.array([None] * 3, pa.int64()),
-        "text": pa.array(["a", "b", "c"]),
+        "text": pa.array(["b", "é", "c"]),
+        "some texts": pa.array([None, "b", "c"]),
+        "no text": pa.array([None] * 3, pa.string()),
+        "dates": pa.array([-1, 2**31 - 1, None], pa.int32()).cast(pa.date32()),
+        "times": pa.array([-1, 2**63 - 1, 0], pa.int64()).cast(pa.timestamp("us", "UTC")),
+        "broken": pa.array([b"\xff", b"b", b"c"]).view(pa.string()),
+        "half": pa.array([0.5, 1.5, 2.5]),
     }
     pq.write_table(pa.table(columns), tmp_path / "told.parquet", row_group_size=2)
     pq.write_table(pa.table(columns), tmp_path / "silent.parquet", write_statistics=False)
@@ -388,7 +439,13 @@ def test_the_extent_of_a_column_is_what_its_footer_says(tmp_path: Path) -> None:
         "some": (NEVER, 7),
         "all": (2, 7),
         "none": (NEVER, NEVER),
-        "text": None,
+        "text": ("b", "é"),
+        "some texts": ("", "c"),
+        "no text": ("", ""),
+        "dates": (NEVER, 2**31 - 1),
+        "times": (-1, 2**63 - 1),
+        "broken": None,
+        "half": None,
         "other": None,
     }
     assert files.written("silent.parquet", ("all",)).extents == {"all": None}

@@ -31,12 +31,14 @@ from schemasync.core.admission import (
 from schemasync.core.beyond import Beyond
 from schemasync.core.changed_keys import BITS, WORDS_COLUMN
 from schemasync.core.in_place import Stored
-from schemasync.core.manifest import NEVER, DataFile, SegmentKind
+from schemasync.core.manifest import DataFile, SegmentKind
+from schemasync.core.moments import Moment
 from schemasync.core.ports import FileInfo
 from schemasync.core.types import Array, Decimal, Map, Primitive, Struct, StructField, Type
 from schemasync.errors import SchemasyncError, StorageError
 from schemasync.io.parquet.ahead import ahead
 from schemasync.io.parquet.late import Compared, touched, without_late_rows
+from schemasync.io.parquet.moments import extent
 from schemasync.io.parquet.rows import give_back, read_rows, table_schema
 from schemasync.io.parquet.runs import Runs
 from schemasync.io.parquet.shard_writer import ShardWriter, not_written
@@ -257,22 +259,15 @@ def _bits_by_word(keys: pa.Array, low: int) -> Iterable[tuple[int, int]]:
     return zip(summed["place"].to_pylist(), summed["bits_sum"].to_pylist(), strict=True)
 
 
-def _extent(told: Iterable[pq.Statistics | None]) -> tuple[int, int] | None:
+def _extent(told: Iterable[pq.Statistics | None]) -> tuple[Moment, Moment] | None:
     """Return the least and the largest value of all row groups, None where one does not tell, or there is none."""
-    found = [_group_extent(group) for group in told]
-    known = [extent for extent in found if extent is not None]
-    return (min(low for low, _ in known), max(high for _, high in known)) if len(known) == len(found) > 0 else None
-
-
-def _group_extent(told: pq.Statistics | None) -> tuple[int, int] | None:
-    """Return the least and the largest value of a row group; a null is less than any number."""
-    if told is None or not told.has_null_count:
-        return None
-    if not told.num_values:
-        return NEVER, NEVER
-    if not told.has_min_max or not isinstance(told.max, int):
-        return None
-    return NEVER if told.null_count else told.min, told.max
+    known: list[tuple[Any, Any]] = []
+    for group in told:
+        found = extent(group)
+        if found is None:
+            return None
+        known.append(found)
+    return (min(low for low, _ in known), max(high for _, high in known)) if known else None
 
 
 def _stored(column: pq.ColumnSchema) -> Stored:

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import fs
 
-from schemasync.core.admission import AdmissionRequest, EarlierRows, FoldedShard
-from schemasync.core.manifest import NEVER, DataFile
+from schemasync.core.admission import AdmissionRequest, EarlierDelta, EarlierRows, FoldedShard
+from schemasync.core.manifest import DataFile
+from schemasync.core.moments import Moment
+from schemasync.io.parquet.moments import as_moments, without_nulls
 from schemasync.io.parquet.newest import firsts, newest_order, positions
 from schemasync.io.parquet.same_keys import SHARE, sharing
 from schemasync.io.parquet.sorted_rows import spread
@@ -50,15 +52,12 @@ def without_late_rows(filesystem: fs.FileSystem, base: str, rows: pa.Table, requ
         return Compared(rows=rows)
     columns = [*request.keys, *request.ordering]
     asked = rows.select(columns).append_column(_PLACE, positions(rows))
-    first = request.ordering[0]
-    suspects = _not_above(asked, first, beside.newest)
+    suspects = _not_above(asked, request, beside.newest)
     near = [f for shard in _near(suspects, request.keys, beside) for f in shard.files]
     of_base = _late(filesystem, base, suspects, near, request)
     of_deltas = None
     if beside.deltas is not None:
-        suspects = _not_above(asked, first, max((d.newest for d in beside.deltas), default=NEVER))
-        least = NEVER if suspects.column(first).null_count else pc.min(suspects.column(first)).as_py()
-        near = [f for d in beside.deltas if suspects.num_rows and d.newest >= least for f in d.files]
+        suspects, near = _beside_deltas(asked, request, beside.deltas)
         of_deltas = _late(filesystem, base, suspects, near, request)
     late = pa.concat_arrays([_NONE, *(places for places in (of_base, of_deltas) if places is not None)])
     gone = pc.is_in(asked.column(_PLACE), value_set=late)
@@ -70,20 +69,43 @@ def _late(
 ) -> pa.Array | None:
     """Return the places of suspects that are older than what files have; None where there is too much to read."""
     paths = [f"{base}/{file.path}" for file in files]
-    # The first ordering column decides nearly always, and there are several.
-    found = _standing(filesystem, paths, suspects, replace(request, ordering=request.ordering[:1]))
+    deciding = _deciding(suspects, request)
+    found = _standing(filesystem, paths, suspects, replace(request, ordering=deciding))
     if found is None:
         return None
-    if not len(found.tied) or len(request.ordering) == 1:
+    if not len(found.tied) or deciding == request.ordering:
         return found.late
     alike = suspects.filter(pc.is_in(suspects.column(_PLACE), value_set=found.tied))
     of_these = _standing(filesystem, paths, alike, request)
     return None if of_these is None else pa.concat_arrays([found.late, of_these.late])
 
 
-def _not_above(rows: pa.Table, first: str, newest: int) -> pa.Table:
-    """Return the rows that are not newer than all of which this is the largest value of the first ordering column."""
-    return rows.filter(pc.fill_null(pc.less_equal(rows.column(first), newest), fill_value=True))
+def _deciding(rows: pa.Table, request: AdmissionRequest) -> tuple[str, ...]:
+    """Return the first ordering columns that nearly always tell which of two rows is newer.
+
+    A number of a log or a clock does by itself. The names of a log's files and dates are those of many events.
+    """
+    first = rows.schema.field(request.ordering[0]).type
+    return request.ordering if pa.types.is_string(first) or pa.types.is_date(first) else request.ordering[:1]
+
+
+def _not_above(rows: pa.Table, request: AdmissionRequest, newest: Moment) -> pa.Table:
+    """Return the rows that are not known to be newer than all of which this is the newest moment."""
+    moments = as_moments(rows.column(request.ordering[0]))
+    return rows.filter(pc.fill_null(pc.less_equal(moments, newest), fill_value=True))
+
+
+def _beside_deltas(
+    rows: pa.Table, request: AdmissionRequest, deltas: Sequence[EarlierDelta]
+) -> tuple[pa.Table, list[DataFile]]:
+    """Return the rows that deltas may have newer ones of, and the files of these."""
+    if not deltas:
+        return rows.slice(0, 0), []
+    newest: list[Any] = [delta.newest for delta in deltas]
+    suspects = _not_above(rows, request, max(newest))
+    oldest = pc.min(without_nulls(as_moments(suspects.column(request.ordering[0])))).as_py()
+    near = [d for d, moment in zip(deltas, newest, strict=True) if suspects.num_rows and moment >= oldest]
+    return suspects, [file for delta in near for file in delta.files]
 
 
 def touched(rows: pa.Table, request: AdmissionRequest) -> tuple[str, ...] | None:

@@ -18,8 +18,8 @@ from pyarrow import fs
 
 from schemasync.core.admission import AdmissionRequest
 from schemasync.core.keys import Key
-from schemasync.core.manifest import NEVER
 from schemasync.io.parquet.ahead import side_by_side
+from schemasync.io.parquet.moments import as_moments, extent, without_nulls
 from schemasync.io.parquet.pages import Pages, page_footers
 from schemasync.io.parquet.rows import BATCH_ROWS, batch_rows, buffer_size
 from schemasync.io.parquet.sorted_rows import KeyColumns, statistics
@@ -208,15 +208,14 @@ class _Newer:
         self._values = suspects.column(self.key).combine_chunks()
         self._keys = list(KeyColumns(suspects, [self.key]))
         """Ascending."""
-        # A null is older than all.
-        self._ages = pc.fill_null(suspects.column(self._first).cast(pa.int64()), NEVER).combine_chunks()
+        self._moments = without_nulls(as_moments(suspects.column(self._first))).combine_chunks()
 
     def groups(self, metadata: pq.FileMetaData) -> Iterator[_Group]:
         """Yield the row groups that may have some. What statistics do not tell may be."""
         told = zip(statistics(metadata, self.key), statistics(metadata, self._first), strict=True)
-        for number, (keys, ages) in enumerate(told):
+        for number, (keys, moments) in enumerate(told):
             low, reach = self._within(_range(keys))
-            if low < reach and self._may_be(low, reach, _range(ages)):
+            if low < reach and self._may_be(low, reach, extent(moments)):
                 yield _Group(number, low, reach)
 
     def _within(self, keys: tuple[Any, Any] | None) -> tuple[int, int]:
@@ -228,10 +227,8 @@ class _Newer:
         """Tell whether what statistics tell compares with keys: other types they tell as other values than those."""
         return isinstance(value, (int, str)) and bool(self._keys) and isinstance(value, type(self._keys[0][0]))
 
-    def _may_be(self, low: int, reach: int, ages: tuple[Any, Any] | None) -> bool:
-        if ages is None or not isinstance(ages[1], int):
-            return True
-        return bool(pc.min(self._ages.slice(low, reach - low)).as_py() <= ages[1])
+    def _may_be(self, low: int, reach: int, moments: tuple[Any, Any] | None) -> bool:
+        return moments is None or bool(pc.min(self._moments.slice(low, reach - low)).as_py() <= moments[1])
 
     def pages(self, footer: pq.FileMetaData, groups: Iterable[_Group]) -> Mapping[int, list[Key]] | None:
         """Return the pages that may have keys of these groups' suspects, each with those; None: that is not told."""
