@@ -22,7 +22,7 @@ from schemasync.core.diagnostics import Diagnostic, diagnose
 from schemasync.core.layout import ordering_columns
 from schemasync.core.manifest import AdmittedFile, Manifest, Segment, SegmentKind, after_admission, delta_name
 from schemasync.core.mapping import TableTarget
-from schemasync.core.moments import Moment, comparable, first_ordering, never
+from schemasync.core.moments import Moment, Newest, comparable, newest_of, ordering_types
 from schemasync.core.plan import Shape
 from schemasync.core.ports import HiveTable, LandedFiles
 from schemasync.core.properties import TableProperties
@@ -124,18 +124,16 @@ def _admitted(
     directory = f"delta/g={number:06}/{workspace.token()}"
     request = _request(target, shape, landed, current, directory=directory, now_ms=now)
     written = reader_for(storage, target, landed.ready).admit(request)
-    (ordering, type_of_ordering), keys = first_ordering(shape.envelope), shape.key_columns
+    ordering, keys = request.ordering[0], shape.key_columns
     footers = [
         checked_footer(storage.small, file.path, request.columns, ordering=ordering, keys=keys)
         for file in written.files
     ]
     segment = _segment(request, written, name=delta_name(number))
     if request.keys:
-        known = extents(footers, ordering)
-        oldest, newest = moments(known, never=never(type_of_ordering))
-        told: dict[str, Any] = {"oldest": oldest, "newest": newest, "key_range": key_range(footers, keys)}
+        told: dict[str, Any] = {"key_range": key_range(footers, keys), **moments(footers, shape.envelope)}
         if request.beside is not None and not written.toasted:
-            told |= _beside_what_is_there(request.beside, written, known)
+            told |= _beside_what_is_there(request.beside, written, extents(footers, ordering))
         segment = segment.model_copy(update=told)
         changed = changed_keys(storage.small, segment, keys, beside=current.deltas, target=target)
         segment = segment.model_copy(update={"changed": changed})
@@ -166,8 +164,8 @@ def _beside_what_is_there(
 ) -> dict[str, Any]:
     """Return what a segment says of itself and what was there; footers may show what was not compared."""
 
-    def above(newest: Any) -> bool:
-        return known is not None and all(low > newest for low, _ in known)
+    def above(newest: Newest) -> bool:
+        return known is not None and all(low > newest.first for low, _ in known)
 
     deltas = beside.deltas
     return {
@@ -180,23 +178,26 @@ def _beside_what_is_there(
 def _beside(shape: Shape, manifest: Manifest) -> EarlierRows | None:
     """Return what new changes come beside, None where there is no base or they are not comparable with it."""
     keys, base, deltas = shape.key_columns, manifest.base, manifest.deltas
-    newest = _newest_values(shape, base)
-    if not newest:
+    newest = newest_of(_newest(shape, base) or ())
+    if newest is None:
         return None
     ascending = by_key(base, [type_ for _, type_ in keys])
     shards = tuple(FoldedShard(name=s.name, low=low, files=s.files) for low, s in ascending)
-    known = _newest_values(shape, deltas)
+    known = _newest(shape, deltas)
     if known is None:
-        return EarlierRows(shards=shards, newest=max(newest), deltas=None)
+        return EarlierRows(shards=shards, newest=newest, deltas=None)
     earlier = tuple(EarlierDelta(files=s.files, newest=n) for s, n in zip(deltas, known, strict=True))
-    return EarlierRows(shards=shards, newest=max(newest), deltas=earlier)
+    return EarlierRows(shards=shards, newest=newest, deltas=earlier)
 
 
-def _newest_values(shape: Shape, segments: Sequence[Segment]) -> tuple[Any, ...] | None:
-    """Return the moment of each segment's newest row, all of one type; None where one cannot be compared with."""
+def _newest(shape: Shape, segments: Sequence[Segment]) -> tuple[Newest, ...] | None:
+    """Return what bounds each segment's rows; None where one cannot be compared with."""
     if any(s.toasted for s in segments) or not has_ranges(shape.key_columns, segments):
         return None
-    return comparable((s.newest for s in segments), first_ordering(shape.envelope)[1])
+    second = ordering_columns(shape.envelope)[1]
+    then = (s.newest_then[1] if s.newest_then and s.newest_then[0] == second else None for s in segments)
+    known = (Newest(s.newest, moment) for s, moment in zip(segments, then, strict=True))
+    return comparable(known, ordering_types(shape.envelope))
 
 
 def _request(

@@ -13,18 +13,18 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from schemasync.app.per_run import per_run_tables
-from schemasync.app.reading_back import checked_footer, extents, key_range, moments
+from schemasync.app.reading_back import checked_footer, key_range, moments
 from schemasync.app.states import Draft, publish, require_files
 from schemasync.app.workspace import Workspace
 from schemasync.core import ddl
 from schemasync.core.admission import WrittenFooter
 from schemasync.core.compaction import FoldCounts, FoldPlan, after_fold
 from schemasync.core.keys import Bound, Key
+from schemasync.core.layout import ordering_columns
 from schemasync.core.manifest import DataFile, Manifest, Segment, SegmentKind
 from schemasync.core.mapping import TableTarget
 from schemasync.core.merge_plan import merge_request
 from schemasync.core.merging import MergedShard
-from schemasync.core.moments import first_ordering, never
 from schemasync.core.names import Dialect, is_hidden
 from schemasync.core.plan import Shape
 from schemasync.core.ports import Lake
@@ -266,8 +266,7 @@ def read_back(
     Raises:
         StorageError: it is not what the job said that it wrote; nothing is published then.
     """
-    storage, keys = workspace.storage(target), shape.key_columns
-    ordering, type_of_ordering = first_ordering(shape.envelope)
+    storage, keys, ordering = workspace.storage(target), shape.key_columns, ordering_columns(shape.envelope)[0]
     files: list[DataFile] = []
     footers: list[WrittenFooter] = []
     declared = [(name, type_) for name, type_, _ in ddl.physical_columns(shape)]
@@ -286,7 +285,6 @@ def read_back(
             why=f"{rows} rows read back, {merged.counts.written} written",
             fix="Run again; the old state is in force.",
         )
-    oldest, newest = moments(extents(footers, ordering), never=never(type_of_ordering))
     return Segment(
         name=merged.shard,
         kind=kind,
@@ -303,6 +301,4 @@ def read_back(
         sorted_by=tuple(name for name, _ in shape.key_columns),
         low=low,
         key_range=key_range(footers, keys),
-        oldest=oldest,
-        newest=newest,
-    )
+    ).model_copy(update=moments(footers, shape.envelope))

@@ -19,10 +19,12 @@ from schemasync.core.changed_keys import (
 )
 from schemasync.core.in_place import misreads
 from schemasync.core.keys import whole_number, whole_number_or_text
+from schemasync.core.layout import ordering_columns
 from schemasync.core.manifest import Segment, named_keys
 from schemasync.core.mapping import TableTarget
-from schemasync.core.moments import Moment
+from schemasync.core.moments import Moment, Newest, never, newest_of, ordering_types
 from schemasync.core.ports import LandedFiles
+from schemasync.core.schema import Envelope
 from schemasync.core.types import Type
 from schemasync.errors import DataError, StorageError
 
@@ -128,12 +130,18 @@ def _bits(
     return aside
 
 
-def moments(
-    known: Sequence[tuple[Moment, Moment]] | None, *, never: Moment
-) -> tuple[Moment, Moment] | tuple[None, None]:
-    """Return the least and the largest moment of all files, as a segment holds them; ``never``: of no row."""
+def moments(footers: Iterable[WrittenFooter], envelope: Envelope) -> dict[str, Any]:
+    """Return what a segment of these files says of when its rows are from, by the names of its fields."""
+    (column, second, *_), (type_, *_) = ordering_columns(envelope), ordering_types(envelope)
+    filled = [footer for footer in footers if footer.rows]
+    known: Sequence[tuple[Any, Any]] | None = extents(filled, column)
     if known is None:
-        return None, None
-    # All of one type, which is more than their union says.
-    found: Sequence[tuple[Any, Any]] = known
-    return min((low for low, _ in found), default=never), max((high for _, high in found), default=never)
+        return {}
+    told = [
+        footer.newest if footer.newest is not None and footer.newest.first == high else Newest(high)
+        for footer, (_, high) in zip(filled, known, strict=True)
+    ]
+    newest = newest_of(told) or Newest(never(type_))
+    oldest = min((low for low, _ in known), default=never(type_))
+    then = None if newest.then is None else (second, newest.then)
+    return {"oldest": oldest, "newest": newest.first, "newest_then": then}

@@ -17,7 +17,7 @@ from schemasync.core.history import History
 from schemasync.core.in_place import Stored
 from schemasync.core.keys import Key
 from schemasync.core.manifest import DataFile
-from schemasync.core.moments import Moment
+from schemasync.core.moments import Moment, Newest
 from schemasync.core.partitioning import PartitionColumn
 from schemasync.core.projection import Projection
 from schemasync.core.schema import Column, OrderingField, SubjectVersion
@@ -65,13 +65,15 @@ class WrittenFooter:
     """What a file of ours says of itself: rows, columns, how it holds them (one entry per leaf, in the file's order).
 
     ``extents``: the least and the largest value of columns by name, as far as they were asked for, as moments
-    (`schemasync.core.moments`). None: the footer does not say, or they are no moments.
+    (`schemasync.core.moments`). None: the footer does not say, or they are no moments. ``newest`` is None where it says
+    no more of the newest row than that.
     """
 
     rows: int
     columns: tuple[str, ...]
     leaves: tuple[Stored, ...]
     extents: Mapping[str, tuple[Moment, Moment] | None]
+    newest: Newest | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,22 +120,22 @@ class FoldedShard:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EarlierDelta:
-    """A delta without placeholders: its files, sorted by key, and the moment after which none of its rows is."""
+    """A delta without placeholders: its files, sorted by key, and what bounds its rows."""
 
     files: tuple[DataFile, ...]
-    newest: Moment
+    newest: Newest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EarlierRows:
     """What a delta comes beside: the base and the deltas before it, none with more than one row per key.
 
-    No row of the base is after ``newest``, which is a moment of the same type as those of the deltas and of what comes
-    beside them. ``deltas`` is None where one of them cannot be compared with.
+    ``newest`` bounds those of the base; it compares with that of each delta and with what comes beside them. ``deltas``
+    is None where one of them cannot be compared with.
     """
 
     shards: tuple[FoldedShard, ...]
-    newest: Moment
+    newest: Newest
     deltas: tuple[EarlierDelta, ...] | None = ()
 
 

@@ -1,14 +1,15 @@
-"""When rows are from, by their first ordering column: what manifests keep of segments, so that few rows are compared.
+"""When rows are from, by their ordering: what manifests keep of segments, so that few rows are compared at admission.
 
-A *moment* is a whole number (a date as days, a timestamp as microseconds since 1970) or a text, such as the file of
-MySQL's log or a position of SQL Server's. Moments of one table compare in Python as its rows do by that column
-everywhere, text by its bytes. They only bound what is there: a null, the oldest of all, counts as the least moment that
-its type has. So only what is *strictly* later than a moment is known to be newer.
+A *moment* is a value of an ordering column: a whole number (a date as days, a timestamp as microseconds since 1970),
+or a text, such as the file of MySQL's log or a position of SQL Server's. Moments of one column compare in Python as its
+rows do everywhere, text by its bytes. They only bound what is there: a null, the oldest of all, counts as the least
+moment that its type has. So only what is *strictly* later than a moment is known to be newer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from schemasync.core.layout import ordering_columns
@@ -26,16 +27,39 @@ def never(type_: Type) -> Moment:
     return "" if type_ is Primitive.STRING else NEVER
 
 
-def first_ordering(envelope: Envelope) -> tuple[str, Type]:
-    """Return the first ordering column, and its type."""
-    type_ = envelope.ordering[0].type if envelope.ordering else Primitive.BIGINT
-    return ordering_columns(envelope)[0], type_
+def ordering_types(envelope: Envelope) -> tuple[Type, ...]:
+    """Return the types of `schemasync.core.layout.ordering_columns`."""
+    own = len(ordering_columns(envelope)) - len(envelope.ordering)
+    return (*(field.type for field in envelope.ordering), *[Primitive.BIGINT] * own)
 
 
-def comparable(moments: Iterable[Moment | None], type_: Type) -> tuple[Any, ...] | None:
-    """Return moments that compare with those of an ordering column's type; None where one is not known, or does not.
+@dataclass(frozen=True, slots=True)
+class Newest:
+    """What bounds some rows: none has a later moment than ``first`` in the first ordering column.
 
-    An earlier ordering of the table may have begun with a column of another type.
+    None of those that have that one has a later moment than ``then`` in the second column; None: that is not known.
     """
-    kind, given = type(never(type_)), tuple(moments)
-    return given if all(isinstance(moment, kind) for moment in given) else None
+
+    first: Any
+    then: Any = None
+
+
+def newest_of(known: Sequence[Newest]) -> Newest | None:
+    """Return what bounds all of some rows, given what bounds each part of them; None where there is none."""
+    if not known:
+        return None
+    first = max(part.first for part in known)
+    then = [part.then for part in known if part.first == first]
+    return Newest(first, None if None in then else max(then))
+
+
+def comparable(newest: Iterable[Newest], types: Sequence[Type]) -> tuple[Newest, ...] | None:
+    """Return what bounds some rows as far as it compares with these ordering columns' types; None where it does not.
+
+    An earlier ordering of the table may have been by columns of other types.
+    """
+    first, then = (type(never(type_)) for type_ in types[:2])
+    given = tuple(newest)
+    if not all(isinstance(part.first, first) for part in given):
+        return None
+    return tuple(part if isinstance(part.then, then) else Newest(part.first) for part in given)

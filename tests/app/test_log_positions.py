@@ -14,6 +14,7 @@ import pytest
 from schemasync.app.compacting import compact
 from schemasync.core import layering
 from schemasync.core.layering import Mode
+from schemasync.io.parquet import late, same_keys
 from tests.lab import Lab
 
 pytestmark = pytest.mark.spark
@@ -59,7 +60,7 @@ SOURCES = {
 class Log:
     """A table of a source: a base of twenty rows, of which no rewrite is cheap."""
 
-    def __init__(self, lab: Lab, source: Source, kernel: str) -> None:
+    def __init__(self, lab: Lab, source: Source, **compaction: str) -> None:
         self.lab = lab
         self.source = source
         self.hour = 0
@@ -75,7 +76,7 @@ class Log:
         table: dict[str, Any] = {"subject": f"{TOPIC}-value"}
         if source.sequence_by:
             table["sequence_by"] = source.sequence_by
-        lab.settings = {"tables": [table], "defaults": {"compaction": {"kernel": kernel}}}
+        lab.settings = {"tables": [table], "defaults": {"compaction": compaction}}
         self.land({key: 300 + key for key in range(20)})
         self.compact(Mode.MAJOR)
 
@@ -117,7 +118,7 @@ class Log:
     ],
 )
 def test_changes_gather_beside_the_base_and_nothing_of_it_is_sorted(lab: Lab, name: str, kernel: str) -> None:
-    log = Log(lab, SOURCES[name], kernel)
+    log = Log(lab, SOURCES[name], kernel=kernel)
     expected: dict[int, int | None] = {key: 300 + key for key in range(20)}
     # Late: in an earlier file, in the same one, and at no known place.
     log.land({1: 330, 2: 250, 3: 302, 4: None, 5: 401, 30: 319})
@@ -133,3 +134,31 @@ def test_changes_gather_beside_the_base_and_nothing_of_it_is_sorted(lab: Lab, na
     assert log.compact(Mode.MAJOR)["kind"] == "major"
     del expected[0]
     assert (log.rows(), "row_number" in log.view()) == (expected, False)
+
+
+@pytest.mark.one_spark
+def test_nothing_is_read_for_events_after_the_newest_one_in_the_same_file(lab: Lab) -> None:
+    log = Log(lab, SOURCES["MySQL"])
+    for places, found in (({1: 320}, 0), ({1: 322, 7: 323}, 0), ({2: 318, 8: 324}, 2)):
+        log.land(dict(places))
+        with patch.object(late, "sharing", wraps=same_keys.sharing) as read:
+            lab.apply()
+        assert len([call for call in read.call_args_list if call.args[1]]) == found
+    expected = {key: 300 + key for key in range(20)} | {2: 318, 1: 322, 7: 323, 8: 324}
+    assert (log.rows(), "row_number" in log.view()) == (expected, False)
+
+
+@pytest.mark.parametrize(
+    ("compaction", "found"),
+    [({}, ("__seq2", 13)), ({"arrow_limit": "0"}, ("__seq2", 13)), ({"kernel": "spark"}, None)],
+    ids=["in this process", "in tasks", "SQL"],
+)
+def test_the_manifest_says_which_place_of_a_log_a_shard_goes_to(
+    lab: Lab, compaction: dict[str, str], found: tuple[str, int] | None
+) -> None:
+    Log(lab, SOURCES["MySQL"], **compaction)
+    (planned,) = lab.plan().tables
+    assert planned.view is not None
+    assert planned.view.manifest is not None
+    (shard,) = planned.view.manifest.base
+    assert (shard.oldest, shard.newest, shard.newest_then) == ("binlog.000003", "binlog.000003", found)

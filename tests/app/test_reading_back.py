@@ -15,7 +15,8 @@ from schemasync.app.reading_back import changed_keys, checked_footer, extents, k
 from schemasync.core.admission import WrittenFooter
 from schemasync.core.changed_keys import LISTED, LISTED_FOR_SPARK, MOST_ASIDE, MOST_TEXT, ChangedKeys
 from schemasync.core.manifest import DataFile, Segment, SegmentKind
-from schemasync.core.moments import NEVER
+from schemasync.core.moments import NEVER, Moment, Newest
+from schemasync.core.schema import Envelope, EnvelopeKind, OrderingField
 from schemasync.core.types import Primitive, Type
 from schemasync.errors import DataError, StorageError
 from schemasync.io.parquet.arrow import ArrowFiles
@@ -73,14 +74,39 @@ def test_files_without_a_row_say_nothing_of_the_others() -> None:
 
 def test_one_file_that_does_not_tell_makes_all_unknown() -> None:
     found = extents(of((3, 9), None), "id")
-    assert (found, moments(found, never=NEVER), key_range(of((3, 9), None), KEYS)) == (None, (None, None), None)
+    assert (found, key_range(of((3, 9), None), KEYS)) == (None, None)
 
 
 def test_the_range_of_several_files_is_that_of_all_their_rows() -> None:
     assert key_range(of((3, 9), (1, 4)), KEYS) == (1, 9)
-    assert moments(extents(of((3, 9), (1, 4)), "id"), never=NEVER) == (1, 9)
-    assert moments([("b", "c"), ("a", "b")], never="") == ("a", "c")
-    assert (key_range([], KEYS), moments((), never=NEVER), moments((), never="")) == (None, (NEVER, NEVER), ("", ""))
+    assert key_range([], KEYS) is None
+
+
+def ordered(first: tuple[Moment, Moment] | None, newest: Newest | None = None, *, rows: int = 1) -> WrittenFooter:
+    return WrittenFooter(rows=rows, columns=("__seq1",), leaves=(), extents={"__seq1": first}, newest=newest)
+
+
+def by(type_: Primitive, *, second: bool = True) -> Envelope:
+    fields = [OrderingField(path=("a",), type=type_), *[OrderingField(path=("b",), type=Primitive.INT)] * second]
+    return Envelope(kind=EnvelopeKind.PLAIN, ordering=tuple(fields))
+
+
+def said(oldest: Moment, newest: Moment, then: tuple[str, Moment] | None = None) -> dict[str, Any]:
+    return {"oldest": oldest, "newest": newest, "newest_then": then}
+
+
+def test_a_segment_is_as_old_and_as_new_as_its_files() -> None:
+    text, number = by(Primitive.STRING), by(Primitive.BIGINT)
+    assert moments([ordered((3, 9)), ordered((1, 4)), ordered(None, rows=0)], number) == said(1, 9)
+    assert moments([ordered(("b", "c"), Newest("c", 5)), ordered(("", "b"))], text) == said("", "c", ("__seq2", 5))
+    assert moments([ordered(("b", "c"), Newest("c", 5)), ordered(("a", "c"))], text) == said("a", "c")
+    # A footer that says another thing than its statistics is not believed.
+    assert moments([ordered(("b", "c"), Newest("b", 5))], text) == said("b", "c")
+    assert moments([ordered(("b", "c"), Newest("c", 5))], by(Primitive.STRING, second=False)) == said(
+        "b", "c", ("__offset", 5)
+    )
+    assert (moments([], number), moments([], text)) == (said(NEVER, NEVER), said("", ""))
+    assert moments([ordered((3, 9)), ordered(None)], number) == {}
 
 
 @pytest.mark.parametrize("keys", [(), (("id", Primitive.STRING),), (*KEYS, ("of", Primitive.BIGINT))])

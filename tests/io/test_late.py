@@ -22,7 +22,7 @@ from pyarrow import fs
 from schemasync.core.admission import AdmissionRequest, EarlierDelta, EarlierRows, FoldedShard
 from schemasync.core.keys import Key
 from schemasync.core.manifest import DataFile
-from schemasync.core.moments import NEVER, Moment, never
+from schemasync.core.moments import NEVER, Moment, Newest, never
 from schemasync.core.types import Primitive
 from schemasync.io.parquet import late, pages, same_keys
 from schemasync.io.parquet.arrow import ArrowFiles
@@ -70,10 +70,12 @@ def newness(row: Row) -> tuple[int, int]:
     return row["__seq1"] or 0, row["__admitted_ms"]
 
 
-def largest(rows: Iterable[Row], clock: str = "numbers") -> Moment:
+def largest(rows: Iterable[Row], clock: str = "numbers", *, then: bool = False) -> Newest:
+    """Return what bounds rows, by the second ordering column, too, where ``then``."""
     moments, type_ = CLOCKS[clock]
-    newest = max((newness(row)[0] for row in rows), default=0)
-    return moments[newest - 1] if newest else never(Primitive.STRING if type_ == pa.string() else Primitive.BIGINT)
+    newest, time = max(map(newness, rows), default=(0, NEVER))
+    least = never(Primitive.STRING if type_ == pa.string() else Primitive.BIGINT)
+    return Newest(moments[newest - 1] if newest else least, time if then else None)
 
 
 def table(rows: list[Row], clock: str = "numbers") -> pa.Table:
@@ -138,7 +140,7 @@ def left(
         st.sampled_from([1000, 1_000_000]),
         st.sampled_from([1, same_keys._SEARCHED]),
     ),
-    clock=st.sampled_from(sorted(CLOCKS)),
+    ordering=st.tuples(st.sampled_from(sorted(CLOCKS)), st.booleans()),
 )
 def test_what_is_left_is_newer_than_all_that_is_there(
     base: list[Row],
@@ -146,9 +148,10 @@ def test_what_is_left_is_newer_than_all_that_is_there(
     delta: list[Row],
     bounds: list[Key],
     reading: tuple[int, int | None, int, int],
-    clock: str,
+    ordering: tuple[str, bool],
 ) -> None:
     group, pages, memory, searched = reading
+    clock, then = ordering
     lows: list[Key | None] = [None, *sorted(bounds)]
     with tempfile.TemporaryDirectory() as directory:
         root = Path(directory)
@@ -165,11 +168,11 @@ def test_what_is_left_is_newer_than_all_that_is_there(
         deltas = tuple(
             EarlierDelta(
                 files=(written(root, f"delta_{n}.parquet", rows, group=group, pages=pages, clock=clock),),
-                newest=largest(rows, clock),
+                newest=largest(rows, clock, then=then),
             )
             for n, rows in enumerate(earlier)
         )
-        beside = EarlierRows(shards=tuple(shards), newest=largest(base, clock), deltas=deltas)
+        beside = EarlierRows(shards=tuple(shards), newest=largest(base, clock, then=then), deltas=deltas)
         with patch.multiple(same_keys, _SEARCHED=searched, _AT_ONCE=searched):
             found = left(root, delta, beside, memory, clock)
         touches = late.touched(table(delta, clock), request(beside))
@@ -186,8 +189,8 @@ GONE = (DataFile(path="gone", rows=3, bytes=0),)
 def gone(*, base: int, delta: int | None = None) -> EarlierRows:
     """Return rows whose files are not there, with these newest values."""
     shard = FoldedShard(name="base_s1", low=None, files=GONE)
-    deltas = () if delta is None else (EarlierDelta(files=GONE, newest=delta),)
-    return EarlierRows(shards=(shard,), newest=base, deltas=deltas)
+    deltas = () if delta is None else (EarlierDelta(files=GONE, newest=Newest(delta)),)
+    return EarlierRows(shards=(shard,), newest=Newest(base), deltas=deltas)
 
 
 @pytest.mark.parametrize("beside", [gone(base=4), gone(base=1, delta=4)], ids=["base", "delta"])
@@ -201,8 +204,8 @@ def test_nothing_is_read_for_rows_that_are_newer_than_all_of_it(tmp_path: Path, 
 def test_the_base_is_not_read_for_rows_that_are_older_than_a_delta_alone(tmp_path: Path) -> None:
     old = written(tmp_path, "delta.parquet", [{"a": "x", "b": 1, "__seq1": 9, "__admitted_ms": 1, "v": 1}])
     shard = FoldedShard(name="base_s1", low=None, files=GONE)
-    deltas = (EarlierDelta(files=GONE, newest=7), EarlierDelta(files=(old,), newest=9))
-    beside = EarlierRows(shards=(shard,), newest=4, deltas=deltas)
+    deltas = (EarlierDelta(files=GONE, newest=Newest(7)), EarlierDelta(files=(old,), newest=Newest(9)))
+    beside = EarlierRows(shards=(shard,), newest=Newest(4), deltas=deltas)
     rows: list[Row] = [{"a": "x", "b": n, "__seq1": 8, "__admitted_ms": 2, "v": 1} for n in (1, 2)]
     assert left(tmp_path, rows, beside) == (rows[1:], True, True)
 
@@ -214,7 +217,7 @@ def test_a_row_group_is_not_read_for_rows_that_are_newer_than_all_of_it(tmp_path
     with (tmp_path / "base.parquet").open("r+b") as stream:  # the first row group, with the numbers 0 and 1
         stream.seek(4)
         stream.write(b"\xff" * footer.row_group(0).total_byte_size)
-    beside = EarlierRows(shards=(FoldedShard(name="base_s1", low=None, files=(file,)),), newest=3, deltas=())
+    beside = EarlierRows(shards=(FoldedShard(name="base_s1", low=None, files=(file,)),), newest=Newest(3), deltas=())
     rows: list[Row] = [{"a": "x", "b": n, "__seq1": 2, "__admitted_ms": 2, "v": 1} for n in (0, 3)]
     with pytest.raises(OSError, match="page header"):
         left(tmp_path, [rows[0] | {"__seq1": 1}], beside)
@@ -228,7 +231,7 @@ def test_only_the_first_ordering_column_is_read_where_it_decides(tmp_path: Path)
     with (tmp_path / "base.parquet").open("r+b") as stream:
         stream.seek(others.dictionary_page_offset or others.data_page_offset)
         stream.write(b"\xff" * others.total_compressed_size)
-    beside = EarlierRows(shards=(FoldedShard(name="base_s1", low=None, files=(file,)),), newest=5, deltas=())
+    beside = EarlierRows(shards=(FoldedShard(name="base_s1", low=None, files=(file,)),), newest=Newest(5), deltas=())
     rows: list[Row] = [{"a": "x", "b": n, "__seq1": 4 - 2 * n, "__admitted_ms": 2, "v": 1} for n in range(2)]
     assert left(tmp_path, rows, beside) == (rows[:1], True, True)
     with pytest.raises(OSError, match="page header"):
@@ -256,7 +259,7 @@ def test_rows_after_the_last_that_may_be_newer_are_not_read(tmp_path: Path) -> N
         stream.seek(last.data_page_offset + last.total_compressed_size - 2000)
         stream.write(b"\xff" * 2000)
     file = DataFile(path="base.parquet", rows=20_000, bytes=0)
-    beside = EarlierRows(shards=(FoldedShard(name="base_s1", low=None, files=(file,)),), newest=5, deltas=())
+    beside = EarlierRows(shards=(FoldedShard(name="base_s1", low=None, files=(file,)),), newest=Newest(5), deltas=())
     rows: list[Row] = [{"a": a, "b": 1, "__seq1": 4, "__admitted_ms": 2, "v": 1} for a in ("00007", "19999")]
     assert left(tmp_path, rows[:1], beside, 1_000_000) == ([], True, True)
     with pytest.raises(OSError, match="Corrupt snappy"):
@@ -279,7 +282,7 @@ def test_of_a_long_file_the_pages_are_read_that_may_have_the_keys(tmp_path: Path
         shards=(
             FoldedShard(name="base_s1", low=None, files=(DataFile(path="base.parquet", rows=there.num_rows, bytes=0),)),
         ),
-        newest=5,
+        newest=Newest(5),
         deltas=(),
     )
     asking = replace(request(beside, 1_000_000), keys=("a",), ordering=("__seq1",))
@@ -301,7 +304,7 @@ def left_of_ten(root: Path, keys: str, dictionary: Sequence[str] = ()) -> int:
     pq.write_table(there, path, use_dictionary=list(dictionary), max_rows_per_page=1, write_page_index=True)
     write_page_footers(fs.LocalFileSystem(), str(path), ["a", "__seq1"])
     file = DataFile(path="base.parquet", rows=10, bytes=0)
-    beside = EarlierRows(shards=(FoldedShard(name="base_s1", low=None, files=(file,)),), newest=5, deltas=())
+    beside = EarlierRows(shards=(FoldedShard(name="base_s1", low=None, files=(file,)),), newest=Newest(5), deltas=())
     asking = replace(request(beside, 1_000_000), keys=("a",), ordering=("__seq1",))
     asked = pa.table({"a": list(keys), "__seq1": pa.array([4] * len(keys))})
     left: int = late.without_late_rows(fs.LocalFileSystem(), str(root), asked, asking).rows.num_rows
@@ -338,7 +341,9 @@ def test_what_is_read_is_dealt_to_all_threads_also_where_it_is_alone_in_its_file
         written(tmp_path, f"{n}.parquet", [row, other], pages=pages)
         for n, (row, other) in enumerate(zip(rows, more, strict=True))
     )
-    beside = EarlierRows(shards=(FoldedShard(name="base_s00000001", low=None, files=files),), newest=5, deltas=())
+    beside = EarlierRows(
+        shards=(FoldedShard(name="base_s00000001", low=None, files=files),), newest=Newest(5), deltas=()
+    )
     shares = []
 
     def counted(streams: Sequence[Iterator[pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:
@@ -356,7 +361,9 @@ def test_a_key_may_be_an_int_in_one_file_and_a_bigint_in_another(tmp_path: Path)
     for bits, type_ in ((32, pa.int32()), (64, pa.int64())):
         pq.write_table(pa.table({"a": pa.array([bits], type_), "__seq1": [5]}), tmp_path / f"{bits}.parquet")
         files.append(DataFile(path=f"{bits}.parquet", rows=1, bytes=0))
-    beside = EarlierRows(shards=(FoldedShard(name="base_s1", low=None, files=tuple(files)),), newest=5, deltas=())
+    beside = EarlierRows(
+        shards=(FoldedShard(name="base_s1", low=None, files=tuple(files)),), newest=Newest(5), deltas=()
+    )
     asking = replace(request(beside, 1_000_000), keys=("a",), ordering=("__seq1",))
     asked = pa.table({"a": pa.array([1, 32, 64]), "__seq1": pa.array([4] * 3)})
     found = late.without_late_rows(fs.LocalFileSystem(), str(tmp_path), asked, asking)
@@ -392,15 +399,15 @@ def test_nothing_is_known_without_a_base_to_compare_with_or_of_one_that_is_too_l
     three = written(tmp_path, "3.parquet", [rows[0] | {"b": n} for n in range(3)], group=3)
     of_base = FoldedShard(name="base_s1", low=None, files=(three,))
     with patch.object(late, "MOST_ROWS", 2):
-        assert left(tmp_path, rows, EarlierRows(shards=(of_base,), newest=4, deltas=())) == (rows, False, True)
-        earlier = (EarlierDelta(files=(three,), newest=4),)
+        assert left(tmp_path, rows, EarlierRows(shards=(of_base,), newest=Newest(4), deltas=())) == (rows, False, True)
+        earlier = (EarlierDelta(files=(three,), newest=Newest(4)),)
         assert left(tmp_path, rows, replace(gone(base=0), deltas=earlier)) == (rows, True, False)
 
 
 def test_too_much_is_what_has_to_be_read_not_what_is_there(tmp_path: Path) -> None:
     there: list[Row] = [{"a": str(n), "b": 1, "__seq1": 5, "__admitted_ms": 1, "v": 1} for n in range(8)]
     beside = [
-        EarlierRows(shards=(FoldedShard(name="base_s1", low=None, files=(file,)),), newest=5, deltas=())
+        EarlierRows(shards=(FoldedShard(name="base_s1", low=None, files=(file,)),), newest=Newest(5), deltas=())
         for file in (
             written(tmp_path, "whole.parquet", there, group=8),
             written(tmp_path, "groups.parquet", there, group=2),

@@ -22,6 +22,7 @@ from schemasync.core.keys import Key
 from schemasync.core.layout import meta_columns, ordering_columns
 from schemasync.core.manifest import DataFile, SegmentKind
 from schemasync.core.merging import MergedShard, MergeRequest, ShardMerge, SortedFile, StoredColumn
+from schemasync.core.moments import Newest
 from schemasync.core.projection import Carried
 from schemasync.core.reshape import Keep
 from schemasync.core.sharding import KeyRange
@@ -174,7 +175,7 @@ def test_looking_for_late_events_holds_no_more_than_it_is_given(
     """All rows of the base share the first column of the key with every event; or few do, among all that are read."""
     base = sorted_file(tmp_path, "base", range(8 * ROWS), ts_ms=5, bytes_each=2)
     landed = land_events(tmp_path, "late.parquet", range(0, 8 * ROWS, every), ts_ms=4)
-    beside = EarlierRows(shards=(FoldedShard(name="base_s00000000", low=None, files=(base,)),), newest=5)
+    beside = EarlierRows(shards=(FoldedShard(name="base_s00000000", low=None, files=(base,)),), newest=Newest(5))
     wanted = replace(admission(tmp_path, [landed], "delta/1", MEMORY, keys), beside=beside)
 
     peak, done = peak_of(admit, tmp_path, wanted)

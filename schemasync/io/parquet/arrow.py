@@ -38,7 +38,7 @@ from schemasync.core.types import Array, Decimal, Map, Primitive, Struct, Struct
 from schemasync.errors import SchemasyncError, StorageError
 from schemasync.io.parquet.ahead import ahead
 from schemasync.io.parquet.late import Compared, touched, without_late_rows
-from schemasync.io.parquet.moments import extent
+from schemasync.io.parquet.moments import extent, newest_told
 from schemasync.io.parquet.rows import give_back, read_rows, table_schema
 from schemasync.io.parquet.runs import Runs
 from schemasync.io.parquet.shard_writer import ShardWriter, not_written
@@ -104,6 +104,7 @@ class ArrowFiles:
             columns=tuple(names),
             leaves=tuple(_stored(schema.column(n)) for n in range(len(schema))),
             extents={column: _extent(statistics(metadata, column)) for column in columns},
+            newest=newest_told(metadata.metadata),
         )
 
     def keys(self, path: str, column: str) -> Sequence[int | str | None]:
@@ -209,7 +210,8 @@ class ArrowFiles:
             table_schema(request.columns),
             request.memory // _GROUP_SHARE,
             kind=SegmentKind.DELTA,
-            looked_at=[*request.keys, *request.ordering] if request.keys else [],
+            keys=request.keys,
+            ordering=request.ordering,
             partition_by=request.partition_by,
         ) as writer:
             for table in ahead(tables):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,8 +16,8 @@ from pyarrow import fs
 
 from schemasync.core.admission import AdmissionRequest, EarlierDelta, EarlierRows, FoldedShard
 from schemasync.core.manifest import DataFile
-from schemasync.core.moments import Moment
-from schemasync.io.parquet.moments import as_moments, without_nulls
+from schemasync.core.moments import Newest, newest_of
+from schemasync.io.parquet.moments import as_moments, is_shared, without_nulls
 from schemasync.io.parquet.newest import firsts, newest_order, positions
 from schemasync.io.parquet.same_keys import SHARE, sharing
 from schemasync.io.parquet.sorted_rows import spread
@@ -81,30 +81,28 @@ def _late(
 
 
 def _deciding(rows: pa.Table, request: AdmissionRequest) -> tuple[str, ...]:
-    """Return the first ordering columns that nearly always tell which of two rows is newer.
-
-    A number of a log or a clock does by itself. The names of a log's files and dates are those of many events.
-    """
-    first = rows.schema.field(request.ordering[0]).type
-    return request.ordering if pa.types.is_string(first) or pa.types.is_date(first) else request.ordering[:1]
+    """Return the first ordering columns that nearly always tell which of two rows is newer."""
+    return request.ordering if is_shared(rows.schema.field(request.ordering[0]).type) else request.ordering[:1]
 
 
-def _not_above(rows: pa.Table, request: AdmissionRequest, newest: Moment) -> pa.Table:
-    """Return the rows that are not known to be newer than all of which this is the newest moment."""
-    moments = as_moments(rows.column(request.ordering[0]))
-    return rows.filter(pc.fill_null(pc.less_equal(moments, newest), fill_value=True))
+def _not_above(rows: pa.Table, request: AdmissionRequest, newest: Newest) -> pa.Table:
+    """Return the rows that are not known to be newer than all that this bounds."""
+    first = as_moments(rows.column(request.ordering[0]))
+    above = pc.greater(first, newest.first)
+    if newest.then is not None:
+        then = as_moments(rows.column(request.ordering[1]))
+        above = pc.or_kleene(above, pc.and_kleene(pc.equal(first, newest.first), pc.greater(then, newest.then)))
+    return rows.filter(pc.invert(pc.fill_null(above, fill_value=False)))
 
 
 def _beside_deltas(
     rows: pa.Table, request: AdmissionRequest, deltas: Sequence[EarlierDelta]
 ) -> tuple[pa.Table, list[DataFile]]:
     """Return the rows that deltas may have newer ones of, and the files of these."""
-    if not deltas:
-        return rows.slice(0, 0), []
-    newest: list[Any] = [delta.newest for delta in deltas]
-    suspects = _not_above(rows, request, max(newest))
+    newest = newest_of([delta.newest for delta in deltas])
+    suspects = rows.slice(0, 0) if newest is None else _not_above(rows, request, newest)
     oldest = pc.min(without_nulls(as_moments(suspects.column(request.ordering[0])))).as_py()
-    near = [d for d, moment in zip(deltas, newest, strict=True) if suspects.num_rows and moment >= oldest]
+    near = (delta for delta in deltas if suspects.num_rows and delta.newest.first >= oldest)
     return suspects, [file for delta in near for file in delta.files]
 
 

@@ -73,7 +73,8 @@ def merge_shard(
         merging.schema,
         request.memory // _GROUP_SHARE,
         kind=request.kind,
-        looked_at=[*keys, *request.ordering],
+        keys=keys,
+        ordering=request.ordering,
         partition_by=request.partition_by,
     ) as writer:
         above: Key | None = None

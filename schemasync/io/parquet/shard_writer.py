@@ -14,6 +14,7 @@ from pyarrow import fs
 from schemasync.core.manifest import SegmentKind
 from schemasync.core.partitioning import PartitionColumn
 from schemasync.errors import StorageError
+from schemasync.io.parquet.moments import NewestSeen
 from schemasync.io.parquet.pages import is_long, write_page_footers
 from schemasync.io.parquet.partitions import by_partition
 from schemasync.io.parquet.rows import CALENDAR, give_back
@@ -36,12 +37,14 @@ class ShardWriter:
         group_bytes: int,
         *,
         kind: SegmentKind,
-        looked_at: Sequence[str],
+        keys: Sequence[str],
+        ordering: Sequence[str],
         partition_by: Sequence[PartitionColumn] = (),
     ) -> None:
         """Write below ``base``; a row group ends when all that wait are ``group_bytes``, or it has its usual rows.
 
-        In these columns somebody will look for few rows: their pages can be read one by one where a file is long.
+        Where there are ``keys`` somebody will look for few rows: pages of these columns and of the ``ordering`` can be
+        read one by one where a file is long, and the footer tells what bounds the rows by that.
         """
         self._filesystem = filesystem
         self._base = base
@@ -49,7 +52,9 @@ class ShardWriter:
         self._schema = schema
         self._group_bytes = group_bytes
         self._partition_by = partition_by
-        self._looked_at = looked_at
+        self._looked_at = [*keys, *ordering] if keys else []
+        self._ordering = ordering if keys else []
+        self._newest: dict[str, NewestSeen] = {}
         self._group_rows = _GROUP_ROWS[kind]
         self.rows: dict[str, int] = {}
         """Path of each file -> how many rows it has."""
@@ -92,7 +97,9 @@ class ShardWriter:
         group = pa.concat_tables(self._held.pop(place))
         if place not in self._writers:
             self._writers[place] = self._opened(place, group)
+            self._newest[place] = NewestSeen(self._ordering)
         self._writers[place].write_table(group, row_group_size=self._group_rows)
+        self._newest[place].note(group)
         path = self._path(place)
         self.rows[path] = self.rows.get(path, 0) + group.num_rows
         self._kept += group.nbytes
@@ -111,7 +118,7 @@ class ShardWriter:
         for place in tuple(self._held):
             self._flush(place)
         for place, writer in self._writers.items():
-            writer.add_key_value_metadata(CALENDAR)
+            writer.add_key_value_metadata(CALENDAR | self._newest[place].metadata)
             writer.close()
             path = self._path(place)
             if self._looked_at and is_long(self.rows[path]):
