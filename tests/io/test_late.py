@@ -95,7 +95,10 @@ def written(
 ) -> DataFile:
     """Write rows; with ``pages`` so many rows are a page, and each page can be read by itself."""
     found = table(rows, clock)
-    options: dict[str, Any] = {"row_group_size": group, "use_dictionary": ["b"]}
+    options: dict[str, Any] = {
+        "row_group_size": group,
+        "use_dictionary": ["b", "__seq1"] if clock == "texts" else ["b"],
+    }
     if pages is None:
         pq.write_table(found, root / name, **options)
     else:
@@ -297,16 +300,18 @@ def test_of_a_long_file_the_pages_are_read_that_may_have_the_keys(tmp_path: Path
         late.without_late_rows(fs.LocalFileSystem(), str(tmp_path), asked, asking)
 
 
-def left_of_ten(root: Path, keys: str, dictionary: Sequence[str] = ()) -> int:
+def left_of_ten(
+    root: Path, keys: str, dictionary: Sequence[str] = (), *, memory: int = 1_000_000, now: Any = 5, then: Any = 4
+) -> int:
     """Return how many rows are left of older ones with these keys; ten are there, each in pages of its own."""
-    there = pa.table({"a": [str(n) for n in range(10)], "__seq1": pa.array([5] * 10)})
+    there = pa.table({"a": [str(n) for n in range(10)], "__seq1": pa.array([now] * 10)})
     path = root / "base.parquet"
     pq.write_table(there, path, use_dictionary=list(dictionary), max_rows_per_page=1, write_page_index=True)
     write_page_footers(fs.LocalFileSystem(), str(path), ["a", "__seq1"])
     file = DataFile(path="base.parquet", rows=10, bytes=0)
-    beside = EarlierRows(shards=(FoldedShard(name="base_s1", low=None, files=(file,)),), newest=Newest(5), deltas=())
-    asking = replace(request(beside, 1_000_000), keys=("a",), ordering=("__seq1",))
-    asked = pa.table({"a": list(keys), "__seq1": pa.array([4] * len(keys))})
+    beside = EarlierRows(shards=(FoldedShard(name="base_s1", low=None, files=(file,)),), newest=Newest(now), deltas=())
+    asking = replace(request(beside, memory), keys=("a",), ordering=("__seq1",))
+    asked = pa.table({"a": list(keys), "__seq1": pa.array([then] * len(keys))})
     left: int = late.without_late_rows(fs.LocalFileSystem(), str(root), asked, asking).rows.num_rows
     return left
 
@@ -320,6 +325,15 @@ def test_pages_are_read_one_by_one_where_they_are_few_and_small(
 ) -> None:
     with patch.object(same_keys, "Pages", wraps=Pages) as pages, patch.object(same_keys, "_SEARCHED", 1):
         assert left_of_ten(tmp_path, keys, dictionary) == 0
+    assert pages.called == by_pages
+
+
+@pytest.mark.parametrize(("memory", "by_pages"), [(1_000_000, True), (1_000, False)])
+def test_texts_in_a_dictionary_are_read_whole_where_they_fit_into_memory(
+    tmp_path: Path, memory: int, *, by_pages: bool
+) -> None:
+    with patch.object(same_keys, "Pages", wraps=Pages) as pages, patch.object(same_keys, "_SEARCHED", 1):
+        assert left_of_ten(tmp_path, "1", ["__seq1"], memory=memory, now="log.2", then="log.1") == 0
     assert pages.called == by_pages
 
 

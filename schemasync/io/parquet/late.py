@@ -82,7 +82,7 @@ def _late(
 
 def _deciding(rows: pa.Table, request: AdmissionRequest) -> tuple[str, ...]:
     """Return the first ordering columns that nearly always tell which of two rows is newer."""
-    return request.ordering if is_shared(rows.schema.field(request.ordering[0]).type) else request.ordering[:1]
+    return request.ordering[: 2 if is_shared(rows.schema.field(request.ordering[0]).type) else 1]
 
 
 def _not_above(rows: pa.Table, request: AdmissionRequest, newest: Newest) -> pa.Table:

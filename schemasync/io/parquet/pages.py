@@ -177,7 +177,10 @@ class Pages:
 
     def __init__(self, source: pa.NativeFile, footer: pq.FileMetaData) -> None:
         """Read a file's pages as its page footer for the column says."""
-        self._file = pq.ParquetFile(source, metadata=footer, pre_buffer=False)
+        column = footer.row_group(0).column(0)
+        # Each text once, and a number for each row.
+        coded = [column.path_in_schema] if column.has_dictionary_page and column.physical_type == "BYTE_ARRAY" else None
+        self._file = pq.ParquetFile(source, metadata=footer, pre_buffer=False, read_dictionary=coded)
         self.starts = list(accumulate((footer.row_group(n).num_rows for n in range(footer.num_row_groups)), initial=0))
         """The first row of each page, and the number of all rows."""
         self._last: tuple[int, pa.Array] | None = None
@@ -185,10 +188,11 @@ class Pages:
     @property
     def field(self) -> pa.Field:
         """The column."""
-        return self._file.schema_arrow.field(0)
+        found = self._file.schema_arrow.field(0)
+        return found.with_type(found.type.value_type) if pa.types.is_dictionary(found.type) else found
 
     def page(self, number: int) -> pa.Array:
-        """Return all values of a page; the last one that was asked for is kept."""
+        """Return all values of a page, texts as Arrow's dictionaries where they have one; the last one is kept."""
         if self._last is None or self._last[0] != number:
             self._last = number, self._file.read_row_group(number, use_threads=False).column(0).combine_chunks()
         return self._last[1]
@@ -199,4 +203,5 @@ class Pages:
 
     def _taken(self, rows: Sequence[int]) -> Iterator[pa.Array]:
         for number, some in groupby(rows, lambda row: bisect_right(self.starts, row) - 1):
-            yield self.page(number).take(pa.array([row - self.starts[number] for row in some], pa.int64()))
+            found = self.page(number).take(pa.array([row - self.starts[number] for row in some], pa.int64()))
+            yield found.dictionary_decode() if pa.types.is_dictionary(found.type) else found

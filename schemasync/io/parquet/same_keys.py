@@ -33,6 +33,8 @@ _SEARCHED: Final = 4096
 
 A page has about so many rows, or some times as many, so these would be most pages.
 """
+_PLACE_BYTES: Final = 4
+"""What a row takes whose text is in a dictionary, beside that."""
 _AT_ONCE: Final = 1024
 """About so many rows that were found are handed over at once."""
 
@@ -114,7 +116,7 @@ class _Files:
         if not 0 < sought <= metadata.num_rows // _SEARCHED + 1:
             return None
         footers = page_footers(self.filesystem, path, self.columns, metadata.num_rows)
-        if footers is None or any(_may_be_large(footer, metadata) for footer in footers.values()):
+        if footers is None or any(self._may_be_large(footer, metadata) for footer in footers.values()):
             return None
         footer = footers[newer.key]
         found = newer.pages(footer, groups)
@@ -123,11 +125,13 @@ class _Files:
             return None
         return _Pages(sorted(found.items()), sum(footer.row_group(page).num_rows for page in found))
 
-
-def _may_be_large(footer: pq.FileMetaData, metadata: pq.FileMetaData) -> bool:
-    """Tell whether texts, whose dictionary leaves a row group in one piece, may not fit into memory."""
-    is_text: bool = footer.row_group(0).column(0).physical_type == "BYTE_ARRAY"
-    return is_text and bool(footer.num_row_groups <= metadata.num_row_groups)
+    def _may_be_large(self, footer: pq.FileMetaData, metadata: pq.FileMetaData) -> bool:
+        """Tell whether texts, whose dictionary leaves a row group in one piece, may be more than is read at once."""
+        groups = [footer.row_group(n) for n in range(footer.num_row_groups)]
+        if groups[0].column(0).physical_type != "BYTE_ARRAY" or len(groups) > metadata.num_row_groups:
+            return False
+        sizes = [group.column(0).total_uncompressed_size + _PLACE_BYTES * group.num_rows for group in groups]
+        return bool(max(sizes) > self.share)
 
 
 @dataclass(frozen=True, slots=True)
