@@ -148,6 +148,7 @@ def test_nothing_is_read_for_events_after_the_newest_one_in_the_same_file(lab: L
     assert (log.rows(), "row_number" in log.view()) == (expected, False)
 
 
+@pytest.mark.one_spark
 @pytest.mark.parametrize(
     ("compaction", "found"),
     [({}, ("__seq2", 13)), ({"arrow_limit": "0"}, ("__seq2", 13)), ({"kernel": "spark"}, None)],

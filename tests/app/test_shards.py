@@ -417,7 +417,12 @@ LOGICAL: dict[str, tuple[Any, list[Any]]] = {
 
 
 @pytest.mark.parametrize(
-    "kernels", [pytest.param("arrow arrow", marks=pytest.mark.one_spark), "spark spark", "spark arrow"]
+    "kernels",
+    [
+        pytest.param("arrow arrow", marks=pytest.mark.one_spark),
+        "spark spark",
+        pytest.param("spark arrow", marks=pytest.mark.one_spark),
+    ],
 )
 @pytest.mark.parametrize("kind", LOGICAL)
 def test_keys_of_every_type_find_their_shard_again(lab: Lab, kind: str, kernels: str) -> None:
