@@ -22,7 +22,7 @@ from schemasync.core.diagnostics import Diagnostic, diagnose
 from schemasync.core.layout import ordering_columns
 from schemasync.core.manifest import AdmittedFile, Manifest, Segment, SegmentKind, after_admission, delta_name
 from schemasync.core.mapping import TableTarget
-from schemasync.core.moments import Moment, Newest, comparable, newest_of, ordering_types
+from schemasync.core.moments import Moment, Newest, newest_of
 from schemasync.core.plan import Shape
 from schemasync.core.ports import HiveTable, LandedFiles
 from schemasync.core.properties import TableProperties
@@ -192,12 +192,9 @@ def _beside(shape: Shape, manifest: Manifest) -> EarlierRows | None:
 
 def _newest(shape: Shape, segments: Sequence[Segment]) -> tuple[Newest, ...] | None:
     """Return what bounds each segment's rows; None where one cannot be compared with."""
-    if any(s.toasted for s in segments) or not has_ranges(shape.key_columns, segments):
+    if any(s.toasted or s.newest is None for s in segments) or not has_ranges(shape.key_columns, segments):
         return None
-    second = ordering_columns(shape.envelope)[1]
-    then = (s.newest_then[1] if s.newest_then and s.newest_then[0] == second else None for s in segments)
-    known = (Newest(s.newest, moment) for s, moment in zip(segments, then, strict=True))
-    return comparable(known, ordering_types(shape.envelope))
+    return tuple(Newest(s.newest, s.newest_then) for s in segments)
 
 
 def _request(

@@ -184,11 +184,13 @@ def _compact(
     seen = applied.view
     work: FoldPlan | MergePlan | None = None
     done: Folded | Layered | None = None
+    gathered = 0
     try:
         if needs_fold(manifest, outdated=old):
             if not dry_run:
-                draft, seen = _gathered(workspace, target, shape, draft, seen)
+                draft, seen, gathered = _gathered(workspace, target, shape, draft, seen)
                 manifest = draft.manifest
+                old = outdated(shape, manifest)
             work = _planned(workspace, shape, manifest, applied, mode, old)
         if work is not None and not dry_run:
             if draft.unpublished and _is_long(workspace, target, shape, manifest, work):
@@ -232,20 +234,29 @@ def _compact(
         base=now.base,
         deltas=now.deltas,
         counts=done.counts if isinstance(done, Folded) else None,
-        bytes_written=sum(segment.bytes for segment in done.written),
+        bytes_written=gathered + sum(segment.bytes for segment in done.written),
         seconds=seconds,
     )
 
 
 def _gathered(
     workspace: Workspace, target: TableTarget, shape: Shape, draft: Draft, seen: HiveTable | None
-) -> tuple[Draft, HiveTable | None]:
-    """Merge deltas until they are few enough to be merged at once, and publish that; return the view as it was seen."""
+) -> tuple[Draft, HiveTable | None, int]:
+    """Merge deltas until they are few enough to be merged at once, and publish that.
+
+    Return the view, too, where it still is as it was seen, and how many bytes were written. SQL merges any number.
+    """
+    size = 0
     while plan := plan_gathering(draft.manifest, in_order=can_be_cut(shape, draft.manifest)):
-        draft = run_merge(workspace, target, shape, draft, plan, clean=lambda draft: draft).draft
+        if is_by_sql(workspace, target, shape, draft.manifest, size=plan.bytes_read):
+            break
+        if draft.unpublished and _is_long(workspace, target, shape, draft.manifest, plan):
+            draft, seen = show(workspace, target, shape, draft, seen=seen), None
+        done = run_merge(workspace, target, shape, draft, plan, clean=lambda draft: draft)
+        draft, size = done.draft, size + sum(segment.bytes for segment in done.written)
         refresh_view(workspace, target, shape, draft.manifest, seen=seen)
         seen = None
-    return draft, seen
+    return draft, seen, size
 
 
 def _is_long(

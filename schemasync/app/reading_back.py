@@ -22,10 +22,10 @@ from schemasync.core.keys import whole_number, whole_number_or_text
 from schemasync.core.layout import ordering_columns
 from schemasync.core.manifest import Segment, named_keys
 from schemasync.core.mapping import TableTarget
-from schemasync.core.moments import Moment, Newest, never, newest_of, ordering_types
+from schemasync.core.moments import Moment, Newest, never, newest_of
 from schemasync.core.ports import LandedFiles
 from schemasync.core.schema import Envelope
-from schemasync.core.types import Type
+from schemasync.core.types import Primitive, Type
 from schemasync.errors import DataError, StorageError
 
 
@@ -132,7 +132,7 @@ def _bits(
 
 def moments(footers: Iterable[WrittenFooter], envelope: Envelope) -> dict[str, Any]:
     """Return what a segment of these files says of when its rows are from, by the names of its fields."""
-    (column, second, *_), (type_, *_) = ordering_columns(envelope), ordering_types(envelope)
+    column = ordering_columns(envelope)[0]
     filled = [footer for footer in footers if footer.rows]
     known: Sequence[tuple[Any, Any]] | None = extents(filled, column)
     if known is None:
@@ -141,7 +141,7 @@ def moments(footers: Iterable[WrittenFooter], envelope: Envelope) -> dict[str, A
         footer.newest if footer.newest is not None and footer.newest.first == high else Newest(high)
         for footer, (_, high) in zip(filled, known, strict=True)
     ]
-    newest = newest_of(told) or Newest(never(type_))
-    oldest = min((low for low, _ in known), default=never(type_))
-    then = None if newest.then is None else (second, newest.then)
-    return {"oldest": oldest, "newest": newest.first, "newest_then": then}
+    nothing = never(envelope.ordering[0].type if envelope.ordering else Primitive.BIGINT)
+    newest = newest_of(told) or Newest(nothing)
+    oldest = min((low for low, _ in known), default=nothing)
+    return {"oldest": oldest, "newest": newest.first, "newest_then": newest.then}

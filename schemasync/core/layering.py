@@ -23,7 +23,9 @@ WORTH: Final = 4
 Writing costs about four times as much as reading. A fold writes the shards once; queries read what is left beside them.
 """
 MOST_AT_ONCE: Final = 64
-"""So many deltas are merged at once: the files of each are open meanwhile, with a piece of each column in memory."""
+"""So many deltas are merged at once: the files of each are open meanwhile, with a piece of each column in memory.
+
+Of n of them, which is many times that, a row is merged up to n / 64 times: they are as small as they are many."""
 
 
 class Mode(Enum):
@@ -87,9 +89,10 @@ def plan_gathering(current: Manifest, *, in_order: bool) -> MergePlan | None:
 
     They pile up where changes are admitted often and compacted seldom. Rows with placeholders cannot be merged alone.
     """
-    if len(current.deltas) <= MOST_AT_ONCE or not in_order or current.toasted:
+    beyond = len(current.deltas) - MOST_AT_ONCE
+    if beyond <= 0 or not in_order or current.toasted:
         return None
-    return _merging(current, current.deltas[-MOST_AT_ONCE:])
+    return _merging(current, current.deltas[-min(beyond + 1, MOST_AT_ONCE) :])
 
 
 def _merging(current: Manifest, merge: tuple[Segment, ...]) -> MergePlan:

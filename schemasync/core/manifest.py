@@ -109,8 +109,8 @@ class Segment(_Value):
     """No row of it is older (`schemasync.core.moments`); None where that is not known."""
     newest: Moment | None = None
     """No row of it is newer; None where that is not known."""
-    newest_then: tuple[str, Moment] | None = None
-    """The second ordering column, and a moment in it that no row passes which has the newest one; None: not known."""
+    newest_then: Moment | None = None
+    """Of the rows with that moment none has a later one in the second ordering column; None where that is not known."""
     ahead: bool = False
     """Whether every row of a delta is newer than what the base has of its key."""
     ahead_of_deltas: bool = False

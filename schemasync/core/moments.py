@@ -8,12 +8,10 @@ moment that its type has. So only what is *strictly* later than a moment is know
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from schemasync.core.layout import ordering_columns
-from schemasync.core.schema import Envelope
 from schemasync.core.types import Primitive, Type
 
 Moment = int | str
@@ -27,17 +25,12 @@ def never(type_: Type) -> Moment:
     return "" if type_ is Primitive.STRING else NEVER
 
 
-def ordering_types(envelope: Envelope) -> tuple[Type, ...]:
-    """Return the types of `schemasync.core.layout.ordering_columns`."""
-    own = len(ordering_columns(envelope)) - len(envelope.ordering)
-    return (*(field.type for field in envelope.ordering), *[Primitive.BIGINT] * own)
-
-
 @dataclass(frozen=True, slots=True)
 class Newest:
     """What bounds some rows: none has a later moment than ``first`` in the first ordering column.
 
     None of those that have that one has a later moment than ``then`` in the second column; None: that is not known.
+    All moments of a table's column are of one type, since a table keeps its ordering (SS123).
     """
 
     first: Any
@@ -51,15 +44,3 @@ def newest_of(known: Sequence[Newest]) -> Newest | None:
     first = max(part.first for part in known)
     then = [part.then for part in known if part.first == first]
     return Newest(first, None if None in then else max(then))
-
-
-def comparable(newest: Iterable[Newest], types: Sequence[Type]) -> tuple[Newest, ...] | None:
-    """Return what bounds some rows as far as it compares with these ordering columns' types; None where it does not.
-
-    An earlier ordering of the table may have been by columns of other types.
-    """
-    first, then = (type(never(type_)) for type_ in types[:2])
-    given = tuple(newest)
-    if not all(isinstance(part.first, first) for part in given):
-        return None
-    return tuple(part if isinstance(part.then, then) else Newest(part.first) for part in given)

@@ -11,7 +11,7 @@ import pytest
 from schemasync.app.compacting import compact
 from schemasync.core import layering
 from schemasync.core.layering import Mode
-from schemasync.core.manifest import SegmentKind
+from schemasync.core.manifest import Manifest, SegmentKind
 from schemasync.io.parquet import shard_writer, shards
 from schemasync.io.parquet.merge import merge_shard
 from tests.lab import HOUR, Lab
@@ -48,12 +48,27 @@ def compacted(lab: Lab, mode: Mode = Mode.AUTO, **options: Any) -> dict[str, Any
     return done.to_json()
 
 
-def segments(lab: Lab) -> list[str]:
-    """Return the segments that the view reads."""
+def manifest(lab: Lab) -> Manifest:
     (planned,) = lab.plan().tables
     assert planned.view is not None
     assert planned.view.manifest is not None
-    return [s.name for s in planned.view.manifest.segments]
+    return planned.view.manifest
+
+
+def segments(lab: Lab) -> list[str]:
+    """Return the segments that the view reads."""
+    return [s.name for s in manifest(lab).segments]
+
+
+def with_many_deltas(lab: Lab) -> dict[int, int]:
+    """Let nine deltas wait, the last of which has landed and is not admitted; return the rows."""
+    rows = dict.fromkeys(range(20), 1)
+    for step in range(2, 11):
+        lab.apply()
+        lab.land(TOPIC, changes(step, 30, ts_ms=step) + changes(1, ts_ms=0), hour=f"20261120{step:02}")
+        rows |= {step: step, 30: step}
+    assert len(segments(lab)) == 1 + 8
+    return rows
 
 
 def test_row_groups_of_changes_are_small_however_they_came_and_those_of_the_base_large(lab: Lab) -> None:
@@ -93,12 +108,7 @@ def test_changes_gather_beside_the_base_and_are_merged_with_each_other(table: La
 
 @pytest.mark.parametrize("mode", [Mode.MINOR, Mode.MAJOR])
 def test_of_many_deltas_few_are_merged_at_once(table: Lab, mode: Mode) -> None:
-    rows = dict.fromkeys(range(20), 1)
-    for step in range(2, 11):
-        table.land(TOPIC, changes(step, 30, ts_ms=step) + changes(1, ts_ms=0), hour=f"20261120{step:02}")
-        table.apply()
-        rows |= {step: step, 30: step}
-    assert len(segments(table)) == 1 + 9
+    rows = with_many_deltas(table)
     with (
         patch.object(layering, "MOST_AT_ONCE", 3),
         patch.object(shards, "merge_shard", wraps=merge_shard) as merge,
@@ -107,6 +117,21 @@ def test_of_many_deltas_few_are_merged_at_once(table: Lab, mode: Mode) -> None:
     files = [[file.rank for file in call.args[3].files] for call in merge.call_args_list]
     assert files == [[1, 2, 3]] * 3 + ([[0, 1, 2, 3]] if mode is Mode.MAJOR else [[1, 2, 3]])
     assert (done["kind"], done["events"]) == (("major", 27) if mode is Mode.MAJOR else ("minor", 27))
+    assert {row["id"]: row["n"] for row in table.rows(TABLE)} == rows
+    last = sum(s.bytes for s in manifest(table).segments if s.name.startswith(done["kind"].replace("minor", "delta")))
+    assert done["bytes_written"] > last
+
+
+@pytest.mark.one_spark
+@pytest.mark.parametrize("kernel", ["spark"])
+@pytest.mark.parametrize("mode", [Mode.MINOR, Mode.MAJOR])
+def test_sql_merges_as_many_deltas_as_there_are(table: Lab, mode: Mode) -> None:
+    """It reads those that are published, which the one that just landed is not at first."""
+    rows = with_many_deltas(table)
+    with patch.object(layering, "MOST_AT_ONCE", 3):
+        done = compacted(table, mode)
+    assert (done["kind"], done["events"], done["deltas"]) == (mode.value, 27, int(mode is Mode.MINOR))
+    assert len([*(table.root / "lake" / TOPIC / "delta").iterdir()]) == 10 + int(mode is Mode.MINOR)
     assert {row["id"]: row["n"] for row in table.rows(TABLE)} == rows
 
 

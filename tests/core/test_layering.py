@@ -125,12 +125,13 @@ def test_few_deltas_stay_and_a_row_is_merged_few_times(sizes: list[int]) -> None
 
 
 def test_more_deltas_than_are_merged_at_once_are_merged_before_anything_else() -> None:
-    deltas = tuple(delta(n, 10, ahead=False) for n in range(1, MOST_AT_ONCE + 2))
-    manifest = table(*deltas)
-    plan = plan_gathering(manifest, in_order=True)
-    assert plan == MergePlan(merge=deltas[1:], rewrite_bytes=2 * LARGE, change_bytes=10 * len(deltas))
-    toasted = table(*deltas[1:], segment(delta_name(99), toasted=("v",)))
-    for other, in_order in ((table(*deltas[1:]), True), (manifest, False), (toasted, True)):
+    deltas = tuple(delta(n, 10, ahead=False) for n in range(1, 3 * MOST_AT_ONCE))
+    for more, merged in ((1, 2), (5, 6), (MOST_AT_ONCE - 1, MOST_AT_ONCE), (MOST_AT_ONCE + 7, MOST_AT_ONCE)):
+        there = deltas[: MOST_AT_ONCE + more]
+        plan = plan_gathering(table(*there), in_order=True)
+        assert plan == MergePlan(merge=there[-merged:], rewrite_bytes=2 * LARGE, change_bytes=10 * len(there))
+    toasted = table(*deltas, segment(delta_name(999), toasted=("v",)))
+    for other, in_order in ((table(*deltas[:MOST_AT_ONCE]), True), (table(*deltas), False), (toasted, True)):
         assert plan_gathering(other, in_order=in_order) is None
 
 

@@ -253,6 +253,22 @@ def test_what_many_events_share_is_read_together_with_what_decides_then(tmp_path
     assert len([call for call in read.call_args_list if call.args[1]]) == times
 
 
+@pytest.mark.parametrize("where", ["base", "delta"])
+def test_a_place_in_a_log_need_not_be_utf_8(tmp_path: Path, where: str) -> None:
+    place = SCHEMA.get_field_index("__seq1")
+    there: list[Row] = [{"a": "x", "b": n, "__seq1": 4, "__admitted_ms": 1, "v": 1} for n in range(2)]
+    file = written(tmp_path, "there.parquet", there, clock="texts")
+    files: dict[str, tuple[DataFile, ...]] = {"base": (), "delta": (), where: (file,)}
+    newest = {name: Newest("log.4" if found else "") for name, found in files.items()}
+    shards = (FoldedShard(name="base_s1", low=None, files=files["base"]),)
+    deltas = (EarlierDelta(files=files["delta"], newest=newest["delta"]),)
+    beside = EarlierRows(shards=shards, newest=newest["base"], deltas=deltas)
+    texts = pa.array([b"a\xff", b"z\xff"]).view(pa.string())
+    rows = table(there).set_column(place, "__seq1", pa.chunked_array([texts]))
+    found = late.without_late_rows(fs.LocalFileSystem(), str(tmp_path), rows, request(beside))
+    assert (found.rows.column("b").to_pylist(), found.ahead, found.ahead_of_deltas) == ([1], True, True)
+
+
 def test_rows_after_the_last_that_may_be_newer_are_not_read(tmp_path: Path) -> None:
     there = pa.table({"a": [f"{n:05}" for n in range(20_000)], "b": [1] * 20_000, "__seq1": [5] * 20_000})
     path = tmp_path / "base.parquet"

@@ -1,7 +1,8 @@
 """Events that come late: rows of a delta that were there in a newer form, found before the delta is written.
 
-Rows whose first ordering value is larger than any in the base, or in a delta, need no look there. For the others keys
-and that column are read, where statistics say that such keys may be; others where it leaves it open.
+Rows that are newer than what bounds those of the base, or of a delta, need no look there. For the others keys and the
+ordering columns that nearly always decide are read, where statistics say that such keys may be; the rest of these where
+that leaves it open.
 """
 
 from __future__ import annotations
@@ -101,8 +102,8 @@ def _beside_deltas(
     """Return the rows that deltas may have newer ones of, and the files of these."""
     newest = newest_of([delta.newest for delta in deltas])
     suspects = rows.slice(0, 0) if newest is None else _not_above(rows, request, newest)
-    oldest = pc.min(without_nulls(as_moments(suspects.column(request.ordering[0])))).as_py()
-    near = (delta for delta in deltas if suspects.num_rows and delta.newest.first >= oldest)
+    first = without_nulls(as_moments(suspects.column(request.ordering[0])))
+    near = (delta for delta in deltas if pc.any(pc.less_equal(first, delta.newest.first)).as_py())
     return suspects, [file for delta in near for file in delta.files]
 
 

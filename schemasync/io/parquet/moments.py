@@ -29,7 +29,7 @@ def without_nulls(moments: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def extent(told: pq.Statistics | None) -> tuple[Moment, Moment] | None:
-    """Return the least and the largest moment of a row group, or of a page; None where it does not tell."""
+    """Return the least and the largest moment of a row group; None where it does not tell."""
     if told is None or not told.has_null_count:
         return None
     never: Moment = "" if told.physical_type == "BYTE_ARRAY" else NEVER

@@ -232,7 +232,10 @@ class _Newer:
         return isinstance(value, (int, str)) and bool(self._keys) and isinstance(value, type(self._keys[0][0]))
 
     def _may_be(self, low: int, reach: int, moments: tuple[Any, Any] | None) -> bool:
-        return moments is None or bool(pc.min(self._moments.slice(low, reach - low)).as_py() <= moments[1])
+        if moments is None:
+            return True
+        # Compared by Arrow: a text need not be UTF-8.
+        return bool(pc.any(pc.less_equal(self._moments.slice(low, reach - low), moments[1])).as_py())
 
     def pages(self, footer: pq.FileMetaData, groups: Iterable[_Group]) -> Mapping[int, list[Key]] | None:
         """Return the pages that may have keys of these groups' suspects, each with those; None: that is not told."""

@@ -44,7 +44,7 @@ class ShardWriter:
         """Write below ``base``; a row group ends when all that wait are ``group_bytes``, or it has its usual rows.
 
         Where there are ``keys`` somebody will look for few rows: pages of these columns and of the ``ordering`` can be
-        read one by one where a file is long, and the footer tells what bounds the rows by that.
+        read one by one where a file is long, and the footer tells what bounds the rows where statistics do not.
         """
         self._filesystem = filesystem
         self._base = base
