@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any
 
 from schemasync.app.inspecting import Landed, look_at, pending_files
 from schemasync.app.reading_back import changed_keys, checked_footer, extents, key_range, moments
@@ -19,6 +19,7 @@ from schemasync.core import ddl
 from schemasync.core.admission import AdmissionRequest, Admitted, EarlierDelta, EarlierRows, FoldedShard, LandedFile
 from schemasync.core.beyond import findings, lost
 from schemasync.core.diagnostics import Diagnostic, diagnose
+from schemasync.core.layering import touching
 from schemasync.core.layout import ordering_columns
 from schemasync.core.manifest import AdmittedFile, Manifest, Segment, SegmentKind, after_admission, delta_name
 from schemasync.core.mapping import TableTarget
@@ -29,9 +30,6 @@ from schemasync.core.properties import TableProperties
 from schemasync.core.sharding import by_key, has_ranges
 from schemasync.core.toast import unsent_rule
 from schemasync.errors import DataError
-
-MOST_TOUCHED: Final = 100
-"""Shards that a delta of the manifest names: where it has keys in more, no view gains from knowing which."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,6 +131,7 @@ def _admitted(
     if request.keys:
         told: dict[str, Any] = {"key_range": key_range(footers, keys), **moments(footers, shape.envelope)}
         if request.beside is not None and not written.toasted:
+            told |= touching(current.base, written.touches)
             told |= _beside_what_is_there(request.beside, written, extents(footers, ordering))
         segment = segment.model_copy(update=told)
         changed = changed_keys(storage.small, segment, keys, beside=current.deltas, target=target)
@@ -171,7 +170,6 @@ def _beside_what_is_there(
     return {
         "ahead": written.ahead or above(beside.newest),
         "ahead_of_deltas": written.ahead_of_deltas or (deltas is not None and all(above(d.newest) for d in deltas)),
-        "touches": written.touches if written.touches is None or len(written.touches) <= MOST_TOUCHED else None,
     }
 
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from schemasync.app.folding import abandoned, is_by_sql, merge_shards, read_back
 from schemasync.app.reading_back import changed_keys
 from schemasync.app.states import Draft, publish, require_files
 from schemasync.app.workspace import Workspace
-from schemasync.core.layering import MergePlan, after_merge
+from schemasync.core.layering import MergePlan, after_merge, touching
 from schemasync.core.manifest import Manifest, Segment, SegmentKind, delta_name
 from schemasync.core.mapping import TableTarget
 from schemasync.core.plan import Shape
-from schemasync.core.sharding import KeyRange, ShardFold
+from schemasync.core.sharding import KeyRange, ShardFold, bounds, by_key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,14 +71,13 @@ def _merged(workspace: Workspace, target: TableTarget, shape: Shape, manifest: M
             by_sql=is_by_sql(workspace, target, shape, manifest, size=plan.bytes_read),
         )
         segment = read_back(workspace, target, shape, merged, kind=SegmentKind.DELTA)
-        touches = {shard for s in plan.merge for shard in s.touches or ()}
-        known = all(s.touches is not None for s in plan.merge)
+        touched = _touched(workspace, target, shape, manifest, plan, segment)
         delta = segment.model_copy(
             update={
                 "events": plan.events,
                 "ahead": all(s.ahead for s in plan.merge),
                 "ahead_of_deltas": plan.merge == manifest.deltas or all(s.ahead_of_deltas for s in plan.merge),
-                "touches": tuple(sorted(touches)) if known else None,
+                **touching(manifest.base, touched),
             }
         )
         changed = changed_keys(
@@ -89,3 +88,17 @@ def _merged(workspace: Workspace, target: TableTarget, shape: Shape, manifest: M
             target=target,
         )
     return delta.model_copy(update={"changed": changed})
+
+
+def _touched(
+    workspace: Workspace, target: TableTarget, shape: Shape, manifest: Manifest, plan: MergePlan, merged: Segment
+) -> Collection[str] | None:
+    """Return the shards in whose ranges merged changes have keys; None where that is not known of some of them."""
+    if all(s.touches is not None for s in plan.merge):
+        return {shard for s in plan.merge for shard in s.touches or ()}
+    if any(s.touched_bytes is None for s in plan.merge):
+        return None
+    names, types = zip(*shape.key_columns, strict=True)
+    ascending = [shard.name for _, shard in by_key(manifest.base, types)]
+    places = workspace.storage(target).shards.spread(merged.files, names, bounds(manifest.base, types))
+    return {ascending[place] for rows in places.values() for place in rows}

@@ -8,10 +8,11 @@ each row is merged a number of times that grows with the logarithm of what gathe
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final
+from typing import Any, Final
 
 from schemasync.core.manifest import Manifest, Segment
 
@@ -26,6 +27,8 @@ MOST_AT_ONCE: Final = 64
 """So many deltas are merged at once: the files of each are open meanwhile, with a piece of each column in memory.
 
 Of n of them, which is many times that, a row is merged up to n / 64 times: they are as small as they are many."""
+MOST_TOUCHED: Final = 100
+"""Shards that a delta of the manifest names: where it has keys in more, no view gains from knowing which."""
 
 
 class Mode(Enum):
@@ -101,11 +104,28 @@ def _merging(current: Manifest, merge: tuple[Segment, ...]) -> MergePlan:
 
 
 def _touched_bytes(current: Manifest) -> int:
-    """Return how much a fold rewrites: shards that changes fall into, all where a delta does not say which."""
-    if any(s.touches is None for s in current.deltas):
-        return sum(s.bytes for s in current.base)
-    touched = {name for s in current.deltas for name in s.touches or ()}
-    return sum(s.bytes for s in current.base if s.name in touched)
+    """Return how much a fold rewrites at most: shards that changes fall into, all where a delta does not say which.
+
+    Those of several deltas that name none count for each of these.
+    """
+    whole = sum(s.bytes for s in current.base)
+    named = {name for s in current.deltas for name in s.touches or ()}
+    size = sum(s.bytes for s in current.base if s.name in named)
+    for delta in current.deltas:
+        if delta.touches is None:
+            size += whole if delta.touched_bytes is None else delta.touched_bytes
+    return min(size, whole)
+
+
+def touching(base: Iterable[Segment], names: Collection[str] | None) -> dict[str, Any]:
+    """Return what a delta says of the shards in whose ranges it has keys, by the names of its fields.
+
+    ``names`` are those of the shards, None where they are not known.
+    """
+    if names is None:
+        return {}
+    size = sum(s.bytes for s in base if s.name in set(names))
+    return {"touches": tuple(sorted(names)) if len(names) <= MOST_TOUCHED else None, "touched_bytes": size}
 
 
 def _newest_tier(deltas: tuple[Segment, ...]) -> tuple[Segment, ...]:

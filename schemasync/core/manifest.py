@@ -117,6 +117,8 @@ class Segment(_Value):
     """Whether every row of a delta is newer than what the deltas before it have of its key."""
     touches: tuple[str, ...] | None = None
     """Shards of the base in whose ranges a delta has keys; None where that is not known, or where there are many."""
+    touched_bytes: int | None = None
+    """Bytes of all shards in whose ranges a delta has keys; None where these are not known."""
     changed: ChangedKeys | None = None
     """Keys of a delta that is ahead, where a view can name them."""
     created_ms: int = 0

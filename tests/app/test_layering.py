@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 from unittest.mock import patch
 
@@ -11,7 +12,9 @@ import pytest
 from schemasync.app.compacting import compact
 from schemasync.core import layering
 from schemasync.core.layering import Mode
-from schemasync.core.manifest import Manifest, SegmentKind
+from schemasync.core.manifest import Manifest, Segment, SegmentKind
+from schemasync.core.sharding import by_key
+from schemasync.core.types import Primitive
 from schemasync.io.parquet import shard_writer, shards
 from schemasync.io.parquet.merge import merge_shard
 from tests.lab import HOUR, Lab
@@ -58,6 +61,10 @@ def manifest(lab: Lab) -> Manifest:
 def segments(lab: Lab) -> list[str]:
     """Return the segments that the view reads."""
     return [s.name for s in manifest(lab).segments]
+
+
+def sum_of(found: Iterable[Segment]) -> int:
+    return sum(s.bytes for s in found)
 
 
 def with_many_deltas(lab: Lab) -> dict[int, int]:
@@ -133,6 +140,28 @@ def test_sql_merges_as_many_deltas_as_there_are(table: Lab, mode: Mode) -> None:
     assert (done["kind"], done["events"], done["deltas"]) == (mode.value, 27, int(mode is Mode.MINOR))
     assert len([*(table.root / "lake" / TOPIC / "delta").iterdir()]) == 10 + int(mode is Mode.MINOR)
     assert {row["id"]: row["n"] for row in table.rows(TABLE)} == rows
+
+
+@pytest.mark.one_spark
+def test_what_a_fold_would_rewrite_is_known_also_of_changes_in_many_shards(lab: Lab) -> None:
+    lab.settings = {"defaults": {"compaction": {"shard_size": "1KB"}}}
+    lab.register(TOPIC, lab.flat("Student", ("n", "int")))
+    for step in (1, 2):  # each of two becomes two
+        lab.land(TOPIC, changes(*range(40), ts_ms=step), hour=f"202611200{step}")
+        compacted(lab, Mode.MAJOR)
+    shards = [s for _, s in by_key(manifest(lab).base, [Primitive.BIGINT])]
+    assert len(shards) > 3
+    first, second = (int(shard.low[0]) for shard in shards[1:3] if shard.low)
+    with patch.object(layering, "MOST_TOUCHED", 1):
+        # Each falls into two shards, the second one of both is the same.
+        for step, keys in enumerate(((0, first), (first + 1, second)), start=3):
+            lab.land(TOPIC, changes(*keys, ts_ms=step), hour=f"202611200{step}")
+            lab.apply()
+        told = [(d.touches, d.touched_bytes) for d in manifest(lab).deltas]
+        assert told == [(None, sum_of(some)) for some in (shards[:2], shards[1:3])]
+        assert compacted(lab, Mode.MINOR)["rewrite_bytes"] == min(sum(size or 0 for _, size in told), sum_of(shards))
+        (merged,) = manifest(lab).deltas
+    assert (merged.touches, merged.touched_bytes) == (None, sum_of(shards[:3]))
 
 
 def test_a_dry_run_says_what_it_would_do_and_what_that_costs(table: Lab) -> None:

@@ -7,12 +7,14 @@ from hypothesis import strategies as st
 from schemasync.core.layering import (
     CHEAP_BYTES,
     MOST_AT_ONCE,
+    MOST_TOUCHED,
     WORTH,
     MergePlan,
     Mode,
     after_merge,
     plan_gathering,
     plan_merge,
+    touching,
     why_folded,
 )
 from schemasync.core.manifest import Manifest, Segment, StateId, Superseded, delta_name, shard_name
@@ -83,6 +85,26 @@ def test_what_is_outdated_is_rewritten_and_another_version_alone_is_not() -> Non
 def test_people_may_decide() -> None:
     cheap, dear = table(delta(1, 10), shard=1), table(delta(1, 10))
     assert [planned(cheap, Mode.MINOR), planned(dear, Mode.MAJOR)] == [([], 2, 10), None]
+
+
+def test_a_delta_names_the_shards_that_it_falls_into_where_they_are_few_and_their_bytes_in_any_case() -> None:
+    base = tuple(segment(shard_name(n), bytes=n) for n in range(MOST_TOUCHED + 2))
+    few, many = (tuple(shard.name for shard in base[1 : 1 + count]) for count in (MOST_TOUCHED, MOST_TOUCHED + 1))
+    assert touching(base, few[::-1]) == {"touches": few, "touched_bytes": sum(range(1, MOST_TOUCHED + 1))}
+    assert touching(base, many) == {"touches": None, "touched_bytes": sum(range(1, MOST_TOUCHED + 2))}
+    assert (touching(base, ()), touching(base, None)) == ({"touches": (), "touched_bytes": 0}, {})
+
+
+def test_a_fold_rewrites_no_more_than_the_shards_of_each_change_or_all() -> None:
+    named, size = delta(1, 10, touches=(shard_name(2),)), {"touched_bytes": LARGE // 4}
+    many = [delta(n, 10).model_copy(update=size) for n in (2, 3)]
+    for deltas, rewrite in (
+        ((named, many[0]), LARGE + LARGE // 4),
+        (many, LARGE // 2),
+        ([delta(n, 10).model_copy(update=size) for n in range(1, 20)], 2 * LARGE),
+        ((named, delta(2, 10)), 2 * LARGE),
+    ):
+        assert planned(table(*deltas), Mode.MINOR) == ([d.name for d in deltas], rewrite, 10 * len(deltas))
 
 
 def test_the_newest_deltas_are_merged_until_each_older_one_is_twice_as_large() -> None:
