@@ -71,8 +71,9 @@ def key_range(footers: Iterable[WrittenFooter], keys: Sequence[tuple[str, Type]]
     """Return the lowest and the highest key; None where it is not one whole number, or no row."""
     column = whole_number(keys)
     known = None if column is None else extents(footers, column)
-    numbers = [(low, high) for low, high in known or () if isinstance(low, int) and isinstance(high, int)]
-    return (min(low for low, _ in numbers), max(high for _, high in numbers)) if numbers else None
+    # Whole numbers, which is more than a moment's type says.
+    found: Sequence[tuple[Any, Any]] = known or ()
+    return (min(low for low, _ in found), max(high for _, high in found)) if found else None
 
 
 def changed_keys(
