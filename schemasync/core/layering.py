@@ -124,8 +124,9 @@ def touching(base: Iterable[Segment], names: Collection[str] | None) -> dict[str
     """
     if names is None:
         return {}
-    size = sum(s.bytes for s in base if s.name in set(names))
-    return {"touches": tuple(sorted(names)) if len(names) <= MOST_TOUCHED else None, "touched_bytes": size}
+    known = frozenset(names)
+    size = sum(s.bytes for s in base if s.name in known)
+    return {"touches": tuple(sorted(known)) if len(known) <= MOST_TOUCHED else None, "touched_bytes": size}
 
 
 def _newest_tier(deltas: tuple[Segment, ...]) -> tuple[Segment, ...]:
