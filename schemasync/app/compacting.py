@@ -178,33 +178,23 @@ def _draft(workspace: Workspace, applied: Applied, properties: TableProperties) 
 def _compact(
     workspace: Workspace, shape: Shape, draft: Draft, applied: Applied, *, dry_run: bool, mode: Mode
 ) -> Compacted:
-    target, manifest = applied.target, draft.manifest
+    target, seen = applied.target, applied.view
     started = workspace.now_ms()
-    old = outdated(shape, manifest)
-    seen = applied.view
     work: FoldPlan | MergePlan | None = None
     done: Folded | Layered | None = None
     gathered = 0
     try:
+        if not dry_run:
+            draft, seen, gathered = _gathered(workspace, target, shape, draft, seen)
+        manifest = draft.manifest
+        old = outdated(shape, manifest)
         if needs_fold(manifest, outdated=old):
-            if not dry_run:
-                draft, seen, gathered = _gathered(workspace, target, shape, draft, seen)
-                manifest = draft.manifest
-                old = outdated(shape, manifest)
             work = _planned(workspace, shape, manifest, applied, mode, old)
         if work is not None and not dry_run:
-            if draft.unpublished and _is_long(workspace, target, shape, manifest, work):
-                draft, seen = show(workspace, target, shape, draft, seen=seen), None
+            draft, seen = _shown_before(workspace, target, shape, draft, seen, work)
             done = _done(workspace, target, shape, draft, work)
     except BaseException:
-        # What was admitted is shown all the same, unless something was published meanwhile: also by this run, where
-        # the metastore did it and could not say so.
-        with suppress(Exception):
-            if draft.unpublished:
-                if token_in_force(workspace, target) == draft.properties.token:
-                    show(workspace, target, shape, draft)
-                else:
-                    withdraw(workspace, target, draft.following)
+        _shown_all_the_same(workspace, target, shape, draft)
         raise
     found = Compacted(
         target=target,
@@ -250,8 +240,7 @@ def _gathered(
     while plan := plan_gathering(draft.manifest, in_order=can_be_cut(shape, draft.manifest)):
         if is_by_sql(workspace, target, shape, draft.manifest, size=plan.bytes_read):
             break
-        if draft.unpublished and _is_long(workspace, target, shape, draft.manifest, plan):
-            draft, seen = show(workspace, target, shape, draft, seen=seen), None
+        draft, seen = _shown_before(workspace, target, shape, draft, seen, plan)
         done = run_merge(workspace, target, shape, draft, plan, clean=lambda draft: draft)
         draft, size = done.draft, size + sum(segment.bytes for segment in done.written)
         refresh_view(workspace, target, shape, draft.manifest, seen=seen)
@@ -259,12 +248,38 @@ def _gathered(
     return draft, seen, size
 
 
-def _is_long(
-    workspace: Workspace, target: TableTarget, shape: Shape, manifest: Manifest, work: FoldPlan | MergePlan
-) -> bool:
-    """Tell whether work takes so long, or is done in such a way, that what was admitted is to be shown before it."""
+def _shown_before(
+    workspace: Workspace,
+    target: TableTarget,
+    shape: Shape,
+    draft: Draft,
+    seen: HiveTable | None,
+    work: FoldPlan | MergePlan,
+) -> tuple[Draft, HiveTable | None]:
+    """Show what was admitted before work that takes long, or is done in such a way that it needs that.
+
+    Return the view, too, where it still is as it was seen.
+    """
     size = work.bytes_read
-    return size > (0 if is_by_sql(workspace, target, shape, manifest, size=size) else _LONG_BYTES)
+    if not draft.unpublished:
+        return draft, seen
+    by_sql = is_by_sql(workspace, target, shape, draft.manifest, size=size)
+    if size <= (0 if by_sql else _LONG_BYTES):
+        return draft, seen
+    return show(workspace, target, shape, draft, seen=seen), None
+
+
+def _shown_all_the_same(workspace: Workspace, target: TableTarget, shape: Shape, draft: Draft) -> None:
+    """Show what was admitted though the work failed, as far as that is possible.
+
+    Not where something was published meanwhile: also by this run, where the metastore did it and could not say so.
+    """
+    with suppress(Exception):
+        if draft.unpublished:
+            if token_in_force(workspace, target) == draft.properties.token:
+                show(workspace, target, shape, draft)
+            else:
+                withdraw(workspace, target, draft.following)
 
 
 def _done(

@@ -301,4 +301,5 @@ def read_back(
         sorted_by=tuple(name for name, _ in shape.key_columns),
         low=low,
         key_range=key_range(footers, keys),
-    ).model_copy(update=moments(footers, shape.envelope))
+        **moments(footers, shape.envelope),
+    )

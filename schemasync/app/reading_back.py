@@ -142,7 +142,7 @@ def moments(footers: Iterable[WrittenFooter], envelope: Envelope) -> dict[str, A
         footer.newest if footer.newest is not None and footer.newest.first == high else Newest(high)
         for footer, (_, high) in zip(filled, known, strict=True)
     ]
-    nothing = never(envelope.ordering[0].type if envelope.ordering else Primitive.BIGINT)
+    nothing = never(is_text=bool(envelope.ordering) and envelope.ordering[0].type is Primitive.STRING)
     newest = newest_of(told) or Newest(nothing)
     oldest = min((low for low, _ in known), default=nothing)
     return {"oldest": oldest, "newest": newest.first, "newest_then": newest.then}

@@ -12,17 +12,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from schemasync.core.types import Primitive, Type
-
 Moment = int | str
 
 NEVER: Final = -(2**63)
 """The least whole number: no event has it."""
 
 
-def never(type_: Type) -> Moment:
-    """Return the least moment of an ordering column's type, which a null counts as, and what has no row."""
-    return "" if type_ is Primitive.STRING else NEVER
+def never(*, is_text: bool) -> Moment:
+    """Return the least moment of a column, which a null counts as, and what has no row."""
+    return "" if is_text else NEVER
 
 
 @dataclass(frozen=True, slots=True)

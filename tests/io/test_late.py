@@ -74,7 +74,7 @@ def largest(rows: Iterable[Row], clock: str = "numbers", *, then: bool = False) 
     """Return what bounds rows, by the second ordering column, too, where ``then``."""
     moments, type_ = CLOCKS[clock]
     newest, time = max(map(newness, rows), default=(0, NEVER))
-    least = never(Primitive.STRING if type_ == pa.string() else Primitive.BIGINT)
+    least = never(is_text=type_ == pa.string())
     return Newest(moments[newest - 1] if newest else least, time if then else None)
 
 

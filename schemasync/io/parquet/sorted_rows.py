@@ -32,7 +32,7 @@ class KeyColumns:
 
     def __init__(self, rows: pa.Table | pa.RecordBatch, names: Sequence[str]) -> None:
         """Look at these columns."""
-        self._columns = [_comparable(rows.column(name)) for name in names]
+        self._columns = [comparable(rows.column(name)) for name in names]
         self._rows: int = rows.num_rows
 
     def __getitem__(self, row: int) -> Key:
@@ -64,7 +64,8 @@ class KeyColumns:
         return range(first, bisect_right(self, key, first))
 
 
-def _comparable(column: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray | pa.Array:
+def comparable(column: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray | pa.Array:
+    """Return values as Python compares them: dates as days, timestamps as microseconds, booleans as 0 and 1."""
     type_ = column.type
     if pa.types.is_timestamp(type_):
         return column.cast(pa.int64())
