@@ -23,6 +23,20 @@ _NUMBERS = itertools.count(1)
 HADOOP_ONLY = {"spark.hadoop.fs.viewfs.mounttable.tests.link./disk": "file:///"}
 """The local disk as ``viewfs://tests/disk/``, which nothing but Hadoop's client reaches."""
 
+_TIER_4 = {
+    "InvocationThreshold": 5_000,
+    "MinInvocationThreshold": 600,
+    "CompileThreshold": 15_000,
+    "BackEdgeThreshold": 40_000,
+}
+PATIENT = {
+    "spark.driver.defaultJavaOptions": " ".join(f"-XX:Tier4{name}={20 * usual}" for name, usual in _TIER_4.items())
+}
+"""Spark's second compiler waits for twenty times as many calls as it does by itself: no query of ours is asked often.
+
+It took two fifths of the JVM's time. Without it all is slower still: see `tests.children.SHORT_LIVED`.
+"""
+
 
 @pytest.fixture(scope="session")
 def spark_conf() -> dict[str, str]:
@@ -41,7 +55,7 @@ def spark(
     tmp_path_factory: pytest.TempPathFactory, spark_conf: dict[str, str], metastore_uri: str | None
 ) -> Iterator[SparkSession]:
     home = tmp_path_factory.mktemp("spark")
-    with own_spark(home, purpose="tests", conf=spark_conf, metastore_uri=metastore_uri) as session:
+    with own_spark(home, purpose="tests", conf=PATIENT | spark_conf, metastore_uri=metastore_uri) as session:
         yield session
 
 

@@ -99,8 +99,9 @@ class Run:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """What happens after a version was registered: files land, then something runs."""
+    """Files land under a version that is registered by then, then something runs."""
 
+    version: int
     landings: tuple[Landing, ...]
     runs: tuple[Run, ...]
     minutes: int
@@ -108,7 +109,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Story:
-    """One table's life: block n begins with the registration of version n; the ``last`` run comes past every grace."""
+    """One table's life, whose versions come one after the other; the ``last`` run comes past every grace."""
 
     schemas: tuple[Schema, ...]
     blocks: tuple[Block, ...]
@@ -367,6 +368,7 @@ class _Writer:
 
 
 RUNS = (("apply",), ("compact",), (), ("apply", "compact"), ("minor",), ("minor", "major"))
+GATHERING = (("minor",), ("apply", "minor"), ("minor", "minor"))
 CALLS = {
     what: sorted(range(1, most), key=lambda call: abs(call - 9))
     for what, most in (("apply", 17), ("compact", 33), ("minor", 25), ("major", 33))
@@ -375,8 +377,11 @@ CALLS = {
 
 
 @st.composite
-def stories(draw: st.DrawFn, *, snapshots: bool, kills: bool = False) -> Story:
-    """Draw two to four versions, and what happens between their registrations; ``kills``: some runs are killed."""
+def stories(draw: st.DrawFn, *, snapshots: bool, kills: bool = False, gathering: bool = False) -> Story:
+    """Draw two to four versions, and what happens between their registrations; ``kills``: some runs are killed.
+
+    ``gathering``: a base is made under the newest version, and changes gather beside it.
+    """
     evolution = _Evolution(draw)
     schemas = [evolution.first()]
     for _ in range(draw(st.integers(1, 3))):
@@ -388,10 +393,14 @@ def stories(draw: st.DrawFn, *, snapshots: bool, kills: bool = False) -> Story:
             return Run(what=what)
         return Run(what=what, killed=draw(st.sampled_from(CALLS[what])), again=again or draw(st.booleans()))
 
-    blocks = []
-    for version in range(1, len(schemas) + 1):
+    def block(version: int, among: Sequence[tuple[str, ...]]) -> Block:
         landings = tuple(writer.landing(version) for _ in range(draw(st.integers(1, 3))))
-        runs = tuple(run(what) for what in draw(st.sampled_from([runs for runs in RUNS if runs or not kills])))
-        blocks.append(Block(landings=landings, runs=runs, minutes=draw(st.sampled_from([1, 30, 120]))))
+        runs = tuple(run(what) for what in draw(st.sampled_from([runs for runs in among if runs or not kills])))
+        return Block(version=version, landings=landings, runs=runs, minutes=draw(st.sampled_from([1, 30, 120])))
+
+    blocks = [block(version, RUNS) for version in range(1, len(schemas) + 1)]
+    if gathering:
+        blocks.append(block(len(schemas), [("major",)]))
+        blocks += [block(len(schemas), GATHERING) for _ in range(draw(st.integers(2, 4)))]
     ending = (run("apply"), run("compact", again=True))
     return Story(schemas=tuple(schemas), blocks=tuple(blocks), ending=ending, last=run("compact", again=True))

@@ -115,7 +115,7 @@ def retyped(lab: Lab) -> None:
 
 
 SMALL = {"compaction": {"shard_size": "1KB"}}
-BY_SQL = {"compaction": {"kernel": "spark"}}
+BY_SQL = {"compaction": {"kernel": "spark", "shard_size": "1KB"}}
 
 
 def one_shard(lab: Lab) -> None:

@@ -142,7 +142,7 @@ def compacting(new_lab: NewLab, way: str) -> Lab:
 
 
 @SOME
-@given(story=model.stories(snapshots=True, kills=True))
+@given(story=model.stories(snapshots=True, kills=True, gathering=True))
 def test_killed_anywhere_in_a_chain_of_schemas_the_view_is_a_fold_of_debezium_events(
     new_lab: NewLab, story: model.Story
 ) -> None:
@@ -159,11 +159,14 @@ def test_killed_anywhere_in_a_chain_of_schemas_the_view_is_a_fold_of_flat_events
 
 @pytest.mark.long
 @pytest.mark.parametrize("kind", [Debezium, Flat])
+@pytest.mark.parametrize("gathering", [False, True])
 def test_killed_anywhere_in_many_more_chains_the_view_is_right_after_every_single_call(
-    new_lab: NewLab, kind: Kind
+    new_lab: NewLab, kind: Kind, gathering: bool
 ) -> None:
+    stories = model.stories(snapshots=kind.snapshots, kills=True, gathering=gathering)
+
     @MANY
-    @given(story=model.stories(snapshots=kind.snapshots, kills=True), way=st.sampled_from(sorted(WAYS)))
+    @given(story=stories, way=st.sampled_from(sorted(WAYS)))
     def law(story: model.Story, way: str) -> None:
         holds(Watched(compacting(new_lab, way), kind, story, everywhere=True))
 

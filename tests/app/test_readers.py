@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import cycle, pairwise
 from pathlib import Path
@@ -72,40 +73,70 @@ class Writer:
         self.lab.now_ms += 25 * HOUR // 60
 
 
-def reader(lab: Lab, begun: threading.Semaphore, done: threading.Event) -> Callable[[], list[Rows]]:
-    """Return a loop that asks the view until the writer is done, resolving it anew each time.
+Ask = Callable[[str], Iterable[Iterable[Any]]]
+"""Runs a query and returns its rows."""
 
-    It says when it has its first answer: in a cold session that may take longer than the table's hours of grace.
-    """
-    query = f"SELECT id, CAST(n AS INT) AS n FROM {lab.database}.{TABLE}_view ORDER BY id"
 
-    def ask() -> list[Rows]:
-        session = lab.session.newSession()
+def by_spark(lab: Lab) -> Ask:
+    session = lab.session.newSession()
+    return lambda query: session.sql(query).collect()
+
+
+class Reader:
+    """Asks the view until the writer is done, resolving it anew each time."""
+
+    def __init__(self, ask: Ask, writer: Writer) -> None:
+        self._ask = ask
+        self._writer = writer
+        self._begun: int | float = 0
+        self._begins = threading.Condition()
+        self.done = False
+
+    def read(self) -> list[Rows]:
+        query = f"SELECT id, CAST(n AS INT) AS n FROM {self._writer.lab.database}.{TABLE}_view ORDER BY id"
         seen: list[Rows] = []
-        while not done.is_set():
-            seen.append(tuple((row["id"], row["n"]) for row in session.sql(query).collect()))
-            if len(seen) == 1:
-                begun.release()
+        try:
+            while not self.done:
+                self._begin(len(self._writer.states))
+                seen.append(tuple((id_, n) for id_, n in self._ask(query)))
+        finally:
+            self._begin(math.inf)
         return seen
 
-    return ask
+    def _begin(self, states: float) -> None:
+        with self._begins:
+            self._begun = states
+            self._begins.notify_all()
+
+    def keep_up(self) -> None:
+        """Wait while a query goes on that began more than a step ago: what it reads may go two steps after the next."""
+        with self._begins:
+            assert self._begins.wait_for(lambda: self._begun >= len(self._writer.states) - 1, timeout=120)
 
 
 def reads_well(
-    lab: Lab, settings: dict[str, Any], goes_on: Callable[[int], bool], *, retyped_after: int | None = None
+    lab: Lab,
+    settings: dict[str, Any],
+    goes_on: Callable[[int], bool],
+    *,
+    retyped_after: int | None = None,
+    by: Callable[[Lab], Ask] = by_spark,
 ) -> None:
-    writer, begun, done = Writer(lab, settings), threading.Semaphore(0), threading.Event()
+    writer = Writer(lab, settings)
+    readers = [Reader(by(lab), writer) for _ in range(2)]
     with ThreadPoolExecutor(2) as threads:
-        readers = [threads.submit(reader(lab, begun, done)) for _ in range(2)]
+        reading = [threads.submit(reader.read) for reader in readers]
         try:
-            assert all(begun.acquire(timeout=120) for _ in readers)
             while goes_on(len(writer.states)):
+                for reader in readers:
+                    reader.keep_up()
                 if len(writer.states) == retyped_after:
                     writer.retype()
                 writer.step()
         finally:
-            done.set()
-        seen = [found.result() for found in readers]
+            for reader in readers:
+                reader.done = True
+        seen = [found.result() for found in reading]
     assert writer.kinds == {"major", "minor"}
     assert [path for path in writer.files if not path.exists()] != []
     for shown in seen:

@@ -177,17 +177,17 @@ def compactable(new_lab: NewLab, *, admitted: bool, settings: dict[str, str]) ->
 
 
 @pytest.mark.parametrize(
-    ("mode", "admitted", "settings"),
+    ("mode", "other", "admitted", "settings"),
     [
-        (Mode.MAJOR, True, SHARDS),
-        (Mode.MINOR, True, SHARDS),
-        (Mode.MINOR, False, SHARDS),
-        (Mode.MAJOR, True, BY_SQL),
-        (Mode.MINOR, False, BY_SQL),
+        (Mode.MAJOR, Mode.MINOR, True, SHARDS),
+        (Mode.MINOR, Mode.MAJOR, True, SHARDS),
+        (Mode.MINOR, Mode.MINOR, False, SHARDS),
+        (Mode.MAJOR, Mode.MAJOR, True, BY_SQL),
+        (Mode.MINOR, Mode.MAJOR, False, BY_SQL),
     ],
 )
 def test_of_two_compactions_at_once_one_wins_and_the_other_stops_cleanly(
-    new_lab: NewLab, mode: Mode, admitted: bool, settings: dict[str, str]
+    new_lab: NewLab, mode: Mode, other: Mode, admitted: bool, settings: dict[str, str]
 ) -> None:
     lab, fuse = compactable(new_lab, admitted=admitted, settings=settings), Fuse()
     again = lab.kept()
@@ -201,8 +201,8 @@ def test_of_two_compactions_at_once_one_wins_and_the_other_stops_cleanly(
 
         def come(waiting: list[Lab] = waiting) -> None:
             if waiting:
-                (other,) = compact(waiting.pop().workspace, mode=Mode.MAJOR).tables
-                assert other.failure is None
+                (winner,) = compact(waiting.pop().workspace, mode=other).tables
+                assert winner.failure is None
 
         (done,) = compact(mortal(lab.workspace, Fuse(after, die=come)), mode=mode).tables
         assert done.failure is None or isinstance(done.failure, ConflictError), (after, done.failure)

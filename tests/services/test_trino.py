@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from trino.types import NamedRowTuple
 
 from schemasync.core.names import Dialect
 from schemasync.core.partitioning import values_of
+from tests.app.test_readers import reads_well
 from tests.lab import Lab
 from tests.services.conftest import START_SECONDS
 from tests.services.states import (
@@ -72,12 +73,18 @@ def _value(value: Any) -> Any:
     return value
 
 
-@pytest.fixture
-def shared(trino: int) -> Iterator[Trino]:
+@contextmanager
+def client(port: int) -> Iterator[Cursor]:
     with (
-        closing(connect(host="127.0.0.1", port=trino, user="tests", catalog="hive")) as connection,  # type: ignore[no-untyped-call]
+        closing(connect(host="127.0.0.1", port=port, user="tests", catalog="hive")) as connection,  # type: ignore[no-untyped-call]
         closing(connection.cursor()) as cursor,
     ):
+        yield cursor
+
+
+@pytest.fixture
+def shared(trino: int) -> Iterator[Trino]:
+    with client(trino) as cursor:
         yield Trino(cursor)
 
 
@@ -101,6 +108,14 @@ def test_trino_sends_changes_to_the_base_and_looks_for_keys_in_every_scan(
     scans = re.findall(r"Scan\w*\[.*", plan)
     assert [scan for scan in scans if "= bigint '3'" not in scan] == []
     assert len(scans) == (3 if "UNION" in view_text(lab) else 2)
+
+
+def test_trino_sees_only_states_that_were_published_while_changes_are_admitted_and_folded(lab: Lab, trino: int) -> None:
+    def ask(query: str) -> list[list[Any]]:
+        with client(trino) as cursor:
+            return Trino(cursor).rows(query)
+
+    reads_well(lab, {"shard_size": "1KB"}, lambda steps: steps < 8, by=lambda _: ask)
 
 
 def test_what_is_printed_for_trino_runs_there(lab: Lab, shared: Trino) -> None:
