@@ -13,18 +13,9 @@ format:
 services:
 	./scripts/services
 
-# Everything, one trial after the other; then the page in docs/, also where one of them found a system wrong.
+# Everything that was not measured yet, one piece after the other; then the page in docs/.
 bench:
-	rm -f benchmarks/out/bench-*.json
-	failed=0; \
-	./scripts/bench || failed=1; \
-	./scripts/bench --key uuid || failed=1; \
-	./scripts/bench --shapes uniform-0.1% --reps 24 --read-reps 0 --mark day || failed=1; \
-	./scripts/bench growth || failed=1; \
-	./scripts/bench --rows 20000000 --memory 1500m \
-		--systems schemasync delta-dv iceberg-mor hudi-mor-bloom hudi-mor-record paimon-mor || failed=1; \
-	./scripts/bench report benchmarks/out/bench-*.json || failed=1; \
-	exit $$failed
+	./scripts/bench whole
 
 bench-small:
 	./scripts/bench --small

@@ -43,14 +43,18 @@ SMALL: Final = replace(
 def collected(measured: Callable[[Path], Iterator[Record]], out: Path) -> list[Record]:
     """Measure in a directory that is empty and goes afterwards, and tell and return what was found.
 
-    Every record is written at once: a benchmark that is interrupted has measured something all the same.
+    Every record is written at once, into ``.part`` beside ``out`` until the last one is: a benchmark that is
+    interrupted has measured something all the same, which nobody takes for the whole.
     """
     records: list[Record] = []
+    part = out.with_suffix(".part")
+    write_records(records, part)
     with scratch(out.stem) as work:
         for record in measured(work):
             records.append(record)
-            write_records(records, out)
+            write_records(records, part)
             say(f"  {record.work} {record.system}: {record.wall_s:.2f} s" if record.ok else f"  {record.system}: WRONG")
+    part.replace(out)
     return records
 
 

@@ -88,7 +88,7 @@ class Reader:
     def __init__(self, ask: Ask, writer: Writer) -> None:
         self._ask = ask
         self._writer = writer
-        self._begun: int | float = 0
+        self._begun: float = 0
         self._begins = threading.Condition()
         self.done = False
 

@@ -32,15 +32,21 @@ def test_what_is_read_and_what_is_left_behind_counts(tmp_path: Path) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux counts by process")
 def test_what_processes_below_read_counts(tmp_path: Path) -> None:
     (tmp_path / "old").write_bytes(bytes(3 * MB))
-    reads = "import sys; print(len(open(sys.argv[1], 'rb').read()), flush=True); sys.stdin.read()"
+    # It reads once it is asked to, and ends once nobody can ask any more.
+    reads = "import sys; [print(len(open(sys.argv[1], 'rb').read()), flush=True) for line in sys.stdin]"
     with subprocess.Popen(
-        [sys.executable, "-c", reads, str(tmp_path / "old")], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        [sys.executable, "-c", reads, str(tmp_path / "old")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
     ) as child:
-        assert child.stdin is not None
-        assert child.stdout is not None
-        told = child.stdout
-        cost = measure(lambda: int(told.readline()), root=tmp_path)
-        child.stdin.close()
+        asks, tells = child.stdin, child.stdout
+        assert asks is not None
+        assert tells is not None
+
+        def work() -> int:
+            asks.write(b"read\n")
+            return int(tells.readline())
+
+        cost = measure(work, root=tmp_path)
+        asks.close()
 
     assert cost.value == 3 * MB
     assert cost.bytes_read is not None

@@ -1,0 +1,107 @@
+"""All that the figures are made of, piece after piece: `make bench`. What is there already is not measured again.
+
+It takes many hours. So each piece has a file of its own, which is there once all of it was measured: whoever is
+interrupted goes on with the piece at hand. The page is written from all of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+from benchmarks.changes import SHAPES
+from benchmarks.places import OUT
+from benchmarks.records import read_records
+from benchmarks.runs import WHOLE
+from benchmarks.trial import say
+
+LARGE: Final = 10 * WHOLE.rows
+_LARGE_TERMS: Final = ("--rows", str(LARGE), "--memory", "1500m", "--systems")
+_LARGE_SYSTEMS: Final = ("schemasync", "delta-dv", "iceberg-mor", "hudi-mor-bloom", "hudi-mor-record", "paimon-mor")
+"""Who rewrites whole files takes minutes for each set there."""
+_DAY: Final = "uniform-0.1%"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """What one process measures; ``arguments`` are those of `python -m`."""
+
+    name: str
+    arguments: tuple[str, ...]
+
+    def out(self, directory: Path) -> Path:
+        """Return where its records go."""
+        return directory / f"bench-{self.name}.json"
+
+
+def _pieces() -> Iterator[Piece]:
+    for key in ("bigint", "uuid"):
+        for shape in SHAPES:
+            yield _trial(f"{WHOLE.rows}-{key}-{shape}", shape, "--key", key)
+    yield _trial("day", _DAY, "--reps", "24", "--read-reps", "0", "--mark", "day")
+    yield Piece(name="growth", arguments=("benchmarks.growth",))
+    for shape in SHAPES:
+        yield _trial(f"{LARGE}-{WHOLE.key}-{shape}", shape, *_LARGE_TERMS, *_LARGE_SYSTEMS)
+
+
+def _trial(name: str, shape: str, *terms: str) -> Piece:
+    return Piece(name=name.replace("%", ""), arguments=("benchmarks", "--shapes", shape, *terms))
+
+
+PIECES: Final = {piece.name: piece for piece in _pieces()}
+
+Run = Callable[[Sequence[str]], int]
+"""Runs a module of Python's with its arguments, and returns its exit code."""
+
+
+def python(arguments: Sequence[str]) -> int:
+    """Run one piece in a process of its own."""
+    return subprocess.run([sys.executable, "-m", *arguments], check=False).returncode  # noqa: S603 - ours, or paths
+
+
+def measure(pieces: Sequence[Piece], out: Path, *, anew: bool, run: Run) -> bool:
+    """Measure what is not there, or was not all right; tell whether all of it is now."""
+    right = True
+    for piece in pieces:
+        path = piece.out(out)
+        if _is_right(path) and not anew:
+            say(f"{piece.name}: measured before, {datetime.fromtimestamp(path.stat().st_mtime):%Y-%m-%d %H:%M}")
+        else:
+            say(f"{piece.name}:")
+            right &= run([*piece.arguments, "--out", str(path)]) == 0
+    return right
+
+
+def _is_right(path: Path) -> bool:
+    return path.exists() and all(record.ok for record in read_records([path]))
+
+
+def report(out: Path, run: Run) -> bool:
+    """Write the page once every piece is there, also where one of them found a system wrong."""
+    if missing := [piece.name for piece in PIECES.values() if not piece.out(out).exists()]:
+        say(f"No page yet, these are missing: {', '.join(missing)}")
+        return False
+    return run(["benchmarks.report", *(str(piece.out(out)) for piece in PIECES.values())]) == 0
+
+
+def main() -> int:
+    """Measure what is missing and write the page; return 1 where a result was wrong, or something is missing still."""
+    parser = argparse.ArgumentParser(prog="benchmarks.whole", description=__doc__)
+    parser.add_argument(
+        "--pieces", nargs="+", choices=PIECES, default=list(PIECES), metavar="PIECE", help=f"of {', '.join(PIECES)}"
+    )
+    parser.add_argument("--anew", action="store_true", help="measure again what is there: after a change, for one")
+    parser.add_argument("--out", type=Path, default=OUT, help="where the records are")
+    given = parser.parse_args()
+    right = measure([PIECES[name] for name in given.pieces], given.out, anew=given.anew, run=python)
+    return 0 if report(given.out, python) and right else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
