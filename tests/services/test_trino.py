@@ -115,6 +115,7 @@ def test_trino_sees_only_states_that_were_published_while_changes_are_admitted_a
         with client(trino) as cursor:
             return Trino(cursor).rows(query)
 
+    lab.readers = "any"
     reads_well(lab, {"shard_size": "1KB"}, lambda steps: steps < 8, by=lambda _: ask)
 
 
