@@ -39,21 +39,35 @@ SMALL: Final = replace(
     memory="800m",
 )
 
+INTERRUPTED: Final = 130
+"""Exit code of whoever was told to stop by Ctrl-C."""
+
 
 def collected(measured: Callable[[Path], Iterator[Record]], out: Path) -> list[Record]:
     """Measure in a directory that is empty and goes afterwards, and tell and return what was found.
 
     Every record is written at once, into ``.part`` beside ``out`` until the last one is: a benchmark that is
     interrupted has measured something all the same, which nobody takes for the whole.
+
+    Raises:
+        SystemExit: it was interrupted.
     """
     records: list[Record] = []
     part = out.with_suffix(".part")
     write_records(records, part)
-    with scratch(out.stem) as work:
-        for record in measured(work):
-            records.append(record)
-            write_records(records, part)
-            say(f"  {record.work} {record.system}: {record.wall_s:.2f} s" if record.ok else f"  {record.system}: WRONG")
+    try:
+        with scratch(out.stem) as work:
+            for record in measured(work):
+                records.append(record)
+                write_records(records, part)
+                say(
+                    f"  {record.work} {record.system}: {record.wall_s:.2f} s"
+                    if record.ok
+                    else f"  {record.system}: WRONG"
+                )
+    except KeyboardInterrupt:
+        say(f"Interrupted; what was measured until then is in {part}")
+        raise SystemExit(INTERRUPTED) from None
     part.replace(out)
     return records
 

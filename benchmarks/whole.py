@@ -18,7 +18,7 @@ from typing import Final
 from benchmarks.changes import SHAPES
 from benchmarks.places import OUT
 from benchmarks.records import read_records
-from benchmarks.runs import WHOLE
+from benchmarks.runs import INTERRUPTED, WHOLE
 from benchmarks.trial import say
 
 LARGE: Final = 10 * WHOLE.rows
@@ -62,7 +62,13 @@ Run = Callable[[Sequence[str]], int]
 
 def python(arguments: Sequence[str]) -> int:
     """Run one piece in a process of its own."""
-    return subprocess.run([sys.executable, "-m", *arguments], check=False).returncode  # noqa: S603 - ours, or paths
+    with subprocess.Popen([sys.executable, "-m", *arguments]) as child:  # noqa: S603 - ours, or paths
+        try:
+            return child.wait()
+        except KeyboardInterrupt:
+            # The terminal has told it, too: it puts its gigabytes away.
+            child.wait()
+            raise
 
 
 def measure(pieces: Sequence[Piece], out: Path, *, anew: bool, run: Run) -> bool:
@@ -99,7 +105,11 @@ def main() -> int:
     parser.add_argument("--anew", action="store_true", help="measure again what is there: after a change, for one")
     parser.add_argument("--out", type=Path, default=OUT, help="where the records are")
     given = parser.parse_args()
-    right = measure([PIECES[name] for name in given.pieces], given.out, anew=given.anew, run=python)
+    try:
+        right = measure([PIECES[name] for name in given.pieces], given.out, anew=given.anew, run=python)
+    except KeyboardInterrupt:
+        say("Interrupted; the same command goes on with this piece.")
+        return INTERRUPTED
     return 0 if report(given.out, python) and right else 1
 
 

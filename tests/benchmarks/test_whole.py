@@ -89,6 +89,14 @@ def test_records_are_there_as_they_are_measured_and_a_file_once_all_are(tmp_path
             seen.append((len(read_records([out.with_suffix(".part")])), out.exists()))
             yield RIGHT
 
+    def interrupted(work: Path) -> Iterator[Record]:
+        yield from measured(work)
+        raise KeyboardInterrupt
+
     with patch.object(places, "_HERE", tmp_path):
+        with pytest.raises(SystemExit, match="130"):
+            collected(interrupted, out)
+        assert (read_records([out.with_suffix(".part")]), out.exists()) == ((RIGHT, RIGHT), False)
+        seen.clear()
         assert collected(measured, out) == [RIGHT, RIGHT]
     assert (seen, read_records([out]), list(tmp_path.glob("*.part"))) == ([(0, False), (1, False)], (RIGHT, RIGHT), [])
