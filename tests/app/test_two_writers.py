@@ -179,8 +179,10 @@ def compactable(new_lab: NewLab, *, admitted: bool, settings: dict[str, str]) ->
 @pytest.mark.parametrize(
     ("mode", "other", "admitted", "settings"),
     [
+        (Mode.MAJOR, Mode.MAJOR, True, SHARDS),
         (Mode.MAJOR, Mode.MINOR, True, SHARDS),
         (Mode.MINOR, Mode.MAJOR, True, SHARDS),
+        (Mode.MINOR, Mode.MAJOR, False, SHARDS),
         (Mode.MINOR, Mode.MINOR, False, SHARDS),
         (Mode.MAJOR, Mode.MAJOR, True, BY_SQL),
         (Mode.MINOR, Mode.MAJOR, False, BY_SQL),

@@ -74,18 +74,18 @@ def _value(value: Any) -> Any:
 
 
 @contextmanager
-def client(port: int) -> Iterator[Cursor]:
+def client(port: int) -> Iterator[Trino]:
     with (
         closing(connect(host="127.0.0.1", port=port, user="tests", catalog="hive")) as connection,  # type: ignore[no-untyped-call]
         closing(connection.cursor()) as cursor,
     ):
-        yield cursor
+        yield Trino(cursor)
 
 
 @pytest.fixture
 def shared(trino: int) -> Iterator[Trino]:
-    with client(trino) as cursor:
-        yield Trino(cursor)
+    with client(trino) as found:
+        yield found
 
 
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)
@@ -112,8 +112,8 @@ def test_trino_sends_changes_to_the_base_and_looks_for_keys_in_every_scan(
 
 def test_trino_sees_only_states_that_were_published_while_changes_are_admitted_and_folded(lab: Lab, trino: int) -> None:
     def ask(query: str) -> list[list[Any]]:
-        with client(trino) as cursor:
-            return Trino(cursor).rows(query)
+        with client(trino) as found:
+            return found.rows(query)
 
     lab.readers = "any"
     reads_well(lab, {"shard_size": "1KB"}, lambda steps: steps < 8, by=lambda _: ask)
