@@ -383,6 +383,7 @@ def in_user_partitions(new_lab: NewLab, story: model.Story) -> None:
         holds(Partitioned(lab, Moving, story))
 
 
+@pytest.mark.one_spark
 @settings(parent=FEW, max_examples=2)
 @given(story=model.stories(snapshots=True))
 def test_all_ways_to_merge_shards_write_the_same_rows(new_lab: NewLab, story: model.Story) -> None:

@@ -424,7 +424,13 @@ LOGICAL: dict[str, tuple[Any, list[Any]]] = {
         pytest.param("spark arrow", marks=pytest.mark.one_spark),
     ],
 )
-@pytest.mark.parametrize("kind", LOGICAL)
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param(kind, marks=pytest.mark.one_spark if kind in {"uuid", "boolean", "double"} else ())
+        for kind in LOGICAL
+    ],
+)
 def test_keys_of_every_type_find_their_shard_again(lab: Lab, kind: str, kernels: str) -> None:
     """Whichever way shards were written, and late events find what is there of their key."""
     type_, keys = LOGICAL[kind]

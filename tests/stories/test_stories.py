@@ -14,9 +14,21 @@ pytestmark = pytest.mark.spark
 
 HERE = Path(__file__).parent
 STORIES = sorted(path.stem for path in HERE.glob("*.md") if path.stem != "README")
+DECISIONS = frozenset(
+    """
+    add-not-null-no-default doc drift-held drift-kept drop-readd-at-once envelope-change groups-stay insert-only-said
+    key-change key-change-lifted kafka-offset landed-files-retire metadata mixed-versions nullability older-version-late
+    policy-add-hold policy-add-null policy-drop-hold policy-drop-keep policy-retype-hold policy-widen-hold
+    rename-alias-off rename-as-debezium rename-said reorder replay retype-beyond shape-plain-unordered subject-recreated
+    tombstone-retention
+    """.split()
+)
+"""Stories of what we decide or keep: Spark does in them what it does in others, too."""
 
 
-@pytest.mark.parametrize("story", STORIES)
+@pytest.mark.parametrize(
+    "story", [pytest.param(name, marks=pytest.mark.one_spark if name in DECISIONS else ()) for name in STORIES]
+)
 def test_the_story_goes_as_it_is_written(story: str, lab: Lab) -> None:
     path = HERE / f"{story}.md"
     written = path.read_text()
@@ -24,6 +36,10 @@ def test_the_story_goes_as_it_is_written(story: str, lab: Lab) -> None:
     if os.environ.get("SCHEMASYNC_RETELL"):
         path.write_text(told)
     assert told == path.read_text()
+
+
+def test_decisions_are_stories() -> None:
+    assert set(STORIES) >= DECISIONS
 
 
 def _told(text: str, teller: Teller) -> str:
