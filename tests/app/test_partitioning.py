@@ -56,7 +56,9 @@ def test_rows_lie_where_their_values_say_and_move_with_them(lab: Lab, kernel: st
     first = {"birth_year=2020/letter=0", "birth_year=2021/letter=1", f"birth_year={nothing}/letter={nothing}"}
     assert partitions(lab) == first
     # 2 moves to another partition; its old row shows nowhere, before and after the next compaction.
-    lab.land(TOPIC, [event(2, 2, born="02/03/2020", n=20), event(3, 2, op="d", n=0)], hour="2026112001")
+    # What comes late of 1 neither shows nor is anything left of its partition.
+    late = event(1, 0, born="12/31/2021", n=100)
+    lab.land(TOPIC, [event(2, 2, born="02/03/2020", n=20), event(3, 2, op="d", n=0), late], hour="2026112001")
     lab.apply()
     after = [rows[0], (2, "02/03/2020", 20, 2020, "0")]
     for _ in range(2):

@@ -171,8 +171,10 @@ def test_the_view_sorts_nothing_of_the_base_while_changes_are_known_to_be_newer(
     assert seen == [("scan", ["n1"] * 12), ("named", CHANGED), ("named", both), ("scan", both)]
 
 
-def test_an_event_that_is_late_beside_an_earlier_delta_does_not_show(lab: Lab) -> None:
+@pytest.mark.parametrize("arrow_limit", ["256MB", "0"], ids=["in this process", "in tasks"])
+def test_an_event_that_is_late_beside_an_earlier_delta_does_not_show(lab: Lab, arrow_limit: str) -> None:
     first_base(lab, list(range(12)))
+    lab.settings = {"defaults": {"compaction": {"arrow_limit": arrow_limit}}, "tables": lab.settings["tables"]}
     for number, (key, ts_ms) in enumerate([(3, 5), (4, 2), (3, 4), (4, 6)]):
         lab.land(TOPIC, events(key, ts_ms=ts_ms), hour=f"202611200{number + 1}")
         lab.apply()
@@ -183,12 +185,11 @@ def test_an_event_that_is_late_beside_an_earlier_delta_does_not_show(lab: Lab) -
 
 
 def test_changes_that_nobody_compared_with_each_other_are_sorted_without_the_base(lab: Lab) -> None:
-    """Spark's way compares nothing: what it admits at one time may have begun before what it admitted earlier ended."""
     first_base(lab, list(range(12)))
-    lab.settings = {"defaults": {"compaction": {"arrow_limit": "0"}}, "tables": lab.settings["tables"]}
-    for number, (key, ts_ms) in enumerate([(3, 4), (3, 3)]):
-        lab.land(TOPIC, events(key, ts_ms=ts_ms), hour=f"202611200{number + 1}")
-        lab.apply()
+    with patch.object(late, "MOST_ROWS", 0):
+        for number, (key, ts_ms) in enumerate([(3, 4), (3, 3)]):
+            lab.land(TOPIC, events(key, ts_ms=ts_ms), hour=f"202611200{number + 1}")
+            lab.apply()
     expected = [*["n1"] * 3, "n4", *["n1"] * 8]
     assert text_and_rows(lab) == ("join of the newest", expected)
     lab.now_ms += 1000

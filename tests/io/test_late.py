@@ -26,6 +26,7 @@ from schemasync.core.moments import NEVER, Moment, Newest, never
 from schemasync.core.types import Primitive
 from schemasync.io.parquet import late, pages, same_keys
 from schemasync.io.parquet.arrow import ArrowFiles
+from schemasync.io.parquet.looking import looked_at
 from schemasync.io.parquet.pages import Pages, write_page_footers
 
 Row = dict[str, Any]
@@ -48,6 +49,12 @@ CLOCKS: dict[str, tuple[list[Moment], pa.DataType]] = {
     "times": ([-5, 0, 10**15, 2**63 - 1], pa.timestamp("us", "UTC")),
 }
 """Values of the first ordering column for 1, 2, ..., as moments, and its type."""
+DECLARED = {
+    "numbers": Primitive.BIGINT,
+    "texts": Primitive.STRING,
+    "dates": Primitive.DATE,
+    "times": Primitive.TIMESTAMP,
+}
 PLACES = st.tuples(st.sampled_from(["", "x", "y", "é"]), st.integers(0, 3))
 
 
@@ -107,11 +114,12 @@ def written(
     return DataFile(path=name, rows=len(rows), bytes=0)
 
 
-def request(beside: EarlierRows | None, memory: int = 1000) -> AdmissionRequest:
+def request(beside: EarlierRows | None, memory: int = 1000, clock: str = "numbers") -> AdmissionRequest:
+    types = (Primitive.STRING, Primitive.BIGINT, DECLARED[clock], Primitive.BIGINT, Primitive.BIGINT)
     return AdmissionRequest(
         files=(),
         directory="out",
-        columns=(("a", Primitive.STRING), ("b", Primitive.BIGINT)),
+        columns=tuple(zip(SCHEMA.names, types, strict=True)),
         keys=("a", "b"),
         ordering=("__seq1", "__admitted_ms"),
         ordering_fields=(),
@@ -129,6 +137,24 @@ def left(
     found = late.without_late_rows(fs.LocalFileSystem(), str(root), table(rows, clock), request(beside, memory))
     there = {key(row): row for row in rows}
     kept = [there[key(row)] for row in found.rows.select(["a", "b"]).to_pylist()]
+    return kept, found.ahead, found.ahead_of_deltas
+
+
+def left_of_file(
+    root: Path, rows: list[Row], beside: EarlierRows, memory: int, clock: str
+) -> tuple[list[Row], bool, bool]:
+    """Return the same of rows that are written already."""
+    written(root, "new.parquet", rows, clock=clock)
+    asked = request(beside, memory, clock)
+    found = looked_at(fs.LocalFileSystem(), str(root), "new.parquet", asked, directory="less")
+    assert found.touches == late.touched(table(rows, clock), request(beside)) or found.directory is not None
+    paths = [root / "new.parquet"] if found.directory is None else [*(root / found.directory).glob("part-*.parquet")]
+    stored = [pq.read_table(path) for path in paths]
+    assert [t.num_rows for t in stored if t.schema != table(rows, clock).schema] == []
+    there = {key(row): row for row in rows}
+    kept = [there[key(row)] for t in stored for row in t.select(["a", "b"]).to_pylist()]
+    assert [row["v"] for row in kept] == [v for t in stored for v in t.column("v").to_pylist()]
+    assert (found.directory is None) == (kept == rows)
     return kept, found.ahead, found.ahead_of_deltas
 
 
@@ -178,6 +204,7 @@ def test_what_is_left_is_newer_than_all_that_is_there(
         beside = EarlierRows(shards=tuple(shards), newest=largest(base, clock, then=then), deltas=deltas)
         with patch.multiple(same_keys, _SEARCHED=searched, _AT_ONCE=searched):
             found = left(root, delta, beside, memory, clock)
+            assert left_of_file(root, delta, beside, memory, clock) == found
         touches = late.touched(table(delta, clock), request(beside))
     found_there: dict[Key, tuple[int, int]] = {}
     for row in there:

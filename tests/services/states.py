@@ -235,10 +235,10 @@ def elsewhere(lab: Lab) -> Iterator[State]:
 def uncompared(lab: Lab) -> Iterator[State]:
     """Changes are known to be newer than the base, but not which of them are newer than others."""
     landed = based(lab)
-    lab.settings["defaults"]["compaction"]["arrow_limit"] = "0"
-    for at, event in enumerate([change(3, 40, name="new"), change(3, 30, name="late"), change(7, 20, op="d")]):
-        landed(event, change(20 + at, 20))
-        applied(lab)
+    with patch.object(late, "MOST_ROWS", 0):
+        for at, event in enumerate([change(3, 40, name="new"), change(3, 30, name="late"), change(7, 20, op="d")]):
+            landed(event, change(20 + at, 20))
+            applied(lab)
     yield State("join union sum", newest(landed.events))
 
 

@@ -77,8 +77,7 @@ def put(lab: Lab, storage: str, request: pytest.FixtureRequest) -> Callable[[Pat
         ("hdfs", {"arrow_limit": "0"}, "listed", "minor minor major"),
         ("hdfs", {"kernel": "spark"}, "aside", "minor minor major"),
         ("s3", {}, "aside", "minor minor major"),
-        # Late events in what Spark's tasks admit are not looked for, so it is folded.
-        ("s3", {"arrow_limit": "0"}, "listed", "major major major"),
+        ("s3", {"arrow_limit": "0"}, "listed", "minor minor major"),
         ("s3", {"kernel": "spark"}, "aside", "minor minor major"),
     ],
 )

@@ -15,13 +15,39 @@ pytestmark = pytest.mark.spark
 HERE = Path(__file__).parent
 STORIES = sorted(path.stem for path in HERE.glob("*.md") if path.stem != "README")
 DECISIONS = frozenset(
-    """
-    add-not-null-no-default doc drift-held drift-kept drop-readd-at-once envelope-change groups-stay insert-only-said
-    key-change key-change-lifted kafka-offset landed-files-retire metadata mixed-versions nullability older-version-late
-    policy-add-hold policy-add-null policy-drop-hold policy-drop-keep policy-retype-hold policy-widen-hold
-    rename-alias-off rename-as-debezium rename-said reorder replay retype-beyond shape-plain-unordered subject-recreated
-    tombstone-retention
-    """.split()
+    [
+        "add-not-null-no-default",
+        "doc",
+        "drift-held",
+        "drift-kept",
+        "drop-readd-at-once",
+        "envelope-change",
+        "groups-stay",
+        "insert-only-said",
+        "key-change",
+        "key-change-lifted",
+        "kafka-offset",
+        "landed-files-retire",
+        "metadata",
+        "mixed-versions",
+        "nullability",
+        "older-version-late",
+        "policy-add-hold",
+        "policy-add-null",
+        "policy-drop-hold",
+        "policy-drop-keep",
+        "policy-retype-hold",
+        "policy-widen-hold",
+        "rename-alias-off",
+        "rename-as-debezium",
+        "rename-said",
+        "reorder",
+        "replay",
+        "retype-beyond",
+        "shape-plain-unordered",
+        "subject-recreated",
+        "tombstone-retention",
+    ]
 )
 """Stories of what we decide or keep: Spark does in them what it does in others, too."""
 

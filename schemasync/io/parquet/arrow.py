@@ -37,7 +37,7 @@ from schemasync.core.ports import FileInfo
 from schemasync.core.types import Array, Decimal, Map, Primitive, Struct, StructField, Type
 from schemasync.errors import SchemasyncError, StorageError
 from schemasync.io.parquet.ahead import ahead
-from schemasync.io.parquet.late import Compared, touched, without_late_rows
+from schemasync.io.parquet.looking import GROUP_SHARE, Look
 from schemasync.io.parquet.moments import extent, newest_told
 from schemasync.io.parquet.rows import give_back, read_rows, table_schema
 from schemasync.io.parquet.runs import Runs
@@ -46,8 +46,6 @@ from schemasync.io.parquet.sorted_rows import statistics
 
 _AVRO_KEYS = (b"parquet.avro.schema", b"avro.schema")
 _MAGIC = b"PAR1"
-_GROUP_SHARE = 8
-"""This part of the memory gathers rows for a group of their own; the others hold what is sorted meanwhile."""
 
 
 class ArrowFiles:
@@ -149,7 +147,7 @@ class ArrowFiles:
         """Write one delta."""
         beyond: list[Beyond] = []
         read = (read_rows(self.filesystem, self.base, file, request, beyond) for file in request.files)
-        done = _Delta(events=0, toasted=set(), ahead=True, ahead_of_deltas=True, touches=[])
+        done = _Delta(events=0, toasted=set(), look=Look(self.filesystem, self.base, request))
         tables = self._newest(chain.from_iterable(read), request, done)
         files = self._write(tables, request)
         # A compaction merges next, on other threads.
@@ -161,9 +159,9 @@ class ArrowFiles:
             events=done.events,
             toasted=tuple(name for name, _ in request.columns if name in done.toasted),
             beyond=tuple(beyond),
-            ahead=known and done.ahead,
-            ahead_of_deltas=known and done.ahead_of_deltas,
-            touches=tuple(dict.fromkeys(done.touches)) if known and done.touches is not None else None,
+            ahead=known and done.look.ahead,
+            ahead_of_deltas=known and done.look.ahead_of_deltas,
+            touches=done.look.touches if known else None,
         )
 
     def _newest(self, events: Iterator[pa.Table], request: AdmissionRequest, done: _Delta) -> Iterator[pa.Table]:
@@ -175,22 +173,7 @@ class ArrowFiles:
         with Runs(self.filesystem, self.base, request) as runs:
             for rows, toasted in ahead(runs.parts(counted)):
                 done.toasted |= set(toasted)
-                yield rows if toasted else self._looked_at(rows, request, done)
-
-    def _looked_at(self, rows: pa.Table, request: AdmissionRequest, done: _Delta) -> pa.Table:
-        compared = self._compared(rows, request)
-        done.ahead &= compared.ahead
-        done.ahead_of_deltas &= compared.ahead_of_deltas
-        touches = touched(compared.rows, request)
-        done.touches = None if touches is None or done.touches is None else [*done.touches, *touches]
-        return compared.rows
-
-    def _compared(self, rows: pa.Table, request: AdmissionRequest) -> Compared:
-        try:
-            return without_late_rows(self.filesystem, self.base, rows, request)
-        except (OSError, pa.ArrowException):
-            # What is wrong with the table's files is for the compaction to say; new rows are visible without it.
-            return Compared(rows=rows)
+                yield rows if toasted else done.look.at(rows)
 
     def _write(self, tables: Iterator[pa.Table], request: AdmissionRequest) -> tuple[DataFile, ...]:
         try:
@@ -208,7 +191,7 @@ class ArrowFiles:
             self.base,
             request.directory,
             table_schema(request.columns),
-            request.memory // _GROUP_SHARE,
+            request.memory // GROUP_SHARE,
             kind=SegmentKind.DELTA,
             keys=request.keys,
             ordering=request.ordering,
@@ -231,13 +214,11 @@ class ArrowFiles:
 
 @dataclass(slots=True, kw_only=True)
 class _Delta:
-    """What is told about a delta while its rows pass; ``touches`` is None once that is not known of some."""
+    """What is told about a delta while its rows pass."""
 
     events: int
     toasted: set[str]
-    ahead: bool
-    ahead_of_deltas: bool
-    touches: list[str] | None
+    look: Look
 
     def counted(self, events: Iterable[pa.Table]) -> Iterator[pa.Table]:
         """Pass events on."""

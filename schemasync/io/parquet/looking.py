@@ -1,0 +1,138 @@
+"""A look at a delta for events that come late, part after part: while it is written, or at a file of it afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyarrow import fs
+
+from schemasync.core.admission import AdmissionRequest
+from schemasync.core.manifest import SegmentKind
+from schemasync.errors import StorageError
+from schemasync.io.parquet.late import Compared, touched, without_late_rows
+from schemasync.io.parquet.newest import positions
+from schemasync.io.parquet.rows import BATCH_ROWS, batch_rows, buffer_size, table_schema
+from schemasync.io.parquet.shard_writer import ShardWriter
+
+GROUP_SHARE: Final = 8
+"""This part of the memory gathers rows for a group of their own; the others hold what is sorted meanwhile."""
+_BATCH_SHARE: Final = 32
+_ROW: Final = "schemasync_row"
+_NONE: Final = pa.nulls(0, pa.int64())
+
+
+class Look:
+    """Leaves out the late rows of parts as they pass; what it tells of all of them is in `AdmissionRequest`'s words."""
+
+    def __init__(self, filesystem: fs.FileSystem, base: str, request: AdmissionRequest) -> None:
+        """Look below ``base`` of a file system at what is there."""
+        self._filesystem = filesystem
+        self._base = base
+        self._request = request
+        self.ahead = True
+        self.ahead_of_deltas = True
+        self.touches: tuple[str, ...] | None = ()
+
+    def at(self, rows: pa.Table) -> pa.Table:
+        """Return one part without its late rows; parts have one row per key, sorted by key."""
+        compared = self._compared(rows)
+        self.ahead &= compared.ahead
+        self.ahead_of_deltas &= compared.ahead_of_deltas
+        self.touches = both_touch(self.touches, touched(compared.rows, self._request))
+        return compared.rows
+
+    def _compared(self, rows: pa.Table) -> Compared:
+        try:
+            return without_late_rows(self._filesystem, self._base, rows, self._request)
+        except (OSError, pa.ArrowException):
+            # What is wrong with the table's files is for the compaction to say; new rows are visible without it.
+            return Compared(rows=rows)
+
+
+def both_touch(one: tuple[str, ...] | None, other: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    """Return the shards that two parts of a delta touch, None where that is not known of one."""
+    return None if one is None or other is None else tuple(dict.fromkeys((*one, *other)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Looked:
+    """What a look at one file of a delta told of its rows.
+
+    Those that are not late lie in ``directory``, in a file, or in none where all are; None: no row is late.
+    """
+
+    path: str
+    directory: str | None
+    ahead: bool
+    ahead_of_deltas: bool
+    touches: tuple[str, ...] | None
+
+
+def looked_at(filesystem: fs.FileSystem, base: str, path: str, request: AdmissionRequest, *, directory: str) -> Looked:
+    """Look at a file that is written already, sorted by key; what stays of it goes to ``directory`` if rows are late.
+
+    Raises:
+        StorageError: the file does not read back, or what stays of it cannot be written.
+    """
+    look = Look(filesystem, base, request)
+    try:
+        late = pa.concat_arrays([_NONE, *_late(filesystem, f"{base}/{path}", request, look)])
+        if len(late):
+            _write_others(filesystem, base, path, request, late, directory)
+    except (OSError, pa.ArrowException) as error:
+        raise StorageError("a written file does not read back", where=f"{base}/{path}", why=str(error)) from error
+    return Looked(
+        path=path,
+        directory=directory if len(late) else None,
+        ahead=look.ahead,
+        ahead_of_deltas=look.ahead_of_deltas,
+        touches=look.touches,
+    )
+
+
+def _late(filesystem: fs.FileSystem, path: str, request: AdmissionRequest, look: Look) -> Iterator[pa.Array]:
+    """Yield the places of late rows."""
+    compared = dict.fromkeys((*request.keys, *request.ordering))
+    schema = table_schema((name, type_) for name, type_ in request.columns if name in compared)
+    for places, rows in _parts(filesystem, path, schema, request):
+        stay = look.at(rows.append_column(_ROW, places)).column(_ROW)
+        if len(stay) < len(places):
+            yield places.filter(pc.invert(pc.is_in(places, value_set=stay)))
+
+
+def _write_others(
+    filesystem: fs.FileSystem, base: str, path: str, request: AdmissionRequest, late: pa.Array, directory: str
+) -> None:
+    schema = table_schema(request.columns)
+    with ShardWriter(
+        filesystem,
+        base,
+        directory,
+        schema,
+        request.memory // GROUP_SHARE,
+        kind=SegmentKind.DELTA,
+        keys=request.keys,
+        ordering=request.ordering,
+    ) as writer:
+        for places, rows in _parts(filesystem, f"{base}/{path}", schema, request):
+            writer.write(rows.filter(pc.invert(pc.is_in(places, value_set=late))))
+
+
+def _parts(
+    filesystem: fs.FileSystem, path: str, schema: pa.Schema, request: AdmissionRequest
+) -> Iterator[tuple[pa.Array, pa.Table]]:
+    """Yield columns of a file, some rows at a time, and the places of these in it."""
+    share = request.memory // _BATCH_SHARE
+    with filesystem.open_input_file(path) as source:
+        metadata = pq.read_metadata(source)
+        size, row = batch_rows(metadata, share, BATCH_ROWS), 0
+        file = pq.ParquetFile(source, metadata=metadata, pre_buffer=False, buffer_size=buffer_size(metadata, share))
+        for batch in file.iter_batches(size, columns=schema.names):
+            rows = pa.Table.from_batches([batch]).select(schema.names).cast(schema)
+            yield pc.add(positions(rows), row), rows
+            row += rows.num_rows
