@@ -30,14 +30,23 @@ _DAY: Final = "uniform-0.1%"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piece:
-    """What one process measures; ``arguments`` are those of `python -m`."""
+    """What one process measures; ``arguments`` are those of `python -m`. ``timed``: it writes records for the page."""
 
     name: str
     arguments: tuple[str, ...]
+    timed: bool = True
 
     def out(self, directory: Path) -> Path:
-        """Return where its records go."""
-        return directory / f"bench-{self.name}.json"
+        """Return where its figures go."""
+        return directory / f"{'bench-' if self.timed else ''}{self.name}.json"
+
+    def measure(self, path: Path, run: Run) -> bool:
+        """Measure it, and tell whether all was right; what is not timed is there only then."""
+        written = path if self.timed else path.with_suffix(".part")
+        right = run([*self.arguments, "--out", str(written)]) == 0
+        if right and not self.timed:
+            written.replace(path)
+        return right
 
 
 def _pieces() -> Iterator[Piece]:
@@ -48,6 +57,9 @@ def _pieces() -> Iterator[Piece]:
     yield Piece(name="growth", arguments=("benchmarks.growth",))
     for shape in SHAPES:
         yield _trial(f"{LARGE}-{WHOLE.key}-{shape}", shape, *_LARGE_TERMS, *_LARGE_SYSTEMS)
+    for key in ("bigint", "uuid"):
+        yield Piece(name=f"sizes-{key}", arguments=("benchmarks.sizes", "--key", key), timed=False)
+    yield Piece(name="memory", arguments=("benchmarks.memory",), timed=False)
 
 
 def _trial(name: str, shape: str, *terms: str) -> Piece:
@@ -76,16 +88,16 @@ def measure(pieces: Sequence[Piece], out: Path, *, anew: bool, run: Run) -> bool
     right = True
     for piece in pieces:
         path = piece.out(out)
-        if _is_right(path) and not anew:
+        if _is_right(piece, path) and not anew:
             say(f"{piece.name}: measured before, {datetime.fromtimestamp(path.stat().st_mtime):%Y-%m-%d %H:%M}")
         else:
             say(f"{piece.name}:")
-            right &= run([*piece.arguments, "--out", str(path)]) == 0
+            right &= piece.measure(path, run)
     return right
 
 
-def _is_right(path: Path) -> bool:
-    return path.exists() and all(record.ok for record in read_records([path]))
+def _is_right(piece: Piece, path: Path) -> bool:
+    return path.exists() and (not piece.timed or all(record.ok for record in read_records([path])))
 
 
 def report(out: Path, run: Run) -> bool:
@@ -93,7 +105,7 @@ def report(out: Path, run: Run) -> bool:
     if missing := [piece.name for piece in PIECES.values() if not piece.out(out).exists()]:
         say(f"No page yet, these are missing: {', '.join(missing)}")
         return False
-    return run(["benchmarks.report", *(str(piece.out(out)) for piece in PIECES.values())]) == 0
+    return run(["benchmarks.report", *(str(piece.out(out)) for piece in PIECES.values() if piece.timed)]) == 0
 
 
 def main() -> int:

@@ -2,7 +2,8 @@
 
 A shard holds all rows whose keys lie between its lower bound and the next shard's. Only shards that changes fall into
 are rewritten; one that became too large is cut where a sample of its keys says, neighbours that are rewritten together
-and became small are joined. A base whose key has no order, or whose files were sorted by another key, is one shard.
+and became small are joined, and take others along of which hardly anything is left. A base whose key has no order, or
+whose files were sorted by another key, is one shard.
 """
 
 from __future__ import annotations
@@ -12,10 +13,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Final
 
 from schemasync.core.keys import Bound, Key, is_ordered, parse_key, print_key
 from schemasync.core.manifest import DataFile, Manifest, Segment, shard_name
 from schemasync.core.types import Type
+
+SMALL: Final = 8
+"""A shard of this part of the target is joined with a whole one, which takes it along also where nothing changed in it.
+
+What is deleted by ranges of keys leaves such shards; each was written once and would never be again."""
 
 Spread = Mapping[str, Mapping[int, int]]
 """By path of a delta's file: how many of its rows lie in a shard's range, by its place in their order; no zeros."""
@@ -89,12 +96,18 @@ def cut(
 ) -> tuple[ShardFold, ...]:
     """Decide which shards are written, in the order of their keys.
 
-    ``spread`` says where the rows of the deltas lie. Written is what has changes or is ``outdated``;
-    what is more than half as large again as ``shard_bytes`` is split, what is together well below it is joined.
+    ``spread`` says where the rows of the deltas lie. Written is what has changes or is ``outdated``, and what is small
+    beside it; what is more than half as large again as ``shard_bytes`` is split, what is together well below it, or
+    small, is joined.
     """
-    written = [r for r in _ranges(current, spread, types) if _is_touched(r, outdated)]
-    groups = map(_whole, _joined(written, shard_bytes))
-    cuts = ((whole, keys) for whole in groups for keys in _pieces(whole, shard_bytes, sample))
+
+    def is_touched(found: ShardFold) -> bool:
+        return bool(found.deltas) or any(s.name in outdated for s in found.rewrite)
+
+    ranges = _ranges(current, spread, types)
+    groups = _joined((r for r in ranges if is_touched(r) or _is_small(_bytes(r), shard_bytes)), shard_bytes)
+    written = (_whole(group) for group in groups if any(map(is_touched, group)))
+    cuts = ((whole, keys) for whole in written for keys in _pieces(whole, shard_bytes, sample))
     return tuple(
         replace(whole, shard=shard_name(number), keys=keys)
         for number, (whole, keys) in enumerate(cuts, start=current.next_shard)
@@ -133,21 +146,25 @@ def _within(deltas: Iterable[Segment], spread: Spread) -> Mapping[int, Sequence[
     return found
 
 
-def _is_touched(found: ShardFold, outdated: AbstractSet[str]) -> bool:
-    return bool(found.deltas) or any(s.name in outdated for s in found.rewrite)
+def _is_small(size: int, shard_bytes: int) -> bool:
+    return size * SMALL <= shard_bytes
 
 
 def _bytes(found: ShardFold) -> int:
     return sum(s.bytes for s in (*found.rewrite, *found.deltas))
 
 
-def _joined(written: Iterable[ShardFold], shard_bytes: int) -> list[list[ShardFold]]:
-    """Put neighbours together while they stay well below the target: a shard that was just split is not joined."""
+def _joined(ranges: Iterable[ShardFold], shard_bytes: int) -> list[list[ShardFold]]:
+    """Put neighbours together while they stay well below the target: a shard that was just split is not joined.
+
+    With one that is small they may stay somewhat above it, well below what is split.
+    """
     groups: list[list[ShardFold]] = []
-    for found in written:
+    for found in ranges:
         last = groups[-1] if groups else []
-        size = sum(map(_bytes, last)) + _bytes(found)
-        if last and last[-1].keys.high == found.keys.low and size <= shard_bytes * 3 // 4:
+        before, size = sum(map(_bytes, last)), _bytes(found)
+        most = shard_bytes * (5 if _is_small(min(before, size), shard_bytes) else 3) // 4
+        if last and last[-1].keys.high == found.keys.low and before + size <= most:
             last.append(found)
         else:
             groups.append([found])

@@ -205,6 +205,8 @@ def test_changes_that_nobody_compared_with_the_base_are_sorted_with_it(lab: Lab)
     with patch.object(late, "MOST_ROWS", 0):
         lab.apply()
     assert text_and_rows(lab) == ("the newest", CHANGED)
+    text = physical_plan(lab, f"SELECT name FROM {lab.database}.{TABLE}_view WHERE id = 3")
+    assert ("Window" in text, {"EqualTo(id,3)" in filters for filters in pushed(text)}) == (True, {True})
 
 
 @pytest.mark.usefixtures("joined")
@@ -219,6 +221,8 @@ def test_many_shards_that_no_change_falls_into_are_read_plain(lab: Lab) -> None:
     plain, joined = view.view_text.split("UNION ALL")
     assert ["base_s00000002" in plain, "JOIN" in plain, "base_s00000001" in joined] == [True, False, True]
     assert [" OVER (" in joined, lab.rows(TABLE)[3:4]] == [False, [{"id": keys[3], "name": "n2"}]]
+    text = physical_plan(lab, f"SELECT name FROM {lab.database}.{TABLE}_view WHERE id = '{keys[3]}'")
+    assert ["EqualTo(id," in filters for filters in pushed(text)] == [True] * 3
 
 
 def test_changes_are_read_in_one_scan_with_a_base_that_they_fall_into_much_of(lab: Lab, scans: int) -> None:
@@ -240,9 +244,7 @@ def test_a_range_of_keys_reaches_the_changes(lab: Lab, scans: int) -> None:
     lab.land(TOPIC, events(3, 8, ts_ms=2), hour="2026112001")
     lab.apply()
     text = physical_plan(lab, f"SELECT name FROM {lab.database}.{TABLE}_view WHERE id BETWEEN 2 AND 4")
-    pushed = [scan.partition("PushedFilters")[2].partition("]")[0] for scan in text.split("FileScan parquet")[1:]]
-    assert len(pushed) == scans
-    assert all("GreaterThanOrEqual(id,2)" in filters for filters in pushed)
+    assert ["GreaterThanOrEqual(id,2)" in filters for filters in pushed(text)] == [True] * scans
 
 
 @pytest.mark.parametrize("several", [False, True])
@@ -372,6 +374,11 @@ def unsure_of_sizes(lab: Lab) -> Iterator[None]:
 
 def physical_plan(lab: Lab, query: str) -> str:
     return str(lab.session.sql(query)._jdf.queryExecution().executedPlan().toString())
+
+
+def pushed(plan: str) -> list[str]:
+    """Return what each scan of a plan leaves to the files to filter by."""
+    return [scan.partition("PushedFilters")[2].partition("]")[0] for scan in plan.split("FileScan parquet")[1:]]
 
 
 CHANGED = ["n1"] * 3 + ["n2"] + ["n1"] * 8

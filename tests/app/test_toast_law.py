@@ -190,7 +190,7 @@ KERNELS = {"arrow": 4, "spark": 2}
 
 def folding(new_lab: NewLab, kernel: str) -> Lab:
     lab = new_lab()
-    lab.settings = {"defaults": {"compaction": {"kernel": kernel}}}
+    lab.settings = {"defaults": {"compaction": {"kernel": kernel, "shard_size": "1KB"}}}
     return lab
 
 

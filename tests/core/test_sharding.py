@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from schemasync.core.keys import Key, print_key
 from schemasync.core.manifest import DataFile, Manifest, Segment, delta_name, shard_name
-from schemasync.core.sharding import KeyRange, ShardFold, bounds, cut, has_ranges, in_one_shard
+from schemasync.core.sharding import SMALL, KeyRange, ShardFold, bounds, cut, has_ranges, in_one_shard
 from schemasync.core.types import Primitive
 from tests.core.builders import fresh, segment
 
@@ -104,6 +104,30 @@ def test_small_neighbours_that_are_written_anyway_are_joined() -> None:
     assert len(written(table(*small, delta(1, 10)), {"d1": [5, 0, 5]})) == 2
 
 
+def test_what_hardly_anything_is_left_of_goes_along_with_a_neighbour_that_is_written() -> None:
+    rests = (shard(0, None, 12), shard(1, 200, 0), shard(2, 400), shard(3, 600, 12), shard(4, 800))
+    one, two, three = ([f"base_s0000000{n}" for n in names] for names in ((0, 1, 2, 3), (3, 4), (2, 3)))
+    for rows, read in (([0, 0, 1, 0, 0], one), ([0, 0, 0, 0, 1], two)):
+        assert [found[3] for found in written(table(*rests, delta(1, 1, size=1)), {"d1": rows})] == [read]
+    # Not with one that is about to be split, and not where it is more than little.
+    assert [f[3] for f in written(table(*rests, delta(1, 1, size=14)), {"d1": [0, 0, 0, 0, 1]})] == [two[1:]]
+    more = (shard(2, None), shard(3, 600, 13), shard(4, 800))
+    assert [f[3] for f in written(table(*more, delta(1, 1, size=1)), {"d1": [1, 0, 0]})] == [three[:1]]
+
+
+def test_ranges_that_are_emptied_one_after_the_other_leave_one_shard() -> None:
+    shards = [shard(n, n * 100 or None) for n in range(9)]
+    for emptied in range(9):
+        manifest = table(*shards, delta(1, 1, size=10))
+        place = next(n for n, s in enumerate(shards) if s.name == shard_name(emptied))
+        (found,) = cut(manifest, {"d1": {place: 1}}, types=TYPES, outdated=frozenset(), shard_bytes=100, sample=even)
+        gone = {s.name for s in found.rewrite}
+        low = None if found.keys.low is None else int(str(found.keys.low[0]))
+        rest = shard(20 + emptied, low, 0)
+        shards = sorted((rest, *(s for s in shards if s.name not in gone)), key=lambda s: int((s.low or ["0"])[0]))
+    assert [s.name for s in shards] == [shard_name(28)]
+
+
 def test_what_a_split_made_is_not_joined_again() -> None:
     halves = (shard(0, None, 76), shard(1, 300, 76))
     assert len(written(table(*halves, delta(1, 10, size=0)), {"d1": [5, 5]})) == 2
@@ -156,4 +180,5 @@ def test_what_is_written_covers_all_changes_once_and_leaves_the_ranges_whole(
     assert after[0] is None
     assert len({f.shard for f in found} | {s.name for s in base if s.name not in replaced}) == len(after)
     assert all(s.name in replaced for s, n in zip(base, rows, strict=True) if n)
+    assert all(n or s.bytes <= 100 // SMALL for s, n in zip(base, rows, strict=True) if s.name in replaced)
     assert all(one.keys.high is None or one.keys.high <= (other.keys.low or ()) for one, other in pairwise(found))
