@@ -64,7 +64,9 @@ def gathers(lab: Lab, *, put: Callable[[Path], object]) -> list[tuple[str, bool,
     return kinds
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    "way", ["here", pytest.param("too much for one process", marks=pytest.mark.one_spark), "by nothing but Spark"]
+)
 def test_changes_gather_are_folded_and_cleaned_up(table: Lab, way: str) -> None:
     table.only_hadoop_reaches_it(**WAYS[way])
     by_sql, here = way != "here", way == "here"

@@ -43,7 +43,7 @@ def done(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize("kernel", ["arrow", "spark"])
-@pytest.mark.parametrize("arrow_limit", ["256MB", "0B"])
+@pytest.mark.parametrize("arrow_limit", [pytest.param("256MB", marks=pytest.mark.one_spark), "0B"])
 def test_rows_lie_where_their_values_say_and_move_with_them(lab: Lab, kernel: str, arrow_limit: str) -> None:
     columns = [("born", ["null", "string"]), ("n", "int")]
     by = {"birth_year": "year(to_date(born, 'MM/dd/yyyy'))", "letter": "left(born, 1)"}

@@ -147,7 +147,12 @@ def reads_well(
 
 
 @pytest.mark.parametrize(
-    "settings", [{}, {"shard_size": "1KB"}, {"kernel": "spark"}], ids=["one shard", "shards", "SQL"]
+    "settings",
+    [
+        pytest.param({}, id="one shard", marks=pytest.mark.one_spark),
+        pytest.param({"shard_size": "1KB"}, id="shards", marks=pytest.mark.one_spark),
+        pytest.param({"kernel": "spark"}, id="SQL"),
+    ],
 )
 def test_every_query_sees_a_state_that_was_published_and_none_before_it_again(
     lab: Lab, settings: dict[str, Any]

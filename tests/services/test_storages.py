@@ -74,10 +74,10 @@ def put(lab: Lab, storage: str, request: pytest.FixtureRequest) -> Callable[[Pat
     ("storage", "way", "named", "kinds"),
     [
         ("hdfs", {}, "aside", "minor minor major"),
-        ("hdfs", {"arrow_limit": "0"}, "listed", "minor minor major"),
+        pytest.param("hdfs", {"arrow_limit": "0"}, "listed", "minor minor major", marks=pytest.mark.one_spark),
         ("hdfs", {"kernel": "spark"}, "aside", "minor minor major"),
         ("s3", {}, "aside", "minor minor major"),
-        ("s3", {"arrow_limit": "0"}, "listed", "minor minor major"),
+        pytest.param("s3", {"arrow_limit": "0"}, "listed", "minor minor major", marks=pytest.mark.one_spark),
         ("s3", {"kernel": "spark"}, "aside", "minor minor major"),
     ],
 )
