@@ -160,14 +160,16 @@ def _joined(ranges: Iterable[ShardFold], shard_bytes: int) -> list[list[ShardFol
     With one that is small they may stay somewhat above it, well below what is split.
     """
     groups: list[list[ShardFold]] = []
+    before = 0
     for found in ranges:
-        last = groups[-1] if groups else []
-        before, size = sum(map(_bytes, last)), _bytes(found)
+        size = _bytes(found)
         most = shard_bytes * (5 if _is_small(min(before, size), shard_bytes) else 3) // 4
-        if last and last[-1].keys.high == found.keys.low and before + size <= most:
-            last.append(found)
+        if groups and groups[-1][-1].keys.high == found.keys.low and before + size <= most:
+            groups[-1].append(found)
+            before += size
         else:
             groups.append([found])
+            before = size
     return groups
 
 

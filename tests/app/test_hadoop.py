@@ -65,7 +65,8 @@ def gathers(lab: Lab, *, put: Callable[[Path], object]) -> list[tuple[str, bool,
 
 
 @pytest.mark.parametrize(
-    "way", ["here", pytest.param("too much for one process", marks=pytest.mark.one_spark), "by nothing but Spark"]
+    "way",
+    [pytest.param(way, marks=pytest.mark.one_spark if way == "too much for one process" else ()) for way in WAYS],
 )
 def test_changes_gather_are_folded_and_cleaned_up(table: Lab, way: str) -> None:
     table.only_hadoop_reaches_it(**WAYS[way])

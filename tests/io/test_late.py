@@ -147,7 +147,6 @@ def left_of_file(
     written(root, "new.parquet", rows, clock=clock)
     asked = request(beside, memory, clock)
     found = looked_at(fs.LocalFileSystem(), str(root), "new.parquet", asked, directory="less")
-    assert found.touches == late.touched(table(rows, clock), request(beside)) or found.directory is not None
     paths = [root / "new.parquet"] if found.directory is None else [*(root / found.directory).glob("part-*.parquet")]
     stored = [pq.read_table(path) for path in paths]
     assert [t.num_rows for t in stored if t.schema != table(rows, clock).schema] == []
@@ -155,7 +154,8 @@ def left_of_file(
     kept = [there[key(row)] for t in stored for row in t.select(["a", "b"]).to_pylist()]
     assert [row["v"] for row in kept] == [v for t in stored for v in t.column("v").to_pylist()]
     assert (found.directory is None) == (kept == rows)
-    return kept, found.ahead, found.ahead_of_deltas
+    assert found.seen.touches == late.touched(table(kept, clock), request(beside))
+    return kept, found.seen.ahead, found.seen.ahead_of_deltas
 
 
 @given(

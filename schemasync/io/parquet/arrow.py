@@ -31,17 +31,17 @@ from schemasync.core.admission import (
 from schemasync.core.beyond import Beyond
 from schemasync.core.changed_keys import BITS, WORDS_COLUMN
 from schemasync.core.in_place import Stored
-from schemasync.core.manifest import DataFile, SegmentKind
+from schemasync.core.manifest import DataFile
 from schemasync.core.moments import Moment
 from schemasync.core.ports import FileInfo
 from schemasync.core.types import Array, Decimal, Map, Primitive, Struct, StructField, Type
 from schemasync.errors import SchemasyncError, StorageError
 from schemasync.io.parquet.ahead import ahead
-from schemasync.io.parquet.looking import GROUP_SHARE, Look
+from schemasync.io.parquet.looking import NOTHING_SEEN, Look
 from schemasync.io.parquet.moments import extent, newest_told
-from schemasync.io.parquet.rows import give_back, read_rows, table_schema
+from schemasync.io.parquet.rows import give_back, read_rows
 from schemasync.io.parquet.runs import Runs
-from schemasync.io.parquet.shard_writer import ShardWriter, not_written
+from schemasync.io.parquet.shard_writer import delta_writer, not_written
 from schemasync.io.parquet.sorted_rows import statistics
 
 _AVRO_KEYS = (b"parquet.avro.schema", b"avro.schema")
@@ -152,16 +152,16 @@ class ArrowFiles:
         files = self._write(tables, request)
         # A compaction merges next, on other threads.
         give_back(sum(file.bytes for file in request.files))
-        known = bool(request.keys) and not done.toasted
+        seen = done.look.seen if request.keys and not done.toasted else NOTHING_SEEN
         return Admitted(
             files=files,
             rows=sum(file.rows for file in files),
             events=done.events,
             toasted=tuple(name for name, _ in request.columns if name in done.toasted),
             beyond=tuple(beyond),
-            ahead=known and done.look.ahead,
-            ahead_of_deltas=known and done.look.ahead_of_deltas,
-            touches=done.look.touches if known else None,
+            ahead=seen.ahead,
+            ahead_of_deltas=seen.ahead_of_deltas,
+            touches=seen.touches,
         )
 
     def _newest(self, events: Iterator[pa.Table], request: AdmissionRequest, done: _Delta) -> Iterator[pa.Table]:
@@ -186,16 +186,8 @@ class ArrowFiles:
 
     def _write_rows(self, tables: Iterator[pa.Table], request: AdmissionRequest) -> dict[str, int]:
         """Write all rows; return by path how many a file has."""
-        with ShardWriter(
-            self.filesystem,
-            self.base,
-            request.directory,
-            table_schema(request.columns),
-            request.memory // GROUP_SHARE,
-            kind=SegmentKind.DELTA,
-            keys=request.keys,
-            ordering=request.ordering,
-            partition_by=request.partition_by,
+        with delta_writer(
+            self.filesystem, self.base, request.directory, request, partition_by=request.partition_by
         ) as writer:
             for table in ahead(tables):
                 writer.write(table)

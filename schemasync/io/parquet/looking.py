@@ -12,38 +12,55 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 from schemasync.core.admission import AdmissionRequest
-from schemasync.core.manifest import SegmentKind
 from schemasync.errors import StorageError
 from schemasync.io.parquet.late import Compared, touched, without_late_rows
 from schemasync.io.parquet.newest import positions
-from schemasync.io.parquet.rows import BATCH_ROWS, batch_rows, buffer_size, table_schema
-from schemasync.io.parquet.shard_writer import ShardWriter
+from schemasync.io.parquet.rows import BATCH_ROWS, BATCH_SHARE, batch_rows, buffer_size, table_schema
+from schemasync.io.parquet.shard_writer import delta_writer
 
-GROUP_SHARE: Final = 8
-"""This part of the memory gathers rows for a group of their own; the others hold what is sorted meanwhile."""
-_BATCH_SHARE: Final = 32
 _ROW: Final = "schemasync_row"
 _NONE: Final = pa.nulls(0, pa.int64())
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What is known of rows of a delta, in the words of `Admitted`; by itself of none."""
+
+    ahead: bool = True
+    ahead_of_deltas: bool = True
+    touches: tuple[str, ...] | None = ()
+
+    def __and__(self, other: Seen) -> Seen:
+        """Return what is known of the rows of both."""
+        touches = None
+        if self.touches is not None and other.touches is not None:
+            touches = tuple(dict.fromkeys((*self.touches, *other.touches)))
+        return Seen(
+            ahead=self.ahead and other.ahead,
+            ahead_of_deltas=self.ahead_of_deltas and other.ahead_of_deltas,
+            touches=touches,
+        )
+
+
+NOTHING_SEEN: Final = Seen(ahead=False, ahead_of_deltas=False, touches=None)
+"""Of rows at which nobody looked."""
+
+
 class Look:
-    """Leaves out the late rows of parts as they pass; what it tells of all of them is in `AdmissionRequest`'s words."""
+    """Leaves out the late rows of parts as they pass; ``seen`` is what it found of all of them."""
 
     def __init__(self, filesystem: fs.FileSystem, base: str, request: AdmissionRequest) -> None:
         """Look below ``base`` of a file system at what is there."""
         self._filesystem = filesystem
         self._base = base
         self._request = request
-        self.ahead = True
-        self.ahead_of_deltas = True
-        self.touches: tuple[str, ...] | None = ()
+        self.seen = Seen()
 
     def at(self, rows: pa.Table) -> pa.Table:
         """Return one part without its late rows; parts have one row per key, sorted by key."""
         compared = self._compared(rows)
-        self.ahead &= compared.ahead
-        self.ahead_of_deltas &= compared.ahead_of_deltas
-        self.touches = both_touch(self.touches, touched(compared.rows, self._request))
+        touches = touched(compared.rows, self._request)
+        self.seen &= Seen(ahead=compared.ahead, ahead_of_deltas=compared.ahead_of_deltas, touches=touches)
         return compared.rows
 
     def _compared(self, rows: pa.Table) -> Compared:
@@ -52,11 +69,6 @@ class Look:
         except (OSError, pa.ArrowException):
             # What is wrong with the table's files is for the compaction to say; new rows are visible without it.
             return Compared(rows=rows)
-
-
-def both_touch(one: tuple[str, ...] | None, other: tuple[str, ...] | None) -> tuple[str, ...] | None:
-    """Return the shards that two parts of a delta touch, None where that is not known of one."""
-    return None if one is None or other is None else tuple(dict.fromkeys((*one, *other)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,9 +80,7 @@ class Looked:
 
     path: str
     directory: str | None
-    ahead: bool
-    ahead_of_deltas: bool
-    touches: tuple[str, ...] | None
+    seen: Seen
 
 
 def looked_at(filesystem: fs.FileSystem, base: str, path: str, request: AdmissionRequest, *, directory: str) -> Looked:
@@ -86,13 +96,7 @@ def looked_at(filesystem: fs.FileSystem, base: str, path: str, request: Admissio
             _write_others(filesystem, base, path, request, late, directory)
     except (OSError, pa.ArrowException) as error:
         raise StorageError("a written file does not read back", where=f"{base}/{path}", why=str(error)) from error
-    return Looked(
-        path=path,
-        directory=directory if len(late) else None,
-        ahead=look.ahead,
-        ahead_of_deltas=look.ahead_of_deltas,
-        touches=look.touches,
-    )
+    return Looked(path=path, directory=directory if len(late) else None, seen=look.seen)
 
 
 def _late(filesystem: fs.FileSystem, path: str, request: AdmissionRequest, look: Look) -> Iterator[pa.Array]:
@@ -109,16 +113,8 @@ def _write_others(
     filesystem: fs.FileSystem, base: str, path: str, request: AdmissionRequest, late: pa.Array, directory: str
 ) -> None:
     schema = table_schema(request.columns)
-    with ShardWriter(
-        filesystem,
-        base,
-        directory,
-        schema,
-        request.memory // GROUP_SHARE,
-        kind=SegmentKind.DELTA,
-        keys=request.keys,
-        ordering=request.ordering,
-    ) as writer:
+    # Without partitions: a file that is written already lies in one.
+    with delta_writer(filesystem, base, directory, request) as writer:
         for places, rows in _parts(filesystem, f"{base}/{path}", schema, request):
             writer.write(rows.filter(pc.invert(pc.is_in(places, value_set=late))))
 
@@ -127,7 +123,7 @@ def _parts(
     filesystem: fs.FileSystem, path: str, schema: pa.Schema, request: AdmissionRequest
 ) -> Iterator[tuple[pa.Array, pa.Table]]:
     """Yield columns of a file, some rows at a time, and the places of these in it."""
-    share = request.memory // _BATCH_SHARE
+    share = request.memory // BATCH_SHARE
     with filesystem.open_input_file(path) as source:
         metadata = pq.read_metadata(source)
         size, row = batch_rows(metadata, share, BATCH_ROWS), 0

@@ -30,7 +30,7 @@ from schemasync.io.parquet.values import Losses, arrow_type, constant, decode, r
 
 BATCH_ROWS: Final = 65_536
 """Events that are decoded at once, unless they are too wide for that."""
-_BATCH_SHARE: Final = 32
+BATCH_SHARE: Final = 32
 """This part of the memory holds a batch: it is there as it was read, as it is shown, and as what is kept of it, and
 the next one is read meanwhile."""
 
@@ -63,7 +63,7 @@ def read_rows(
     losses: dict[str, Losses] = defaultdict(Losses)
     with _naming(path):
         row = 0
-        share = request.memory // _BATCH_SHARE
+        share = request.memory // BATCH_SHARE
         with filesystem.open_input_file(path) as source:
             metadata = pq.read_metadata(source)
             parquet = pq.ParquetFile(

@@ -11,18 +11,21 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
+from schemasync.core.admission import AdmissionRequest
 from schemasync.core.manifest import SegmentKind
 from schemasync.core.partitioning import PartitionColumn
 from schemasync.errors import StorageError
 from schemasync.io.parquet.moments import NewestSeen
 from schemasync.io.parquet.pages import is_long, write_page_footers
 from schemasync.io.parquet.partitions import by_partition
-from schemasync.io.parquet.rows import CALENDAR, give_back
+from schemasync.io.parquet.rows import CALENDAR, give_back, table_schema
 from schemasync.io.parquet.writing import open_writer
 
 _GROUP_ROWS: Final = {SegmentKind.BASE: 262_144, SegmentKind.DELTA: 65_536}
 """Rows of a row group. Those of deltas are small: who merges one shard reads no more of a delta than it needs, and
 while one is written the rows of the next can be merged."""
+_GROUP_SHARE: Final = 8
+"""This part of an admission's memory gathers rows for a group of their own; the rest holds what is sorted meanwhile."""
 
 
 class ShardWriter:
@@ -139,6 +142,28 @@ class ShardWriter:
         else:
             for writer in self._writers.values():
                 writer.close()
+
+
+def delta_writer(
+    filesystem: fs.FileSystem,
+    base: str,
+    directory: str,
+    request: AdmissionRequest,
+    *,
+    partition_by: Sequence[PartitionColumn] = (),
+) -> ShardWriter:
+    """Return what writes rows of the delta that a request asks for."""
+    return ShardWriter(
+        filesystem,
+        base,
+        directory,
+        table_schema(request.columns),
+        request.memory // _GROUP_SHARE,
+        kind=SegmentKind.DELTA,
+        keys=request.keys,
+        ordering=request.ordering,
+        partition_by=partition_by,
+    )
 
 
 def _rows(tables: Sequence[pa.Table]) -> int:

@@ -12,7 +12,7 @@ import uuid
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from operator import or_
+from operator import and_, or_
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
@@ -34,7 +34,7 @@ from schemasync.core.toast import unsent_sql
 from schemasync.core.type_strings import print_type
 from schemasync.core.types import Primitive
 from schemasync.io.parquet.arrow import ArrowFiles
-from schemasync.io.parquet.looking import Looked, both_touch, looked_at
+from schemasync.io.parquet.looking import NOTHING_SEEN, Looked, Seen, looked_at
 from schemasync.io.parquet.newest import positions, unsent_values
 from schemasync.io.parquet.rows import CALENDAR, read_rows, table_schema
 from schemasync.io.parquet.tasks import of_task
@@ -95,14 +95,14 @@ class SparkFiles:
             decoded = self._session.read.schema(_ddl(request)).parquet(*uris)
             unsent = frozenset(name for part in parts for name in part.unsent)
             toasted = self._write(newest_per_key(decoded, request, unsent), request, unsent)
-            look = _Look() if toasted else self._without_late_rows(request, staging)
+            seen = NOTHING_SEEN if toasted else self._without_late_rows(request, staging)
         except (PySparkException, Py4JError) as error:
             raise of_task(error, "Spark failed to admit landed files", where=request.directory) from error
         finally:
             self._lake.delete_directory(staging)
         files = tuple(
             DataFile(path=f.path, rows=self.written(f.path, ()).rows, bytes=f.bytes)
-            for f in self._written(request.directory)
+            for f in self._files(request.directory)
         )
         rows, events = sum(file.rows for file in files), sum(part.events for part in parts)
         beyond = tuple(one for part in parts for one in part.beyond)
@@ -112,22 +112,24 @@ class SparkFiles:
             events=events,
             toasted=toasted,
             beyond=beyond,
-            ahead=look.ahead,
-            ahead_of_deltas=look.ahead_of_deltas,
-            touches=look.touches,
+            ahead=seen.ahead,
+            ahead_of_deltas=seen.ahead_of_deltas,
+            touches=seen.touches,
         )
 
-    def _written(self, directory: str) -> list[FileInfo]:
+    def _files(self, directory: str) -> list[FileInfo]:
         return [file for file in self._lake.files(directory) if not is_hidden(file.path)]
 
-    def _without_late_rows(self, request: AdmissionRequest, staging: str) -> _Look:
+    def _without_late_rows(self, request: AdmissionRequest, staging: str) -> Seen:
         """Look for late rows in what was written, one task per file; put others in the place of files that have some.
 
         These lie in ``staging`` until they are moved: a task that was tried twice must leave nothing that engines read.
         """
-        paths = [file.path for file in self._written(request.directory)]
-        if request.beside is None or not paths:
-            return _Look()
+        if request.beside is None:
+            return NOTHING_SEEN
+        paths = [file.path for file in self._files(request.directory)]
+        if not paths:
+            return NOTHING_SEEN
         tasks = self._session.sparkContext.parallelize(paths, len(paths))
         found = tasks.map(_looker(self._arrow, request, staging)).collect()
         for one in found:
@@ -135,11 +137,7 @@ class SparkFiles:
                 self._lake.delete(one.path)
                 for file in self._lake.files(one.directory):
                     self._lake.move(file.path, f"{posixpath.dirname(one.path)}/{posixpath.basename(file.path)}")
-        return _Look(
-            ahead=all(one.ahead for one in found),
-            ahead_of_deltas=all(one.ahead_of_deltas for one in found),
-            touches=reduce(both_touch, (one.touches for one in found)),
-        )
+        return reduce(and_, (one.seen for one in found))
 
     def _decode(self, request: AdmissionRequest, staging: str) -> list[_Part]:
         """Write every landed file as rows of the table, one task per file."""
@@ -163,15 +161,6 @@ class SparkFiles:
         counts = [f.count_if(mask).alias(name) for name, mask in masks.items()]
         rows.observe(observation, *counts).write.options(**_PAGES).parquet(into, partitionBy=names)
         return tuple(name for name in masks if observation.get[name])
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Look:
-    """What is known of all rows, in the words of `Admitted`."""
-
-    ahead: bool = False
-    ahead_of_deltas: bool = False
-    touches: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
