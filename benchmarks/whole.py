@@ -1,7 +1,8 @@
 """All that the figures are made of, piece after piece: `make bench`. What is there already is not measured again.
 
 It takes many hours. So each piece has a file of its own, which is there once all of it was measured: whoever is
-interrupted goes on with the piece at hand. The page is written from all of them.
+interrupted goes on with the piece at hand. The page is written from all of them. A rehearsal is all of it with few
+rows, before anybody gives it a day.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import argparse
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Final
@@ -18,6 +19,7 @@ from typing import Final
 from benchmarks.changes import SHAPES
 from benchmarks.places import OUT
 from benchmarks.records import read_records
+from benchmarks.report import DOCS
 from benchmarks.runs import INTERRUPTED, WHOLE
 from benchmarks.trial import say
 
@@ -26,6 +28,14 @@ _LARGE_TERMS: Final = ("--rows", str(LARGE), "--memory", "1500m", "--systems")
 _LARGE_SYSTEMS: Final = ("schemasync", "delta-dv", "iceberg-mor", "hudi-mor-bloom", "hudi-mor-record", "paimon-mor")
 """Who rewrites whole files takes minutes for each set there."""
 _DAY: Final = "uniform-0.1%"
+REHEARSAL: Final = OUT / "rehearsal"
+_REHEARSED: Final = {
+    "benchmarks": "--rows 20000 --reps 1 --warmups 0 --read-reps 1 --read-warmups 0",
+    "benchmarks.growth": "--rows 20000 --reps 1",
+    "benchmarks.sizes": "--rows 200000",
+    "benchmarks.memory": "--memory 32 --times 0.5",
+}
+"""By module what makes it short, whatever else it is told."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +49,11 @@ class Piece:
     def out(self, directory: Path) -> Path:
         """Return where its figures go."""
         return directory / f"{'bench-' if self.timed else ''}{self.name}.json"
+
+    @property
+    def rehearsed(self) -> Piece:
+        """The same with few rows."""
+        return replace(self, arguments=(*self.arguments, *_REHEARSED[self.arguments[0]].split()))
 
     def measure(self, path: Path, run: Run) -> bool:
         """Measure it, and tell whether all was right; what is not timed is there only then."""
@@ -100,12 +115,13 @@ def _is_right(piece: Piece, path: Path) -> bool:
     return path.exists() and (not piece.timed or all(record.ok for record in read_records([path])))
 
 
-def report(out: Path, run: Run) -> bool:
-    """Write the page once every piece is there, also where one of them found a system wrong."""
+def report(out: Path, run: Run, *, into: Path) -> bool:
+    """Write the page ``into`` a directory once every piece is there, also where one of them found a system wrong."""
     if missing := [piece.name for piece in PIECES.values() if not piece.out(out).exists()]:
         say(f"No page yet, these are missing: {', '.join(missing)}")
         return False
-    return run(["benchmarks.report", *(str(piece.out(out)) for piece in PIECES.values() if piece.timed)]) == 0
+    timed = (str(piece.out(out)) for piece in PIECES.values() if piece.timed)
+    return run(["benchmarks.report", *timed, "--into", str(into)]) == 0
 
 
 def main() -> int:
@@ -115,14 +131,17 @@ def main() -> int:
         "--pieces", nargs="+", choices=PIECES, default=list(PIECES), metavar="PIECE", help=f"of {', '.join(PIECES)}"
     )
     parser.add_argument("--anew", action="store_true", help="measure again what is there: after a change, for one")
-    parser.add_argument("--out", type=Path, default=OUT, help="where the records are")
+    parser.add_argument("--rehearse", action="store_true", help="all of it with few rows: does it run to its end?")
+    parser.add_argument("--out", type=Path, help="where the records are")
     given = parser.parse_args()
+    out = given.out or (REHEARSAL if given.rehearse else OUT)
+    pieces = [PIECES[name] for name in given.pieces]
     try:
-        right = measure([PIECES[name] for name in given.pieces], given.out, anew=given.anew, run=python)
+        right = measure([p.rehearsed for p in pieces] if given.rehearse else pieces, out, anew=given.anew, run=python)
     except KeyboardInterrupt:
         say("Interrupted; the same command goes on with this piece.")
         return INTERRUPTED
-    return 0 if report(given.out, python) and right else 1
+    return 0 if report(out, python, into=out if given.rehearse else DOCS) and right else 1
 
 
 if __name__ == "__main__":

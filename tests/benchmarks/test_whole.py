@@ -8,7 +8,8 @@ from unittest.mock import patch
 
 import pytest
 
-from benchmarks import places
+from benchmarks import places, whole
+from benchmarks.__main__ import _arguments, _terms
 from benchmarks.changes import SHAPES
 from benchmarks.records import Record, read_records, write_records
 from benchmarks.runs import collected
@@ -45,7 +46,7 @@ TIMED = [name for name, piece in PIECES.items() if piece.timed]
 
 
 def everything(out: Path, run: Run, *, anew: bool = False) -> bool:
-    return measure(list(PIECES.values()), out, anew=anew, run=run) and report(out, run)
+    return measure(list(PIECES.values()), out, anew=anew, run=run) and report(out, run, into=out)
 
 
 def test_what_was_interrupted_goes_on_with_the_piece_at_hand(tmp_path: Path) -> None:
@@ -55,7 +56,8 @@ def test_what_was_interrupted_goes_on_with_the_piece_at_hand(tmp_path: Path) -> 
     assert everything(tmp_path, second)
     names, before = list(PIECES), list(PIECES).index("growth")
     assert (first.names, second.names[:-1]) == (names[: before + 1], names[before:])
-    assert list(second.runs[-1]) == ["benchmarks.report", *(str(tmp_path / f"bench-{name}.json") for name in TIMED)]
+    timed = [str(tmp_path / f"bench-{name}.json") for name in TIMED]
+    assert list(second.runs[-1]) == ["benchmarks.report", *timed, "--into", str(tmp_path)]
     third, fourth = Ran(RIGHT), Ran(RIGHT)
     assert everything(tmp_path, third)
     assert everything(tmp_path, fourth, anew=True)
@@ -82,8 +84,23 @@ def test_there_is_no_page_of_a_part(tmp_path: Path, capsys: pytest.CaptureFixtur
     ran = Ran(RIGHT)
     assert measure(list(PIECES.values())[1:], tmp_path, anew=False, run=ran)
     count = len(ran.runs)
-    assert not report(tmp_path, ran)
+    assert not report(tmp_path, ran, into=tmp_path)
     assert (len(ran.runs), next(iter(PIECES)) in capsys.readouterr().err) == (count, True)
+
+
+def test_a_rehearsal_is_every_piece_with_few_rows_and_leaves_the_page_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran = Ran(RIGHT)
+    monkeypatch.setattr(whole, "python", ran)
+    monkeypatch.setattr("sys.argv", ["whole", "--rehearse", "--out", str(tmp_path)])
+    assert whole.main() == 0
+    *pieces, page = ran.runs
+    assert ran.names[:-1] == list(PIECES)
+    assert list(page[-2:]) == ["--into", str(tmp_path)]
+    terms = [_terms(_arguments().parse_args(given[1:])) for given in pieces if given[0] == "benchmarks"]
+    assert {(t.rows, t.reps, t.read_reps) for t in terms} == {(20_000, 1, 1)}
+    assert {t.mark for t in terms} == {"", "day"}
 
 
 def test_every_shape_is_measured_with_both_keys_and_both_sizes() -> None:
