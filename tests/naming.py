@@ -8,7 +8,7 @@ from typing import Final
 from unittest.mock import patch
 
 from schemasync.app import reading_back
-from schemasync.core import changed_keys
+from schemasync.core import changed_keys, manifest
 from schemasync.core.changed_keys import ChangedKeys
 
 NAMED: Final = ("listed", "in text", "aside")
@@ -18,8 +18,14 @@ WAYS: Final = (*NAMED, "joined")
 
 @contextmanager
 def naming(way: str) -> Iterator[None]:
-    """Let changes that are admitted meanwhile be told by one of `WAYS`."""
+    """Let changes that are admitted meanwhile be told by one of `WAYS`, or ``hashed``: 64 bits for all their keys."""
     with ExitStack() as stack:
+        if way == "hashed":
+            stack.enter_context(patch.multiple(reading_back, HASHED_FROM=0, _by_themselves=lambda *_: None))
+            stack.enter_context(patch.object(reading_back, "words_for_hashes", lambda *_: 1))
+            stack.enter_context(patch.multiple(manifest, FEW_ROWS=0, MOST_WORDS=0))
+            yield
+            return
         if way == "joined":
             stack.enter_context(patch.object(changed_keys, "MOST_TEXT", 0))
         elif way != "listed":

@@ -12,15 +12,17 @@ from schemasync.core.changed_keys import (
     WORDS_FILE,
     ChangedKeys,
     fit,
+    hashed_columns,
     listed,
     may_be_asked_for,
     may_be_text,
     places,
+    words_for_hashes,
 )
 from schemasync.core.in_place import misreads
 from schemasync.core.keys import whole_number, whole_number_or_text
 from schemasync.core.layout import ordering_columns
-from schemasync.core.manifest import Segment, named_keys
+from schemasync.core.manifest import HASHED_FROM, Segment, named_keys
 from schemasync.core.mapping import TableTarget
 from schemasync.core.moments import Moment, Newest, never, newest_of
 from schemasync.core.ports import LandedFiles
@@ -86,16 +88,28 @@ def changed_keys(
 ) -> ChangedKeys | None:
     """Read the keys of a delta that was just written, as a view can name them with those of the deltas ``beside`` it.
 
-    Bits that are too long for the view's text are written beside the delta. None where a row has no key or one that no
-    view can say, where they are too many, and where more than the keys is to be compared.
+    Bits that are too long for the view's text are written beside the delta; of many keys of any kind those of their
+    hashes. None where a row has no key or one that no view can say, where they are too many, and where more than the
+    keys is to be compared.
 
     Raises:
         StorageError: a file cannot be read, or cannot be written.
     """
-    column, named = whole_number_or_text(keys), named_keys(beside)
-    if column is None or not segment.ahead or not segment.rows or named is None:
+    deltas = [*beside, segment]
+    named = named_keys(deltas[:-1])
+    if not segment.ahead or not segment.rows or named is None:
         return None
     others = [other for _, other in named]
+    column = whole_number_or_text(keys)
+    changed = None if column is None else _by_themselves(files, segment, column, others, target)
+    if changed is None and target.only_spark and sum(s.rows for s in deltas) > HASHED_FROM:
+        return _hashed(files, segment, hashed_columns(keys), others, target)
+    return changed
+
+
+def _by_themselves(
+    files: LandedFiles, segment: Segment, column: str, others: Sequence[ChangedKeys], target: TableTarget
+) -> ChangedKeys | None:
     if segment.rows <= (LISTED_FOR_SPARK if target.only_spark else LISTED):
         changed = listed(key for file in segment.files for key in files.keys(file.path, column))
         if changed is None or fit((*others, changed)):
@@ -103,6 +117,17 @@ def changed_keys(
     if segment.key_range is None or not target.only_spark:
         return None
     return _bits(files, segment, column, segment.key_range, others, target)
+
+
+def _hashed(
+    files: LandedFiles, segment: Segment, columns: tuple[str, ...], others: Sequence[ChangedKeys], target: TableTarget
+) -> ChangedKeys | None:
+    count = words_for_hashes(segment.rows, others) if columns else 0
+    aside = ChangedKeys(path=f"{segment.location}/{WORDS_FILE}", count=count, hashed=columns)
+    if not (count and may_be_asked_for(target.location) and fit((*others, aside))):
+        return None
+    files.write_words(aside.path, files.hashed_words([f.path for f in segment.files], columns, count=count))
+    return aside
 
 
 def _bits(

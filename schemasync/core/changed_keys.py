@@ -6,6 +6,9 @@ numbers that lie close bits, which only Spark's SQL can look into. The text has 
 about 0.3 µs for a character, and Spark keeps it five times for each of the last queries of a session
 (``spark.sql.ui.retainedExecutions``). What is longer lies in a file that the text names: a query reads it before its
 own scan, 31,000 words in about 0.05 s, a million in 0.15 s.
+
+Keys of any other kind, too many to be sent to each task, are bits of hashes in such a file, for Spark alone: a row
+whose bit is not set did not change, and only those of the others are joined, most of which did.
 """
 
 from __future__ import annotations
@@ -18,6 +21,8 @@ from typing import Final
 from zlib import crc32
 
 from pydantic import BaseModel, ConfigDict
+
+from schemasync.core.types import Primitive, Type
 
 LISTED: Final = 200
 """So many keys of a delta are listed, and of all deltas where not Spark alone reads the view.
@@ -49,6 +54,15 @@ _STEP: Final = 1024 * BITS
 Spark writes numbers into the code that it generates, and compiles that again where one is another: the first query of
 each kind took 0.2 s to 0.6 s longer (Spark 3.5.9, 2 million rows). Zeros before the first bit take 2 KB at most.
 """
+BITS_PER_KEY: Final = 8
+"""So many bits are there for each key at least where they are of hashes, while there is room: one row in nine or fewer
+of those that did not change shares one with a key."""
+FEWEST_BITS: Final = 2
+"""With fewer for each key four rows in ten would share one."""
+HASHED: Final = (Primitive.TINYINT, Primitive.SMALLINT, Primitive.INT, Primitive.BIGINT, Primitive.STRING)
+"""Types of the columns of a key that hashes are made of: everybody writes them as the same text."""
+SEPARATOR: Final = ","
+"""Between the columns' texts."""
 WORDS_COLUMN: Final = "words"
 """The one column of a file of words; its one row has all of them."""
 WORDS_FILE: Final = "_keys/words.orc"
@@ -67,6 +81,9 @@ class ChangedKeys(BaseModel):
 
     Bit b of the word at place p, both from zero, stands for the key ``low + 64 p + b``. ``words`` are signed, with
     commas between; or ``path``, relative to the table's location, is that of a file that has ``count`` of them.
+
+    Where columns of the key are ``hashed``, a bit stands for the `hash_of` their texts in place of the key, and tells
+    of a row only that it may be replaced.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -76,6 +93,7 @@ class ChangedKeys(BaseModel):
     words: str = ""
     path: str = ""
     count: int = 0
+    hashed: tuple[str, ...] = ()
 
     @property
     def beyond(self) -> int:
@@ -137,6 +155,31 @@ def bucket_of(key: int | str, count: int) -> int:
         key ^= key >> 16
         return (key ^ key >> 8) & count - 1
     return crc32(key.encode()) & count - 1
+
+
+def hash_of(texts: Iterable[str], bits: int) -> int:
+    """Return which of ``bits`` bits, a power of two, stands for a key; Spark's SQL works out the same.
+
+    ``texts`` are those of the columns that are hashed, empty ones where a row has no value.
+    """
+    return crc32(SEPARATOR.join(texts).encode()) & bits - 1
+
+
+def hashed_columns(keys: Sequence[tuple[str, Type]]) -> tuple[str, ...]:
+    """Return those of a key's columns, (name, type), that hashes are made of: all that have a text of their own."""
+    return tuple(name for name, type_ in keys if type_ in HASHED)
+
+
+def words_for_hashes(rows: int, others: Iterable[ChangedKeys]) -> int:
+    """Return how many words hashes of so many keys take beside those of ``others``, 0 where there is no room.
+
+    A power of two, which seldom changes, and never all that is left: the next changes are fewer, but want some, too.
+    """
+    left = MOST_ASIDE - sum(keys.count for keys in others)
+    count = _STEP // BITS
+    while count * BITS < BITS_PER_KEY * rows and 8 * count <= 3 * left:
+        count *= 2
+    return count if FEWEST_BITS * rows <= count * BITS and 4 * count <= 3 * left else 0
 
 
 def fit(keys: Iterable[ChangedKeys]) -> bool:

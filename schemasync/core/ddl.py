@@ -224,7 +224,8 @@ def view_body(target: TableTarget, shape: Shape, contents: Contents, dialect: Di
     Where the keys of the changes are too many for every task to hold, but lie close, tasks hold a bit for each: a join
     that shuffles the base takes several times as long. No query's range of keys reaches the changes then, and keys of
     several segments say nothing of which is newer.
-    Where the text can name the keys of the changes, nothing is joined: there is one scan, of base and changes.
+    Where the text can name the keys of the changes, nothing is joined: there is one scan, of base and changes. Where it
+    names their hashes, only rows that share one are joined, in a second scan.
     A join rather than NOT EXISTS, which Spark rewrites too late to push a query's range of keys down to the changes.
     """
     source = row_source(shape, contents.versions)
@@ -239,6 +240,7 @@ def view_body(target: TableTarget, shape: Shape, contents: Contents, dialect: Di
         for name, column in metadata
     ]
     taken = {c.name for c in columns} | {name for name, _ in metadata}
+    named = unchanged(target, shape, contents, dialect)
     keys = list(key_expressions(source, dialect))
     physical = [quote_identifier(name, dialect) for name, _ in shape.key_columns]
     values = {
@@ -258,7 +260,8 @@ def view_body(target: TableTarget, shape: Shape, contents: Contents, dialect: Di
         "one_scan": _among_ranges("t", (*contents.base, *contents.deltas), dialect),
         "base": _among_ranges("t", contents.base, dialect),
         "deltas": _among_ranges("t", contents.deltas, dialect),
-        "unchanged": unchanged(target, shape, contents, dialect),
+        "unchanged": named.conditions,
+        "surely": named.sure,
     }
     return Statement(template="view_body", values=values | _join(shape, contents, physical, dialect))
 
@@ -290,6 +293,7 @@ def _join(shape: Shape, contents: Contents, keys: Sequence[str], dialect: Dialec
         "changed_keys": ", ".join(changed_keys),
         "same_key": " AND ".join(same_key),
         "packed": packed,
+        "before_last": f"t.{quote_identifier(SEGMENT, dialect)} < {quote_string(max(deltas, default=''), dialect)}",
         # All its rows count. With IS NULL alone Hive 4 makes an anti join, and forgets what is asked of t alone.
         "last_delta": _among_ranges("t", [(name, name) for name in deltas[-1:]], dialect),
     }

@@ -150,6 +150,9 @@ MOST_WORDS: Final = 1_000_000
 APART: Final = 2
 """Shards that no change falls into are read apart where they have more than this many times the rows of the others.
 Measured per row of the base: adding up two scans costs Spark 100 ns, a look into the changes' keys 70 to 200 ns."""
+HASHED_FROM: Final = FEW_ROWS // 8
+"""Hashes of keys are written once changes have so many rows: those that are there already when they become too many for
+every task have them then, or are soon merged."""
 FEW_DELTAS: Final = 8
 """So many are joined with each other: of a key that is in all of n deltas the join makes n (n + 1) / 2 rows."""
 
@@ -197,7 +200,8 @@ class Contents(_Value):
     to a row. ``unique``: the base has one row per key. ``ahead``: so does each delta, all of these are newer than the
     base's, and none has a key in a shard that is ``untouched``. Few such shards are read like the others.
     ``ascending``: the deltas are few, and rows of each are newer than those before it. ``changed``: the keys of each
-    delta by its name, oldest first, where the view can name them all and each delta is newer than those before it.
+    delta by its name, oldest first, where the view can name them all and each delta is newer than those before it;
+    not their hashes while all keys fit the memory of every task.
     """
 
     versions: frozenset[int] = frozenset()
@@ -287,6 +291,7 @@ class Manifest(_Value):
         ahead = ahead and not self.toasted
         ascending = ahead and len(self.deltas) <= FEW_DELTAS and all(d.ahead_of_deltas for d in self.deltas[1:])
         few = bool(self.deltas) and sum(d.rows for d in self.deltas) <= FEW_ROWS
+        packed = ahead and not few and self._words() <= MOST_WORDS
         return Contents(
             versions=self.segment_versions,
             toasted=self.toasted if self.deltas or not self.keyed else frozenset(),
@@ -295,12 +300,16 @@ class Manifest(_Value):
             deltas=self._named({s.name for s in self.deltas}),
             marked=bool(self.segments) and all(TOMBSTONE in s.columns for s in self.segments),
             few=few,
-            packed=ahead and not few and self._words() <= MOST_WORDS,
+            packed=packed,
             unique=self.keyed,
             ahead=ahead,
             ascending=ascending,
-            changed=(named_keys(self.deltas) or ()) if ascending else (),
+            changed=self._changed(hashes=not (few or packed)) if ascending else (),
         )
+
+    def _changed(self, *, hashes: bool) -> tuple[tuple[str, ChangedKeys], ...]:
+        named = named_keys(self.deltas) or ()
+        return named if hashes or not any(keys.hashed for _, keys in named) else ()
 
     def _words(self) -> float:
         """Return in how many words the keys of all deltas are at most, infinity where that is not known."""

@@ -427,6 +427,16 @@ class LandedFiles(Protocol):
         """
         ...
 
+    def hashed_words(self, paths: Sequence[str], columns: Sequence[str], *, count: int) -> Sequence[int]:
+        """Read columns of whole numbers and texts from files of ours: hashes of their rows as bits of signed words.
+
+        ``count`` is a power of two; see `schemasync.core.changed_keys.hash_of`.
+
+        Raises:
+            StorageError: a file cannot be read.
+        """
+        ...
+
     def write_words(self, path: str, words: Sequence[int]) -> None:
         """Write words as an ORC file of one row, whose one column `schemasync.core.changed_keys.WORDS_COLUMN` is.
 

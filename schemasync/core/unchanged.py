@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 from schemasync.core.changed_keys import (
@@ -14,6 +15,7 @@ from schemasync.core.changed_keys import (
     FEW,
     LISTED,
     LISTED_TEXT,
+    SEPARATOR,
     SHIFTS,
     WORDS_COLUMN,
     ChangedKeys,
@@ -28,15 +30,27 @@ from schemasync.core.names import Dialect, quote_identifier, quote_string
 from schemasync.core.plan import Shape
 
 
-def unchanged(target: TableTarget, shape: Shape, contents: Contents, dialect: Dialect) -> list[str]:
-    """Return conditions for rows ``t`` that no later delta replaces, none where keys of changes are to be joined."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unchanged:
+    """Conditions, never null, that together hold for rows ``t`` that no later delta replaces; none: keys are joined.
+
+    Where they are not ``sure``, they hold for some of these only: the keys of the others are to be joined.
+    """
+
+    conditions: tuple[str, ...] = ()
+    sure: bool = True
+
+
+def unchanged(target: TableTarget, shape: Shape, contents: Contents, dialect: Dialect) -> Unchanged:
+    """Return how a view of this state tells rows that no later delta replaces."""
     column, all_keys = whole_number_or_text(shape.key_columns), [keys for _, keys in contents.changed]
     few = sum(len(k.listed) for k in all_keys) <= LISTED and sum(k.size for k in all_keys) <= LISTED_TEXT
     lists = few and all(keys.listed for keys in all_keys)
     only_spark = target.only_spark and dialect is Dialect.SPARK
-    if column is None or not (lists or only_spark):
-        return []
-    key, segment = (f"t.{quote_identifier(name, dialect)}" for name in (column, SEGMENT))
+    if not (lists or only_spark) or (column is None and not all(keys.hashed for keys in all_keys)):
+        return Unchanged()
+    segment = f"t.{quote_identifier(SEGMENT, dialect)}"
+    key = "" if column is None else f"t.{quote_identifier(column, dialect)}"
     # A row without a key counts, so a condition on the key alone would not do.
     named = {
         name: _is_listed(key, keys.listed, dialect, only_spark=only_spark)
@@ -44,7 +58,12 @@ def unchanged(target: TableTarget, shape: Shape, contents: Contents, dialect: Di
         else _bit(key, keys, target.location)
         for name, keys in together(contents.changed)
     }
-    return [f"{segment} >= {quote_string(name, dialect)} OR {is_named} = 0" for name, is_named in named.items()]
+    return Unchanged(
+        conditions=tuple(
+            f"{segment} >= {quote_string(name, dialect)} OR {is_named} = 0" for name, is_named in named.items()
+        ),
+        sure=not any(keys.hashed for keys in all_keys),
+    )
 
 
 def _is_listed(key: str, keys: Sequence[int | str], dialect: Dialect, *, only_spark: bool) -> str:
@@ -83,6 +102,8 @@ def _bit(key: str, keys: ChangedKeys, location: str) -> str:
 
     No number in it changes with each state: see `schemasync.core.changed_keys`.
     """
+    if keys.hashed:
+        key = _hash(keys)
     place, power = f"{key} - ({keys.low})", BITS.bit_length() - 1
     if keys.path:
         file = quote_identifier(f"{location}/{keys.path}", Dialect.SPARK)
@@ -92,7 +113,14 @@ def _bit(key: str, keys: ChangedKeys, location: str) -> str:
         words = f"CAST(split('{keys.words}', ',') AS ARRAY<BIGINT>)"
     word = f"get({words}, CAST(shiftright({place}, {power}) AS INT))"
     bit = f"coalesce(getbit({word}, CAST({key} & {BITS - 1} AS INT)), 0)"
-    return f"CASE WHEN {key} BETWEEN {keys.low} AND {keys.beyond} THEN {bit} ELSE 0 END"
+    return bit if keys.hashed else f"CASE WHEN {key} BETWEEN {keys.low} AND {keys.beyond} THEN {bit} ELSE 0 END"
+
+
+def _hash(keys: ChangedKeys) -> str:
+    """Return which bit stands for a row's key, in Spark's SQL; never null."""
+    texts = (f"coalesce(CAST(t.{quote_identifier(name, Dialect.SPARK)} AS STRING), '')" for name in keys.hashed)
+    joined = f" || {quote_string(SEPARATOR, Dialect.SPARK)} || ".join(texts)
+    return f"(crc32(CAST({joined} AS BINARY)) & {BITS * keys.count - 1})"
 
 
 def _key_sql(key: int | str, dialect: Dialect) -> str:

@@ -18,9 +18,10 @@ from schemasync.app.inspecting import look, map_tables
 from schemasync.app.planning import view_select
 from schemasync.app.workspace import Workspace
 from schemasync.core import ddl, manifest
-from schemasync.core.changed_keys import ChangedKeys
+from schemasync.core.changed_keys import ChangedKeys, hash_of
 from schemasync.core.layering import Mode
 from schemasync.core.mapping import TableTarget
+from schemasync.core.plan import Shape
 from schemasync.io.parquet import pages, same_keys, writing
 from schemasync.io.parquet.pages import Pages
 from tests import model
@@ -224,6 +225,9 @@ class EveryText(Telling):
         mixed = tuple(pair if n % 2 else bits[n] for n, pair in enumerate(contents.changed))
         named = (bits, aside, mixed, ())
         less: list[dict[str, Any]] = [{}, *({"changed": changed} for changed in named)]
+        hashed = tuple((name, self._hashed(target, shape, keys)) for name, keys in contents.changed)
+        half = tuple(pair if n % 2 else hashed[n] for n, pair in enumerate(contents.changed))
+        less += [{"changed": changed, "few": False} for changed in (hashed, half)]
         less += [{"changed": (), "ascending": False}, {"changed": (), "ascending": False, "ahead": False}]
         others = [contents.model_copy(update=known) for known in less]
         texts = {view_select(self.lab.workspace, target, shape, one) for one in others}
@@ -247,6 +251,15 @@ class EveryText(Telling):
         words = [int(word) for word in keys.words.split(",")]
         self.lab.workspace.storage(target).small.write_words(path, words)
         return ChangedKeys(low=keys.low, path=path, count=len(words))
+
+    def _hashed(self, target: TableTarget, shape: Shape, keys: ChangedKeys) -> ChangedKeys:
+        """Write bits of hashes into such a file, and of half of those that any other key has."""
+        ((column, _),) = shape.key_columns
+        bits = {hash_of([str(key)], 64) for key in keys.listed}.union(range(0, 64, 2))
+        word = int.from_bytes(sum(1 << bit for bit in bits).to_bytes(8, "big"), "big", signed=True)
+        path = f"_words/hashed/{word}.orc"
+        self.lab.workspace.storage(target).small.write_words(path, [word])
+        return ChangedKeys(path=path, count=1, hashed=(column,))
 
 
 class Partitioned(Telling):
@@ -340,7 +353,7 @@ def test_however_changes_are_found_the_view_is_the_same(new_lab: NewLab) -> None
     law()
     assert True in apart
     words = ["array_contains(", " IN (", "getbit(get(CAST(split(", "getbit(get((SELECT words FROM orc."]
-    words += ["schemasync_key1", "schemasync_bits", " row_number() OVER ("]
+    words += ["crc32(", "schemasync_key1", "schemasync_bits", " row_number() OVER ("]
     assert [word for word in words if not any(word in text for text in texts)] == []
 
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyarrow import fs, orc
 
+from schemasync.app import reading_back
 from schemasync.app.reading_back import changed_keys, checked_footer, extents, key_range, moments
 from schemasync.core.admission import WrittenFooter
-from schemasync.core.changed_keys import LISTED, LISTED_FOR_SPARK, MOST_ASIDE, MOST_TEXT, ChangedKeys
+from schemasync.core.changed_keys import LISTED, LISTED_FOR_SPARK, MOST_ASIDE, MOST_TEXT, ChangedKeys, hash_of
 from schemasync.core.manifest import DataFile, Segment, SegmentKind
 from schemasync.core.moments import NEVER, Moment, Newest
 from schemasync.core.schema import Envelope, EnvelopeKind, OrderingField
@@ -227,6 +229,52 @@ def test_few_keys_are_listed_and_fewer_where_others_than_spark_read_the_view(tmp
 def test_a_row_without_a_key_has_none_that_a_view_can_name(tmp_path: Path, way: str) -> None:
     with naming(way):
         assert changed(tmp_path, delta(tmp_path, [3, None])) is None
+
+
+def of_columns(directory: Path, rows: int, **said: Any) -> Segment:
+    """Write a delta of rows whose key has columns of several types."""
+    numbers = pa.array(range(rows), pa.int64())
+    columns = {"id": numbers.cast(pa.string()), "of": numbers, "raw": pa.array([b"x"] * rows, pa.binary())}
+    pq.write_table(pa.table(columns), directory / "0.parquet")
+    segment = delta(directory, [1]).model_copy(update={"rows": rows, "key_range": None} | said)
+    pq.write_table(pa.table(columns), directory / "0.parquet")
+    return segment
+
+
+OF_COLUMNS = (("id", Primitive.STRING), ("of", Primitive.BIGINT), ("raw", Primitive.BINARY))
+
+
+def test_many_keys_of_any_kind_are_hashes_where_spark_alone_reads_the_view(tmp_path: Path) -> None:
+    files = ArrowFiles(fs.LocalFileSystem(), str(tmp_path))
+
+    def found(
+        keys: Sequence[tuple[str, Type]], *beside: Segment, rows: int = 10, most: int = 9, **to: Any
+    ) -> ChangedKeys | None:
+        segment = of_columns(tmp_path, rows)
+        with patch.multiple(reading_back, HASHED_FROM=most, LISTED_FOR_SPARK=0):
+            return changed_keys(files, segment, keys, beside=beside, target=target(**{"only_spark": True} | to))
+
+    for count in range(1, 3):
+        hashed = found(OF_COLUMNS[:count])
+        assert hashed is not None
+        assert (hashed.hashed, hashed.path) == (("id", "of")[:count], "d/_keys/words.orc")
+        texts = [[str(n)] * count for n in range(10)]
+        bits = {64 * place + bit for place, word in enumerate(words_in(tmp_path, hashed)) for bit in _set_in(word)}
+        assert bits == {hash_of(some, 64 * hashed.count) for some in texts}
+    all_of_it = found(OF_COLUMNS)
+    assert all_of_it is not None
+    assert all_of_it.hashed == ("id", "of")
+    assert [found(OF_COLUMNS[2:]), found(OF_COLUMNS, only_spark=False), found(OF_COLUMNS, most=10)] == [None] * 3
+    assert found(OF_COLUMNS, location="file:/lake/[a]") is None
+    other, full = (
+        delta(tmp_path, [1]).model_copy(update={"changed": ChangedKeys(path="x", count=count)})
+        for count in (1, MOST_ASIDE - 1000)
+    )
+    assert [found(OF_COLUMNS, beside, most=10) is None for beside in (other, full)] == [False, True]
+
+
+def _set_in(word: int) -> list[int]:
+    return [bit for bit in range(64) if word >> bit & 1]
 
 
 def test_texts_are_listed_and_never_bits(tmp_path: Path) -> None:

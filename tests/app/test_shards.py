@@ -21,13 +21,14 @@ from tests.lab import HOUR, Lab
 from tests.naming import WAYS, naming
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from pyspark.sql import DataFrame
 
 pytestmark = pytest.mark.spark
 
 TOPIC, TABLE = "shop.student", "shop_student"
+NAME = ("name", ["null", "string"])
 SMALL = {"defaults": {"compaction": {"shard_size": "1KB"}}}
 
 
@@ -68,7 +69,7 @@ def events(*keys: Any, ts_ms: int = 1, op: str = "u", **row: Any) -> list[dict[s
 
 
 def first_base(lab: Lab, keys: list[Any], type_: Any = "long") -> None:
-    value = lab.flat("Student", ("name", ["null", "string"]))
+    value = lab.flat("Student", NAME)
     value["fields"][0] = {"name": "id", "type": type_}
     lab.register(TOPIC, value, key=None)
     entry = {"subject": f"{TOPIC}-value", "keys": ["id"]}
@@ -309,6 +310,61 @@ def test_many_changes_are_looked_for_by_words_or_buckets_of_keys(
     assert ["getbit" in text, "FileScan orc" in text] == [way in {"in text", "aside"}, way == "aside"]
 
 
+DAY = {"type": "int", "logicalType": "date"}
+FAR: dict[str, dict[str, tuple[Any, Any]]] = {
+    "uuid": {"id": ("string", lambda n: f"{n:08x}-0000-4000-8000-{n:012x}")},
+    "any text": {"id": ("string", lambda n: f"it's {n} 😀")},
+    "far apart": {"id": ("long", lambda n: n * 2**55 - 2**62)},
+    "several": {
+        "id": ("int", lambda n: n // 10),
+        "born": (DAY, lambda n: n),
+        "word": ("string", lambda n: f"é{n % 5},"),
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "several"),
+    [
+        ("uuid", False),
+        ("several", True),
+        *[pytest.param(kind, True, marks=pytest.mark.one_spark) for kind in ("uuid", "any text", "far apart")],
+    ],
+)
+def test_of_changes_too_many_to_be_sent_around_only_rows_that_share_a_hash_are_joined(
+    lab: Lab, kind: str, several: bool
+) -> None:
+    """Of 64 hashes some are of many keys, and some of none that changed: rows of both kinds are in the base."""
+    columns = FAR[kind]
+    value = lab.flat("Student", *((n, t) for n, (t, _) in columns.items() if n != "id"), ("n", "int"), NAME)
+    value["fields"][0]["type"] = columns["id"][0]
+    lab.register(TOPIC, value, key=None)
+    lab.settings = SMALL | {"tables": [{"subject": f"{TOPIC}-value", "keys": [*columns]}]}
+
+    def land(numbers: Iterable[int], at: int, op: str) -> None:
+        key = {n: {name: make(n) for name, (_, make) in columns.items()} for n in numbers}
+        rows = [key[n] | {"n": n, "name": f"n{at}", "op": op, "ts_ms": at} for n in numbers]
+        lab.land(TOPIC, rows, hour=f"202611200{at}")
+
+    land(range(3, 90), 1, "c")
+    compacted(lab)
+    expected = dict.fromkeys(range(3, 90), "n1")
+    with naming("hashed"):
+        for at, changed in enumerate([[0, *range(20, 30), 95], *[[0, *range(27, 33), 99]] * several], start=2):
+            gone, there = changed[:4], changed[4:]
+            land(gone, at, "d")
+            land(there, at, "u")
+            lab.apply()
+            expected = {n: name for n, name in expected.items() if n not in gone} | dict.fromkeys(there, f"n{at}")
+        with unsure_of_sizes(lab):
+            text = physical_plan(lab, f"SELECT name FROM {lab.database}.{TABLE}_view")
+    assert {row["n"]: row["name"] for row in lab.rows(TABLE)} == expected
+    assert ["SortMergeJoin" in text, "FileScan orc" in text, text.count("FileScan parquet")] == [True, True, 3]
+    # What is sent around of the base and earlier changes, which is the join's first side, was looked for before.
+    sent, scanned, _ = text.partition("Exchange hashpartitioning")[2].partition("FileScan parquet")
+    assert ["getbit" in sent, bool(scanned)] == [True, True]
+
+
 def test_whoever_resolved_the_view_earlier_sees_the_state_of_then_until_the_grace_is_over(lab: Lab) -> None:
     """A notebook resolves the view once, and asks it again after changes were admitted, folded and split."""
     first_base(lab, list(range(12)))
@@ -458,7 +514,7 @@ def test_keys_of_every_type_find_their_shard_again(lab: Lab, kind: str, kernels:
 @pytest.mark.parametrize("kernel", ["arrow", "spark"])
 def test_keys_of_several_columns_find_their_shard_again(lab: Lab, kernel: str) -> None:
     """Shards begin in the middle of a first column's rows."""
-    value = lab.flat("Line", ("line", "string"), ("name", ["null", "string"]))
+    value = lab.flat("Line", ("line", "string"), NAME)
     lab.register(TOPIC, value, key=None)
     entry = {"subject": f"{TOPIC}-value", "keys": ["id", "line"]}
     lab.settings = {"tables": [entry], "defaults": {"compaction": {"shard_size": "1KB", "kernel": kernel}}}

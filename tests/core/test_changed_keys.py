@@ -14,12 +14,16 @@ from schemasync.core.changed_keys import (
     bucket_of,
     buckets,
     fit,
+    hash_of,
+    hashed_columns,
     listed,
     may_be_asked_for,
     may_be_text,
     places,
     together,
+    words_for_hashes,
 )
+from schemasync.core.types import Decimal, Primitive
 from tests.naming import in_text
 
 ANY_KEY = st.integers(-(2**63), 2**63 - 1)
@@ -133,6 +137,39 @@ def test_lists_of_several_deltas_say_the_same_together(keys: list[ChangedKeys]) 
     rows += [(delta, key) for delta, one in enumerate(keys, start=1) for key in range(5) if has(one, key)]
     assert [stays(*row, found) for row in rows] == [stays(*row, changed) for row in rows]
     assert len({name for name, _ in found}) == len(found) <= len(changed)
+
+
+def test_a_hash_is_of_all_columns_that_have_a_text() -> None:
+    keys = [(type_.value, type_) for type_ in Primitive]
+    texts = ("tinyint", "smallint", "int", "bigint", "string")
+    assert hashed_columns([*keys, ("price", Decimal(precision=9, scale=2))]) == texts
+    assert hash_of(["a", "b"], 2**25) == hash_of(["a,b"], 2**25) != hash_of(["b", "a"], 2**25)
+
+
+@given(texts=st.lists(st.text()), power=st.integers(6, 25))
+def test_a_hash_is_one_of_so_many_bits(texts: list[str], power: int) -> None:
+    assert 0 <= hash_of(texts, 2**power) < 2**power
+
+
+@given(rows=st.integers(1, 40_000_000), used=st.integers(0, MOST_ASIDE))
+def test_hashes_have_bits_to_spare_or_as_many_as_there_is_room_for(rows: int, used: int) -> None:
+    others = [ChangedKeys(path="x", count=used)]
+    count, left = words_for_hashes(rows, others), MOST_ASIDE - used
+    if count:
+        assert count & count - 1 == 0
+        assert fit([*others, ChangedKeys(path="y", count=count)])
+        assert (4 * count <= 3 * left, BITS * count >= 2 * rows) == (True, True)
+        assert BITS * count >= 8 * rows or 8 * count > 3 * left
+        assert count == 1024 or BITS * count < 16 * rows
+    else:
+        assert left < 1366 or 3 * left * BITS // 8 < 2 * rows
+
+
+def test_four_million_keys_leave_room_for_those_of_later_changes() -> None:
+    others: list[ChangedKeys] = []
+    for rows in (4_000_000, 2_000_000, 400_000, 40_000, 400):
+        others.append(ChangedKeys(path="x", count=words_for_hashes(rows, others)))
+    assert [keys.count for keys in others] == [2**19, 2**18, 2**16, 2**13, 1024]
 
 
 def test_what_deltas_of_other_keys_list_is_looked_for_at_once() -> None:

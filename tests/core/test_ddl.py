@@ -79,6 +79,7 @@ STUDENT, STUDENT_FLAT = history(*ROWS, envelope=DEBEZIUM), history(*ROWS)
 """Reserved words, mixed case, a dash, a column called like our partition; widened, renamed, added, dropped."""
 
 BY_TEXT = history((col("id", STRING), col("n", INT)))
+BY_BOTH = history((col("id", BIGINT), col("line", INT)))
 
 LIKE_OURS = history(
     tuple(
@@ -221,6 +222,17 @@ BITS = ("delta_00000008", ChangedKeys(low=-65536, words="1,0,-922337203685477580
 NAMED_SEVERAL = SEVERAL.model_copy(update={"changed": (*LISTED.changed, BITS)})
 ASIDE = ("delta_00000008", ChangedKeys(low=-65536, path="delta/g=000008/t/_keys/words.orc", count=3))
 NAMED_ASIDE = SEVERAL.model_copy(update={"changed": (*LISTED.changed, ASIDE)})
+HASHED = ChangedKeys(path="delta/g=000007/t/_keys/words.orc", count=2**10, hashed=("id",))
+NAMED_BY_HASHES = AHEAD.model_copy(update={"ascending": True, "changed": (("delta_00000007", HASHED),)})
+NAMED_BY_HASHES_SEVERAL = SEVERAL.model_copy(
+    update={
+        "few": False,
+        "changed": (("delta_00000007", HASHED), ("delta_00000008", ChangedKeys(listed=("a", "b")))),
+    }
+)
+HASHED_OF_BOTH = NAMED_BY_HASHES.model_copy(
+    update={"changed": (("delta_00000007", HASHED.model_copy(update={"hashed": ("id", "line")})),)}
+)
 PACKED_SEVERAL = SEVERAL.model_copy(update={"few": False, "packed": True})
 
 ADDED = (HiveColumn(name="first-seen", type="timestamp"), HiveColumn(name="n", type="int", comment="it's new"))
@@ -276,6 +288,13 @@ STATEMENTS: dict[str, dict[Dialect, str]] = {
     "view_ahead_listed_texts": {d: view(shape(BY_TEXT), d, 1, contents=LISTED_TEXTS) for d in Dialect},
     "view_ahead_listed_texts_for_any": {
         d: view(shape(BY_TEXT), d, 1, contents=LISTED_TEXTS, only_spark=False) for d in Dialect
+    },
+    "view_ahead_hashed": {d: view(shape(BY_TEXT), d, 1, contents=NAMED_BY_HASHES, only_spark=True) for d in Dialect},
+    "view_ahead_hashed_several": {
+        d: view(shape(BY_TEXT), d, 1, contents=NAMED_BY_HASHES_SEVERAL, only_spark=True) for d in Dialect
+    },
+    "view_ahead_hashed_columns": {
+        d: view(shape(BY_BOTH, keys=("id", "line")), d, 1, contents=HASHED_OF_BOTH, only_spark=True) for d in Dialect
     },
     "view_ahead_packed": {d: view(shape(STUDENT, baseline=2), d, 2, contents=PACKED) for d in Dialect},
     "view_ahead_packed_several": {d: view(shape(STUDENT, baseline=2), d, 2, contents=PACKED_SEVERAL) for d in Dialect},
@@ -378,8 +397,7 @@ def test_a_view_that_not_only_spark_reads_lists_texts_that_are_not_too_long() ->
 
 
 def test_keys_of_several_columns_are_joined_whatever_changes_list() -> None:
-    both = shape(history((col("id", BIGINT), col("line", INT))), keys=("id", "line"))
-    assert "JOIN" in view(both, SPARK, 1, contents=LISTED)
+    assert "JOIN" in view(shape(BY_BOTH, keys=("id", "line")), SPARK, 1, contents=LISTED)
 
 
 def test_the_lowest_key_is_listed_as_what_every_engine_reads() -> None:

@@ -266,6 +266,22 @@ def test_the_view_names_the_keys_of_changes_where_it_can_name_all_of_them() -> N
     assert changed(delta(1, changed=aside[0]), delta(2, changed=aside[1])) == ()
 
 
+def test_hashes_of_keys_count_where_the_keys_themselves_are_too_many_and_cannot_be_packed() -> None:
+    def changed(rows: int, **said: Any) -> int:
+        hashed = ChangedKeys(path="x", count=1, hashed=("id",))
+        one = segment("delta_00000001", ahead=True, changed=hashed, rows=rows, **said)
+        listed = ChangedKeys(listed=(1,))
+        two = segment("delta_00000002", ahead=True, ahead_of_deltas=True, changed=listed, rows=1)
+        state = fresh().model_copy(update={"segments": (segment("base_s00000001"), one, two)})
+        return len(state.contents.changed)
+
+    close: dict[str, Any] = {"key_range": (0, 9)}
+    assert [changed(FEW_ROWS - 1), changed(FEW_ROWS), changed(FEW_ROWS, **close)] == [0, 2, 2]
+    two = segment("delta_00000002", ahead=True, changed=ChangedKeys(path="x", count=1, hashed=("id",)), **close)
+    both = (segment("base_s00000001"), two.model_copy(update={"rows": FEW_ROWS + 1}))
+    assert fresh().model_copy(update={"segments": both}).contents.changed == ()
+
+
 def test_shards_without_a_changed_key_are_told_from_the_others_where_they_are_most_of_the_base() -> None:
     sizes = {1: 10, 2: 1, 3: 23}
     shards = tuple(segment(f"base_s0000000{n}", rows=rows) for n, rows in sizes.items())

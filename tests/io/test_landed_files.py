@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from pyarrow import fs, orc
 
 from schemasync.core.admission import AdmissionRequest, Admitted
 from schemasync.core.beyond import EXAMPLES, Beyond, Example, Shown
+from schemasync.core.changed_keys import hash_of
 from schemasync.core.encoding import Encoding, Leaf, Meaning
 from schemasync.core.ports import LandedFiles
 from schemasync.core.types import Decimal, Primitive
@@ -459,6 +460,27 @@ def test_words_are_the_same_in_whatever_order_numbers_come(keys: set[int], most:
         pq.write_table(pa.table({"n": arranged}), f"{root}/n.parquet")
         found = open_arrow(Path(root)).words(["n.parquet"], "n", low=low, count=len(words))
     assert list(found or ()) == words
+
+
+ROW = st.tuples(st.integers(-(2**63), 2**63 - 1) | st.none(), st.text() | st.none())
+
+
+@given(files=st.lists(st.lists(ROW, max_size=9), max_size=3), power=st.integers(0, 4))
+@example(files=[[(None, None)]], power=0)
+def test_words_have_a_bit_for_the_hash_of_each_row(
+    files: list[list[tuple[int | None, str | None]]], power: int
+) -> None:
+    count, schema = 2**power, pa.schema({"n": pa.int64(), "t": pa.string()})
+    wanted = {hash_of(["" if v is None else str(v) for v in row], 64 * count) for rows in files for row in rows}
+    paths = [f"{n}.parquet" for n in range(len(files))]
+    with TemporaryDirectory() as root:
+        for path, rows in zip(paths, files, strict=True):
+            table = pa.Table.from_pylist([{"n": n, "t": t} for n, t in rows], schema)
+            pq.write_table(table, f"{root}/{path}", row_group_size=2)
+        found = open_arrow(Path(root)).hashed_words(paths, ["n", "t"], count=count)
+    assert [word % 2**64 for word in found] == [
+        sum(1 << bit for bit in range(64) if 64 * place + bit in wanted) for place in range(count)
+    ]
 
 
 def test_words_are_written_as_one_row(tmp_path: Path, opened: LandedFiles) -> None:

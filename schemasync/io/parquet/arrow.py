@@ -12,8 +12,9 @@ from array import array
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any
+from zlib import crc32
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -29,7 +30,7 @@ from schemasync.core.admission import (
     WrittenFooter,
 )
 from schemasync.core.beyond import Beyond
-from schemasync.core.changed_keys import BITS, WORDS_COLUMN
+from schemasync.core.changed_keys import BITS, SEPARATOR, WORDS_COLUMN
 from schemasync.core.in_place import Stored
 from schemasync.core.manifest import DataFile
 from schemasync.core.moments import Moment
@@ -121,6 +122,17 @@ class ArrowFiles:
                     if keys.null_count:
                         return None
                     for place, bits in _bits_by_word(keys, low):
+                        found[place] |= bits
+        return array("q", found.tobytes())
+
+    def hashed_words(self, paths: Sequence[str], columns: Sequence[str], *, count: int) -> Sequence[int]:
+        """Read columns of whole numbers and texts from files of ours: hashes of their rows as bits of signed words."""
+        found = array("Q", bytes(8 * count))
+        for path in paths:
+            with self._opened_again(path) as parquet:
+                for batch in parquet.iter_batches(columns=list(columns)):
+                    hashes = pc.unique(_hashes([batch.column(name) for name in columns], BITS * count))
+                    for place, bits in _bits_by_word(hashes, 0):
                         found[place] |= bits
         return array("q", found.tobytes())
 
@@ -217,6 +229,19 @@ class _Delta:
         for rows in events:
             self.events += rows.num_rows
             yield rows
+
+
+def _hashes(columns: Sequence[pa.Array], bits: int) -> pa.Array:
+    """Return `schemasync.core.changed_keys.hash_of` for each row."""
+    texts = (column.cast(pa.string()) for column in columns)
+    # "skip" would leave out rows that have none of them (Arrow 26).
+    joined = pc.binary_join_element_wise(*texts, SEPARATOR, null_handling="replace", null_replacement="")
+    # Straight from its buffers: Arrow makes an object of its own of each text first.
+    _, offsets, data = joined.buffers()
+    ends = memoryview(offsets).cast("i")[joined.offset : joined.offset + len(joined) + 1]
+    text = memoryview(data or b"")
+    hashes = array("I", (crc32(text[start:end]) for start, end in pairwise(ends)))
+    return pc.bit_wise_and(pa.Array.from_buffers(pa.uint32(), len(joined), [None, pa.py_buffer(hashes)]), bits - 1)
 
 
 def _bits_by_word(keys: pa.Array, low: int) -> Iterable[tuple[int, int]]:

@@ -80,6 +80,10 @@ class SparkFiles:
         """Read a column of whole numbers from files of ours as bits."""
         return self._arrow.words(paths, column, low=low, count=count)
 
+    def hashed_words(self, paths: Sequence[str], columns: Sequence[str], *, count: int) -> Sequence[int]:
+        """Read columns from files of ours as bits of their hashes."""
+        return self._arrow.hashed_words(paths, columns, count=count)
+
     def write_words(self, path: str, words: Sequence[int]) -> None:
         """Write words as an ORC file."""
         self._arrow.write_words(path, words)
