@@ -33,7 +33,7 @@ _REHEARSED: Final = {
     "benchmarks": "--rows 20000 --reps 1 --warmups 0 --read-reps 1 --read-warmups 0",
     "benchmarks.growth": "--rows 20000 --reps 1",
     "benchmarks.sizes": "--rows 200000",
-    "benchmarks.memory": "--memory 32 --times 0.5",
+    "benchmarks.memory": "--times 0.5",
 }
 """By module what makes it short, whatever else it is told."""
 

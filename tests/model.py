@@ -324,7 +324,7 @@ def _plain_values(field: Field) -> st.SearchStrategy[Any]:
 
 
 class _Writer:
-    """Draws files of events; no two different events of a story have the same place in the order."""
+    """Draws files of events; of different ones only two of one file have the same place in the order."""
 
     def __init__(self, draw: st.DrawFn, schemas: Sequence[Schema], *, snapshots: bool) -> None:
         self.draw = draw
@@ -345,7 +345,8 @@ class _Writer:
         repeated = self.draw(st.booleans())
         if events and repeated:
             twice: Event = self.draw(st.sampled_from(events))
-            events.append(twice)
+            # Or another one in its place: of these the one that arrived last is newer, however often the file lands.
+            events.append(self.changed(twice) if self.draw(st.booleans()) else twice)
         found = Landing(version=version, events=tuple(events), hour=self.hour())
         self.landed.append(found)
         return found
@@ -356,8 +357,7 @@ class _Writer:
     def event(self, version: int) -> Event:
         # By turns, so that the simplest story has several rows, too.
         key = 1 + (len(self.used) + self.draw(st.integers(0, 3))) % 4
-        op = self.draw(st.sampled_from("ccuuudd"))
-        row = {f.name: self.draw(values(f)) for f in self.schemas[version - 1][1:]} | {"id": key}
+        op, row = self.change(key, version)
         position: int | None = self.first + self.draw(st.integers(0, 59))
         while position in self.used:
             position = (position or 0) + 1
@@ -366,6 +366,14 @@ class _Writer:
             self.read.add(key)
             op, position = "r", None
         return Event(key=key, op=op, version=version, order=(position, self.draw(st.integers(0, 2))), row=row)
+
+    def change(self, key: int, version: int) -> tuple[str, Row]:
+        row = {f.name: self.draw(values(f)) for f in self.schemas[version - 1][1:]} | {"id": key}
+        return self.draw(st.sampled_from("ccuuudd")), row
+
+    def changed(self, event: Event) -> Event:
+        op, row = self.change(event.key, event.version)
+        return replace(event, op="r" if event.op == "r" else op, row=row)
 
 
 RUNS = (("apply",), ("compact",), (), ("apply", "compact"), ("minor",), ("minor", "major"))

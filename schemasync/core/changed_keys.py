@@ -60,9 +60,9 @@ of those that did not change shares one with a key."""
 FEWEST_BITS: Final = 2
 """With fewer for each key four rows in ten would share one."""
 HASHED: Final = (Primitive.TINYINT, Primitive.SMALLINT, Primitive.INT, Primitive.BIGINT, Primitive.STRING)
-"""Types of the columns of a key that hashes are made of: everybody writes them as the same text."""
+"""Types of the columns of a key that hashes are made of."""
 SEPARATOR: Final = ","
-"""Between the columns' texts."""
+"""Between the texts of several columns."""
 WORDS_COLUMN: Final = "words"
 """The one column of a file of words; its one row has all of them."""
 WORDS_FILE: Final = "_keys/words.orc"
@@ -82,8 +82,8 @@ class ChangedKeys(BaseModel):
     Bit b of the word at place p, both from zero, stands for the key ``low + 64 p + b``. ``words`` are signed, with
     commas between; or ``path``, relative to the table's location, is that of a file that has ``count`` of them.
 
-    Where columns of the key are ``hashed``, a bit stands for the `hash_of` their texts in place of the key, and tells
-    of a row only that it may be replaced.
+    Where columns of the key are ``hashed``, a bit stands for their `hash_of` in place of the key, and tells of a row
+    only that it may be replaced.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -154,19 +154,19 @@ def bucket_of(key: int | str, count: int) -> int:
         key ^= key >> 32
         key ^= key >> 16
         return (key ^ key >> 8) & count - 1
-    return crc32(key.encode()) & count - 1
+    return hash_of([key], count)
 
 
-def hash_of(texts: Iterable[str], bits: int) -> int:
+def hash_of(key: Iterable[int | str | None], bits: int) -> int:
     """Return which of ``bits`` bits, a power of two, stands for a key; Spark's SQL works out the same.
 
-    ``texts`` are those of the columns that are hashed, empty ones where a row has no value.
+    ``key`` has the values of the columns that are hashed, as texts; what a row does not have is an empty one.
     """
-    return crc32(SEPARATOR.join(texts).encode()) & bits - 1
+    return crc32(SEPARATOR.join("" if value is None else str(value) for value in key).encode()) & bits - 1
 
 
 def hashed_columns(keys: Sequence[tuple[str, Type]]) -> tuple[str, ...]:
-    """Return those of a key's columns, (name, type), that hashes are made of: all that have a text of their own."""
+    """Return those of a key's columns, (name, type), that hashes are made of: whole numbers and texts."""
     return tuple(name for name, type_ in keys if type_ in HASHED)
 
 

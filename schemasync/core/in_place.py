@@ -19,12 +19,21 @@ from schemasync.core.types import Array, Decimal, Map, Primitive, Struct, Type
 _P = Primitive
 
 
+PACKED: Final = "DELTA_BINARY_PACKED"
+"""An encoding that nothing may be read in: where a query needs some pages of a file only, Spark 3.3 to 4.1 takes the
+first value of such a page for another.
+
+Its reader begins a page anew when it is asked for no values; mended after 4.1 (apache/spark@1071110).
+"""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stored:
     """One leaf column of a Parquet file: dotted path with the groups of lists and maps, and its physical form.
 
     A form is Parquet's physical type and its annotation: ``INT32``, ``INT32 int(16)``, ``INT32 date``,
-    ``BYTE_ARRAY string``, ``INT64 timestamp(microseconds,utc)``, ``FIXED_LEN_BYTE_ARRAY decimal(9,2)``.
+    ``BYTE_ARRAY string``, ``INT64 timestamp(microseconds,utc)``, ``FIXED_LEN_BYTE_ARRAY decimal(9,2)``; with `PACKED`
+    behind them where pages have their values so.
     """
 
     path: str

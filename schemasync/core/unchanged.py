@@ -55,7 +55,7 @@ def unchanged(target: TableTarget, shape: Shape, contents: Contents, dialect: Di
     named = {
         name: _is_listed(key, keys.listed, dialect, only_spark=only_spark)
         if keys.listed
-        else _bit(key, keys, target.location)
+        else _bit(_hash(keys) if keys.hashed else key, keys, target.location)
         for name, keys in together(contents.changed)
     }
     return Unchanged(
@@ -98,12 +98,10 @@ def _shared(keys: tuple[int | str, ...]) -> tuple[int, str]:
 
 
 def _bit(key: str, keys: ChangedKeys, location: str) -> str:
-    """Return an expression that is 1 where a key has a bit, else 0; Spark's SQL only. ``location`` is the table's.
+    """Return an expression that is 1 where a key, or a hash, has a bit, else 0; Spark's SQL only.
 
-    No number in it changes with each state: see `schemasync.core.changed_keys`.
+    ``location`` is the table's. No number in it changes with each state: see `schemasync.core.changed_keys`.
     """
-    if keys.hashed:
-        key = _hash(keys)
     place, power = f"{key} - ({keys.low})", BITS.bit_length() - 1
     if keys.path:
         file = quote_identifier(f"{location}/{keys.path}", Dialect.SPARK)

@@ -55,14 +55,16 @@ class Watched(Telling):
     """A story whose runs are watched at every step, and may be killed.
 
     ``may`` are the states that the view may be in: what was admitted never goes back, and a run brings one version.
-    ``versions`` are those that the table or its view may have; killed runs leave several. ``reach`` has by run, since
-    the last that was done, how many files had landed: what a killed one put in force shows when the next one begins.
+    ``versions`` are those that the table or its view may have; killed runs leave several, and the next one shows what
+    it admits under the one in force, before it brings its own (``left``). ``reach`` has by run, since the last that was
+    done, how many files had landed: what a killed one put in force shows when the next one begins.
     """
 
     def __init__(self, lab: Lab, kind: Kind, story: model.Story, *, everywhere: bool = False) -> None:
         super().__init__(lab, kind, story)
         self.everywhere = everywhere
         self.versions = {0}
+        self.left: set[int] = set()
         self.reach: set[int] = set()
         self.may = {State(version=0, files=frozenset())}
 
@@ -79,6 +81,7 @@ class Watched(Telling):
         self.may = {
             State(version=v, files=s.files) for v in self.versions for s in self.may if bool(v) == bool(s.version)
         }
+        self.left = self.versions - {0} if len(self.versions) > 1 else set()
         self.versions.add(self.version)
         self.reach.add(len(self.landed))
         witness = Witness(self.look, run.killed, everywhere=self.everywhere)
@@ -124,7 +127,7 @@ class Watched(Telling):
         The table's version is never later than the one that the view shows, so no file is, either.
         """
         for state in self.may:
-            for version in {state.version, self.version}:
+            for version in {state.version, self.version, *self.left}:
                 if any(self.landed[n].version > version for n in state.files):
                     continue
                 for readable, reach in product(range(version + 1), self.reach):

@@ -51,6 +51,15 @@ def test_a_file_that_spark_would_misread_is_not_published(tmp_path: Path) -> Non
         footer(tmp_path, pa.int32())
 
 
+def test_a_file_whose_numbers_are_packed_is_not_published(tmp_path: Path) -> None:
+    columns = {"id": pa.array([3, 9], pa.int64()), "at": pa.array([1, 5], pa.int64())}
+    packed = {"use_dictionary": False, "column_encoding": {"at": "DELTA_BINARY_PACKED"}}
+    pq.write_table(pa.table(columns), tmp_path / "x.parquet", **packed)
+    files = ArrowFiles(fs.LocalFileSystem(), str(tmp_path))
+    with pytest.raises(StorageError, match="at is stored as INT64 DELTA_BINARY_PACKED and declared as bigint"):
+        checked_footer(files, "x.parquet", DECLARED[:2], ordering="at", keys=KEYS)
+
+
 def test_a_file_with_other_columns_is_not_published(tmp_path: Path) -> None:
     pq.write_table(pa.table({"id": pa.array([3], pa.int64())}), tmp_path / "x.parquet")
     files = ArrowFiles(fs.LocalFileSystem(), str(tmp_path))
@@ -258,9 +267,9 @@ def test_many_keys_of_any_kind_are_hashes_where_spark_alone_reads_the_view(tmp_p
         hashed = found(OF_COLUMNS[:count])
         assert hashed is not None
         assert (hashed.hashed, hashed.path) == (("id", "of")[:count], "d/_keys/words.orc")
-        texts = [[str(n)] * count for n in range(10)]
+        some = [(str(n), n)[:count] for n in range(10)]
         bits = {64 * place + bit for place, word in enumerate(words_in(tmp_path, hashed)) for bit in _set_in(word)}
-        assert bits == {hash_of(some, 64 * hashed.count) for some in texts}
+        assert bits == {hash_of(key, 64 * hashed.count) for key in some}
     all_of_it = found(OF_COLUMNS)
     assert all_of_it is not None
     assert all_of_it.hashed == ("id", "of")

@@ -212,7 +212,6 @@ def test_changes_that_nobody_compared_with_the_base_are_sorted_with_it(lab: Lab)
 
 @pytest.mark.usefixtures("joined")
 def test_many_shards_that_no_change_falls_into_are_read_plain(lab: Lab) -> None:
-    # Texts, as numbers in order are packed into less than a shard.
     keys = [f"{number:03}{hashlib.sha256(str(number).encode()).hexdigest()}" for number in range(400)]
     first_base(lab, keys, "string")
     lab.land(TOPIC, events(keys[3], ts_ms=2) + events(keys[399], ts_ms=0), hour="2026112001")

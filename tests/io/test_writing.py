@@ -1,4 +1,4 @@
-"""Encodings of files of ours: a dictionary where values repeat, and only there; other whole numbers are packed.
+"""Encodings of files of ours: a dictionary where values repeat, and only there; none that Spark misreads.
 
 Texts are compressed where that makes them smaller.
 """
@@ -80,46 +80,13 @@ def hundredths(values: Iterable[int | None], digits: int) -> pa.Array:
     return pa.array(values, pa.decimal128(digits, 0)).view(pa.decimal128(digits, 2))
 
 
-def packed(path: str) -> dict[str, bool]:
-    group = pq.read_metadata(path).row_group(0)
-    columns = (group.column(n) for n in range(group.num_columns))
-    return {c.path_in_schema: "DELTA_BINARY_PACKED" in c.encodings for c in columns}
-
-
-def test_whole_numbers_and_times_that_do_not_repeat_are_packed(tmp_path: Path) -> None:
-    numbers = pa.array(range(5_000))
-    table = pa.table(
-        {
-            "key": numbers,
-            "small": numbers.cast(pa.int32()),
-            "day": numbers.cast(pa.int32()).cast(pa.date32()),
-            "moment": numbers.cast(pa.timestamp("us", tz="UTC")),
-            "repeated": pa.repeat(pa.scalar(7), 5_000),
-            "text": numbers.cast(pa.string()),
-            "real": numbers.cast(pa.float64()),
-            "price": hundredths(range(5_000), 18),
-            "fee": hundredths(range(5_000), 9),
-            "balance": hundredths(range(5_000), 21),
-            "in.place": numbers,
-            "in": pa.StructArray.from_arrays([numbers.cast(pa.string())], names=["place"]),
-        }
-    )
-    path = written(tmp_path, table)
-    expected = {"key", "small", "day", "moment", "price", "fee"}
-    assert {name for name, is_packed in packed(path).items() if is_packed} == expected
-    assert pq.read_table(path).equals(table)
-    key = pq.read_metadata(path).row_group(0).column(0)
-    assert key.total_compressed_size < table["key"].nbytes / 20
-
-
 @pytest.mark.spark
 @pytest.mark.parametrize("by_vectors", ["true", "false"])
-def test_spark_reads_packed_numbers(tmp_path: Path, spark: SparkSession, by_vectors: str) -> None:
+def test_spark_reads_numbers_of_any_size(tmp_path: Path, spark: SparkSession, by_vectors: str) -> None:
     # The first rows choose the encoding, and what comes after them may be anything.
     first = numbers_of(range(3_000))
     later = numbers_of([None if n % 11 == 0 else EXTREMES[n % len(EXTREMES)] for n in range(500)])
     path = written(tmp_path, first, later)
-    assert all(packed(path).values())
     setting = "spark.sql.parquet.enableVectorizedReader"
     spark.conf.set(setting, by_vectors)
     try:
@@ -128,6 +95,46 @@ def test_spark_reads_packed_numbers(tmp_path: Path, spark: SparkSession, by_vect
         spark.conf.unset(setting)
     expected = pa.concat_tables([first, later]).to_pylist()
     assert [row.asDict() for row in rows] == expected
+
+
+PAGES = 30_000
+"""Rows of several pages, of other numbers of rows by column."""
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("by_vectors", ["true", "false"])
+def test_spark_reads_the_right_rows_of_pages_that_it_does_not_need_as_a_whole(
+    tmp_path: Path, spark: SparkSession, by_vectors: str
+) -> None:
+    """A query for a few keys reads, of all columns, the pages that have their rows, and passes over the others."""
+    numbers = pa.array(range(PAGES))
+    sparse = pa.array([None if n % 7 == 0 or n // 500 % 3 == 0 else n for n in range(PAGES)])
+    table = pa.table(
+        {
+            "key": sorted(digests(PAGES)),
+            "number": numbers,
+            "sparse": sparse,
+            "moment": numbers.cast(pa.timestamp("us")),
+            "price": hundredths(sparse.to_pylist(), 18),
+            "real": numbers.cast(pa.float64()),
+            "few": pa.array([n % 5 for n in range(PAGES)]),
+            "text": pa.array(["x" * (n % 90) for n in range(PAGES)]),
+            "digest": digests(PAGES),
+            "small": numbers.cast(pa.int32()),
+            "fee": hundredths(range(PAGES), 9),
+        }
+    )
+    path, keys = written(tmp_path, table), table["key"].to_pylist()
+    setting = "spark.sql.parquet.enableVectorizedReader"
+    spark.conf.set(setting, by_vectors)
+    try:
+        alone = ([row] for row in range(1_000, PAGES, 2_048))
+        for wanted in (*alone, *(range(step - 1, PAGES, step) for step in (3_333, 10_007))):
+            alike = " OR ".join(f"key = '{keys[n]}'" for n in wanted)
+            rows = spark.read.parquet(path).where(alike).orderBy("number").collect()
+            assert [row.asDict() for row in rows] == table.take([*wanted]).to_pylist()
+    finally:
+        spark.conf.unset(setting)
 
 
 def digests(count: int) -> list[str]:
@@ -218,7 +225,7 @@ def test_spark_reads_texts_that_are_not_compressed(tmp_path: Path, spark: SparkS
 
 
 @pytest.mark.spark
-def test_whoever_looks_for_a_packed_key_reads_one_page(tmp_path: Path, spark: SparkSession) -> None:
+def test_whoever_looks_for_a_key_reads_one_page(tmp_path: Path, spark: SparkSession) -> None:
     table = pa.table({"key": pa.array(range(200_000)), "text": pa.array(str(n) for n in range(200_000))})
     path = written(tmp_path, table)
     found = spark.read.parquet(path).where("key = 123456")
@@ -226,4 +233,4 @@ def test_whoever_looks_for_a_packed_key_reads_one_page(tmp_path: Path, spark: Sp
     plan: Any = found._jdf.queryExecution().executedPlan()
     scans = plan.collectLeaves()
     read = scans.apply(0).metrics().apply("numOutputRows").value()
-    assert (scans.size(), read) == (1, 20_000)
+    assert (scans.size(), read) == (1, 16_384)

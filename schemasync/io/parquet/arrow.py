@@ -31,7 +31,7 @@ from schemasync.core.admission import (
 )
 from schemasync.core.beyond import Beyond
 from schemasync.core.changed_keys import BITS, SEPARATOR, WORDS_COLUMN
-from schemasync.core.in_place import Stored
+from schemasync.core.in_place import PACKED, Stored
 from schemasync.core.manifest import DataFile
 from schemasync.core.moments import Moment
 from schemasync.core.ports import FileInfo
@@ -101,7 +101,7 @@ class ArrowFiles:
         return WrittenFooter(
             rows=metadata.num_rows,
             columns=tuple(names),
-            leaves=tuple(_stored(schema.column(n)) for n in range(len(schema))),
+            leaves=tuple(_stored(schema.column(n), _encodings(metadata, n)) for n in range(len(schema))),
             extents={column: _extent(statistics(metadata, column)) for column in columns},
             newest=newest_told(metadata.metadata),
         )
@@ -131,8 +131,7 @@ class ArrowFiles:
         for path in paths:
             with self._opened_again(path) as parquet:
                 for batch in parquet.iter_batches(columns=list(columns)):
-                    hashes = pc.unique(_hashes([batch.column(name) for name in columns], BITS * count))
-                    for place, bits in _bits_by_word(hashes, 0):
+                    for place, bits in _bits_by_word(_hashes(batch.columns, BITS * count), 0):
                         found[place] |= bits
         return array("q", found.tobytes())
 
@@ -231,8 +230,8 @@ class _Delta:
             yield rows
 
 
-def _hashes(columns: Sequence[pa.Array], bits: int) -> pa.Array:
-    """Return `schemasync.core.changed_keys.hash_of` for each row."""
+def _hashes(columns: Iterable[pa.Array], bits: int) -> pa.Array:
+    """Return `schemasync.core.changed_keys.hash_of` of all rows, each once."""
     texts = (column.cast(pa.string()) for column in columns)
     # "skip" would leave out rows that have none of them (Arrow 26).
     joined = pc.binary_join_element_wise(*texts, SEPARATOR, null_handling="replace", null_replacement="")
@@ -240,8 +239,7 @@ def _hashes(columns: Sequence[pa.Array], bits: int) -> pa.Array:
     _, offsets, data = joined.buffers()
     ends = memoryview(offsets).cast("i")[joined.offset : joined.offset + len(joined) + 1]
     text = memoryview(data or b"")
-    hashes = array("I", (crc32(text[start:end]) for start, end in pairwise(ends)))
-    return pc.bit_wise_and(pa.Array.from_buffers(pa.uint32(), len(joined), [None, pa.py_buffer(hashes)]), bits - 1)
+    return pa.array({crc32(text[start:end]) & bits - 1 for start, end in pairwise(ends)}, pa.int64())
 
 
 def _bits_by_word(keys: pa.Array, low: int) -> Iterable[tuple[int, int]]:
@@ -270,9 +268,15 @@ def _extent(told: Iterable[pq.Statistics | None]) -> tuple[Moment, Moment] | Non
     return (min(low for low, _ in known), max(high for _, high in known)) if known else None
 
 
-def _stored(column: pq.ColumnSchema) -> Stored:
+def _encodings(metadata: pq.FileMetaData, column: int) -> set[str]:
+    groups = (metadata.row_group(n).column(column) for n in range(metadata.num_row_groups))
+    return {encoding for group in groups for encoding in group.encodings}
+
+
+def _stored(column: pq.ColumnSchema, encodings: Collection[str]) -> Stored:
     annotation = _annotation(json.loads(column.logical_type.to_json()))
-    return Stored(path=column.path, form=f"{column.physical_type} {annotation}".rstrip())
+    words = (column.physical_type, annotation, PACKED if PACKED in encodings else "")
+    return Stored(path=column.path, form=" ".join(word for word in words if word))
 
 
 def _annotation(logical: dict[str, Any]) -> str:
