@@ -131,13 +131,13 @@ def main() -> int:
         "--pieces", nargs="+", choices=PIECES, default=list(PIECES), metavar="PIECE", help=f"of {', '.join(PIECES)}"
     )
     parser.add_argument("--anew", action="store_true", help="measure again what is there: after a change, for one")
-    parser.add_argument("--rehearse", action="store_true", help="all of it with few rows: does it run to its end?")
+    parser.add_argument("--rehearse", action="store_true", help="all of it anew with few rows: does it run to its end?")
     parser.add_argument("--out", type=Path, help="where the records are")
     given = parser.parse_args()
     out = given.out or (REHEARSAL if given.rehearse else OUT)
-    pieces = [PIECES[name] for name in given.pieces]
+    pieces = [PIECES[name].rehearsed if given.rehearse else PIECES[name] for name in given.pieces]
     try:
-        right = measure([p.rehearsed for p in pieces] if given.rehearse else pieces, out, anew=given.anew, run=python)
+        right = measure(pieces, out, anew=given.anew or given.rehearse, run=python)
     except KeyboardInterrupt:
         say("Interrupted; the same command goes on with this piece.")
         return INTERRUPTED

@@ -242,7 +242,8 @@ Spark's Parquet readers convert some columns into another type than the file's o
 right, some fail, and some **show wrong values without an error**. schemasync therefore never lets an engine convert: landed
 files are decoded once, when they are admitted; a column of the long-lived table never changes its type (a widened or
 retyped column gets a new physical column); and a file that was written is published only if each of its columns has one of the
-forms in the first table. The other tables say what each version of Spark makes of every form under every type."""
+forms in the first table, and none has its numbers packed (`DELTA_BINARY_PACKED`), as Spark misreads those where a query needs
+some pages only. The other tables say what each version of Spark makes of every form under every type."""
 
 MEASURED_HEAD: Final = """
 Each form was read as a column, and where that did not fail in a struct, an array and a map, with the vectorized and with the

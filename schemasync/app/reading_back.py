@@ -54,7 +54,8 @@ def checked_footer(
             "a file that was written would not be read as the table declares it",
             where=path,
             why="; ".join(reasons[:3]),
-            fix="It was not published. Take settings of spark.sql.parquet from spark: conf: and run again.",
+            fix="It was not published. Take settings of spark.sql.parquet and spark.hadoop.parquet from spark: conf: "
+            "and run again.",
         )
     return footer
 
@@ -88,9 +89,9 @@ def changed_keys(
 ) -> ChangedKeys | None:
     """Read the keys of a delta that was just written, as a view can name them with those of the deltas ``beside`` it.
 
-    Bits that are too long for the view's text are written beside the delta; of many keys of any kind those of their
-    hashes. None where a row has no key or one that no view can say, where they are too many, and where more than the
-    keys is to be compared.
+    Bits that are too long for the view's text are written beside the delta. None where a row has no key or one that no
+    view can say, where they are too many, and where more than the keys is to be compared. In place of that, and of keys
+    of several columns, there are bits of hashes where Spark alone reads the view and changes have many rows.
 
     Raises:
         StorageError: a file cannot be read, or cannot be written.

@@ -55,8 +55,8 @@ Spark writes numbers into the code that it generates, and compiles that again wh
 each kind took 0.2 s to 0.6 s longer (Spark 3.5.9, 2 million rows). Zeros before the first bit take 2 KB at most.
 """
 BITS_PER_KEY: Final = 8
-"""So many bits are there for each key at least where they are of hashes, while there is room: one row in nine or fewer
-of those that did not change shares one with a key."""
+"""So many bits are there for each key at least where they are of hashes, while there is room: one row in eight or
+fewer of those that did not change shares one with a key."""
 FEWEST_BITS: Final = 2
 """With fewer for each key four rows in ten would share one."""
 HASHED: Final = (Primitive.TINYINT, Primitive.SMALLINT, Primitive.INT, Primitive.BIGINT, Primitive.STRING)
@@ -83,7 +83,7 @@ class ChangedKeys(BaseModel):
     commas between; or ``path``, relative to the table's location, is that of a file that has ``count`` of them.
 
     Where columns of the key are ``hashed``, a bit stands for their `hash_of` in place of the key, and tells of a row
-    only that it may be replaced.
+    only that it may be replaced; ``count`` is a power of two then.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -157,12 +157,12 @@ def bucket_of(key: int | str, count: int) -> int:
     return hash_of([key], count)
 
 
-def hash_of(key: Iterable[int | str | None], bits: int) -> int:
-    """Return which of ``bits`` bits, a power of two, stands for a key; Spark's SQL works out the same.
+def hash_of(key: Iterable[int | str | None], count: int) -> int:
+    """Return which of ``count`` places, a power of two, a key has; Spark's SQL works out the same.
 
     ``key`` has the values of the columns that are hashed, as texts; what a row does not have is an empty one.
     """
-    return crc32(SEPARATOR.join("" if value is None else str(value) for value in key).encode()) & bits - 1
+    return crc32(SEPARATOR.join("" if value is None else str(value) for value in key).encode()) & count - 1
 
 
 def hashed_columns(keys: Sequence[tuple[str, Type]]) -> tuple[str, ...]:

@@ -260,8 +260,9 @@ def view_body(target: TableTarget, shape: Shape, contents: Contents, dialect: Di
         "one_scan": _among_ranges("t", (*contents.base, *contents.deltas), dialect),
         "base": _among_ranges("t", contents.base, dialect),
         "deltas": _among_ranges("t", contents.deltas, dialect),
-        "unchanged": named.conditions,
-        "surely": named.sure,
+        "unchanged": () if named.hashes else named.conditions,
+        "unhashed": named.conditions if named.hashes else (),
+        "hashes": named.hashes,
     }
     return Statement(template="view_body", values=values | _join(shape, contents, physical, dialect))
 
@@ -277,7 +278,7 @@ def _join(shape: Shape, contents: Contents, keys: Sequence[str], dialect: Dialec
     changed_keys = [f"d.{name} AS schemasync_key{n}" for n, name in enumerate(keys, start=1)]
     same_key = [f"k.schemasync_key{n} = t.{name}" for n, name in enumerate(keys, start=1)]
     deltas = sorted({name for names in contents.deltas for name in names})
-    several = len(deltas) > 1
+    several, last = len(deltas) > 1, quote_string(deltas[-1] if deltas else "", dialect)
     packed = _packed(shape, contents, dialect)
     ascending = contents.ascending and packed is None
     if several and ascending:
@@ -293,7 +294,7 @@ def _join(shape: Shape, contents: Contents, keys: Sequence[str], dialect: Dialec
         "changed_keys": ", ".join(changed_keys),
         "same_key": " AND ".join(same_key),
         "packed": packed,
-        "before_last": f"t.{quote_identifier(SEGMENT, dialect)} < {quote_string(max(deltas, default=''), dialect)}",
+        "before_last": f"t.{quote_identifier(SEGMENT, dialect)} < {last}",
         # All its rows count. With IS NULL alone Hive 4 makes an anti join, and forgets what is asked of t alone.
         "last_delta": _among_ranges("t", [(name, name) for name in deltas[-1:]], dialect),
     }

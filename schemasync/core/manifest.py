@@ -22,7 +22,7 @@ from schemasync.core.layout import TOMBSTONE
 from schemasync.core.moments import Moment
 from schemasync.core.partitioning import partition_name
 
-FORMAT: Final = 10
+FORMAT: Final = 11
 """Version of this file format; a newer one is refused rather than misread."""
 
 _STATE: Final = re.compile(r"(?P<generation>[0-9]{6,})(-(?P<admission>[0-9]{4,}))?")
@@ -151,8 +151,8 @@ APART: Final = 2
 """Shards that no change falls into are read apart where they have more than this many times the rows of the others.
 Measured per row of the base: adding up two scans costs Spark 100 ns, a look into the changes' keys 70 to 200 ns."""
 HASHED_FROM: Final = FEW_ROWS // 8
-"""Hashes of keys are written once changes have so many rows: those that are there already when they become too many for
-every task have them then, or are soon merged."""
+"""Hashes of keys are written once changes have so many rows: deltas that are there already when all keys become too
+many for every task have them then, or are soon merged."""
 FEW_DELTAS: Final = 8
 """So many are joined with each other: of a key that is in all of n deltas the join makes n (n + 1) / 2 rows."""
 

@@ -34,11 +34,12 @@ from schemasync.core.plan import Shape
 class Unchanged:
     """Conditions, never null, that together hold for rows ``t`` that no later delta replaces; none: keys are joined.
 
-    Where they are not ``sure``, they hold for some of these only: the keys of the others are to be joined.
+    Some may be ``hashes``: one of these holds for rows that share no hash with a delta's, so the keys of the others are
+    to be joined.
     """
 
     conditions: tuple[str, ...] = ()
-    sure: bool = True
+    hashes: tuple[str, ...] = ()
 
 
 def unchanged(target: TableTarget, shape: Shape, contents: Contents, dialect: Dialect) -> Unchanged:
@@ -52,18 +53,18 @@ def unchanged(target: TableTarget, shape: Shape, contents: Contents, dialect: Di
     segment = f"t.{quote_identifier(SEGMENT, dialect)}"
     key = "" if column is None else f"t.{quote_identifier(column, dialect)}"
     # A row without a key counts, so a condition on the key alone would not do.
-    named = {
-        name: _is_listed(key, keys.listed, dialect, only_spark=only_spark)
-        if keys.listed
-        else _bit(_hash(keys) if keys.hashed else key, keys, target.location)
-        for name, keys in together(contents.changed)
-    }
-    return Unchanged(
-        conditions=tuple(
-            f"{segment} >= {quote_string(name, dialect)} OR {is_named} = 0" for name, is_named in named.items()
-        ),
-        sure=not any(keys.hashed for keys in all_keys),
-    )
+    found: list[str] = []
+    hashes: list[str] = []
+    for name, keys in together(contents.changed):
+        if keys.listed:
+            is_named = _is_listed(key, keys.listed, dialect, only_spark=only_spark)
+        else:
+            is_named = _bit(_hash(keys) if keys.hashed else key, keys, target.location)
+        condition = f"{segment} >= {quote_string(name, dialect)} OR {is_named} = 0"
+        found.append(condition)
+        if keys.hashed:
+            hashes.append(condition)
+    return Unchanged(conditions=tuple(found), hashes=tuple(hashes))
 
 
 def _is_listed(key: str, keys: Sequence[int | str], dialect: Dialect, *, only_spark: bool) -> str:

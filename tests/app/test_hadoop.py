@@ -23,7 +23,7 @@ pytestmark = pytest.mark.spark
 
 TOPIC, TABLE = "shop.student", "shop_student"
 WAYS: dict[str, dict[str, Any]] = {
-    "here": {"shard_size": "1KB"},
+    "here": {"shard_size": "2KB"},
     "too much for one process": {"arrow_limit": "0"},
     "by nothing but Spark": {"kernel": "spark"},
 }

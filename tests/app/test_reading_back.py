@@ -240,12 +240,11 @@ def test_a_row_without_a_key_has_none_that_a_view_can_name(tmp_path: Path, way: 
         assert changed(tmp_path, delta(tmp_path, [3, None])) is None
 
 
-def of_columns(directory: Path, rows: int, **said: Any) -> Segment:
+def of_columns(directory: Path, rows: int) -> Segment:
     """Write a delta of rows whose key has columns of several types."""
     numbers = pa.array(range(rows), pa.int64())
     columns = {"id": numbers.cast(pa.string()), "of": numbers, "raw": pa.array([b"x"] * rows, pa.binary())}
-    pq.write_table(pa.table(columns), directory / "0.parquet")
-    segment = delta(directory, [1]).model_copy(update={"rows": rows, "key_range": None} | said)
+    segment = delta(directory, [1]).model_copy(update={"rows": rows, "key_range": None})
     pq.write_table(pa.table(columns), directory / "0.parquet")
     return segment
 

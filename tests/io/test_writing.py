@@ -120,6 +120,7 @@ def test_spark_reads_the_right_rows_of_pages_that_it_does_not_need_as_a_whole(
             "few": pa.array([n % 5 for n in range(PAGES)]),
             "text": pa.array(["x" * (n % 90) for n in range(PAGES)]),
             "digest": digests(PAGES),
+            "some": [text if number % 11 % 3 else None for number, text in enumerate(digests(PAGES))],
             "small": numbers.cast(pa.int32()),
             "fee": hundredths(range(PAGES), 9),
         }
