@@ -139,7 +139,7 @@ def main() -> int:
     try:
         right = measure(pieces, out, anew=given.anew or given.rehearse, run=python)
     except KeyboardInterrupt:
-        say("Interrupted; the same command goes on with this piece.")
+        say("Interrupted." if given.rehearse else "Interrupted; the same command goes on with this piece.")
         return INTERRUPTED
     return 0 if report(out, python, into=out if given.rehearse else DOCS) and right else 1
 

@@ -9,7 +9,7 @@ from unittest.mock import patch
 
 from schemasync.app import reading_back
 from schemasync.core import changed_keys, manifest
-from schemasync.core.changed_keys import ChangedKeys
+from schemasync.core.changed_keys import ChangedKeys, hash_of
 
 NAMED: Final = ("listed", "in text", "aside")
 """Keys in a list, bits in the view's text, and bits in a file."""
@@ -24,9 +24,7 @@ def naming(way: str) -> Iterator[None]:
             stack.enter_context(patch.multiple(reading_back, HASHED_FROM=0, _by_themselves=lambda *_: None))
             stack.enter_context(patch.object(reading_back, "words_for_hashes", lambda *_: 1))
             stack.enter_context(patch.multiple(manifest, FEW_ROWS=0, MOST_WORDS=0))
-            yield
-            return
-        if way == "joined":
+        elif way == "joined":
             stack.enter_context(patch.object(changed_keys, "MOST_TEXT", 0))
         elif way != "listed":
             stack.enter_context(patch.multiple(reading_back, LISTED=0, LISTED_FOR_SPARK=0))
@@ -45,6 +43,14 @@ def words_of(keys: Iterable[int]) -> tuple[int, list[int]]:
     places = range(low, max(wanted) + 1, 64)
     texts = ("".join("01"[place + bit in wanted] for bit in reversed(range(64))) for place in places)
     return low, [int.from_bytes(int(text, 2).to_bytes(8, "big"), "big", signed=True) for text in texts]
+
+
+def hashed_words_of(keys: Iterable[Iterable[int | str | None]], count: int) -> list[int]:
+    """Return so many signed words that have a bit for the hash of each key, and no other."""
+    bits = {hash_of(key, 64 * count) for key in keys}
+    # There are fewer than 65,536 bits: they begin at the first.
+    words = words_of(bits)[1] if bits else []
+    return words + [0] * (count - len(words))
 
 
 def in_text(keys: Iterable[int]) -> ChangedKeys:

@@ -96,14 +96,14 @@ def changed_keys(
     Raises:
         StorageError: a file cannot be read, or cannot be written.
     """
-    deltas = [*beside, segment]
-    named = named_keys(deltas[:-1])
+    beside = tuple(beside)
+    named = named_keys(beside)
     if not segment.ahead or not segment.rows or named is None:
         return None
     others = [other for _, other in named]
     column = whole_number_or_text(keys)
     changed = None if column is None else _by_themselves(files, segment, column, others, target)
-    if changed is None and target.only_spark and sum(s.rows for s in deltas) > HASHED_FROM:
+    if changed is None and target.only_spark and sum(s.rows for s in (*beside, segment)) > HASHED_FROM:
         return _hashed(files, segment, hashed_columns(keys), others, target)
     return changed
 

@@ -26,7 +26,7 @@ from schemasync.io.parquet import pages, same_keys, writing
 from schemasync.io.parquet.pages import Pages
 from tests import model
 from tests.lab import HOUR, Lab, NewLab
-from tests.naming import in_text, naming
+from tests.naming import in_text, naming, words_of
 
 pytestmark = pytest.mark.spark
 
@@ -255,8 +255,7 @@ class EveryText(Telling):
     def _hashed(self, target: TableTarget, shape: Shape, keys: ChangedKeys) -> ChangedKeys:
         """Write bits of hashes into such a file, and of half of those that any other key has."""
         ((column, _),) = shape.key_columns
-        bits = {hash_of([key], 64) for key in keys.listed}.union(range(0, 64, 2))
-        word = int.from_bytes(sum(1 << bit for bit in bits).to_bytes(8, "big"), "big", signed=True)
+        _, (word,) = words_of({hash_of([key], 64) for key in keys.listed}.union(range(0, 64, 2)))
         path = f"_words/hashed/{word}.orc"
         self.lab.workspace.storage(target).small.write_words(path, [word])
         return ChangedKeys(path=path, count=1, hashed=(column,))

@@ -15,7 +15,7 @@ from pyarrow import fs, orc
 from schemasync.app import reading_back
 from schemasync.app.reading_back import changed_keys, checked_footer, extents, key_range, moments
 from schemasync.core.admission import WrittenFooter
-from schemasync.core.changed_keys import LISTED, LISTED_FOR_SPARK, MOST_ASIDE, MOST_TEXT, ChangedKeys, hash_of
+from schemasync.core.changed_keys import LISTED, LISTED_FOR_SPARK, MOST_ASIDE, MOST_TEXT, ChangedKeys
 from schemasync.core.manifest import DataFile, Segment, SegmentKind
 from schemasync.core.moments import NEVER, Moment, Newest
 from schemasync.core.schema import Envelope, EnvelopeKind, OrderingField
@@ -23,7 +23,7 @@ from schemasync.core.types import Primitive, Type
 from schemasync.errors import DataError, StorageError
 from schemasync.io.parquet.arrow import ArrowFiles
 from tests.core.builders import target
-from tests.naming import NAMED, in_text, naming, words_of
+from tests.naming import NAMED, hashed_words_of, in_text, naming, words_of
 
 KEYS = (("id", Primitive.BIGINT),)
 DECLARED = (("id", Primitive.BIGINT), ("at", Primitive.BIGINT), ("born", Primitive.DATE))
@@ -267,8 +267,7 @@ def test_many_keys_of_any_kind_are_hashes_where_spark_alone_reads_the_view(tmp_p
         assert hashed is not None
         assert (hashed.hashed, hashed.path) == (("id", "of")[:count], "d/_keys/words.orc")
         some = [(str(n), n)[:count] for n in range(10)]
-        bits = {64 * place + bit for place, word in enumerate(words_in(tmp_path, hashed)) for bit in _set_in(word)}
-        assert bits == {hash_of(key, 64 * hashed.count) for key in some}
+        assert words_in(tmp_path, hashed) == hashed_words_of(some, hashed.count)
     all_of_it = found(OF_COLUMNS)
     assert all_of_it is not None
     assert all_of_it.hashed == ("id", "of")
@@ -279,10 +278,6 @@ def test_many_keys_of_any_kind_are_hashes_where_spark_alone_reads_the_view(tmp_p
         for count in (1, MOST_ASIDE - 1000)
     )
     assert [found(OF_COLUMNS, beside, most=10) is None for beside in (other, full)] == [False, True]
-
-
-def _set_in(word: int) -> list[int]:
-    return [bit for bit in range(64) if word >> bit & 1]
 
 
 def test_texts_are_listed_and_never_bits(tmp_path: Path) -> None:

@@ -20,7 +20,6 @@ from pyarrow import fs, orc
 
 from schemasync.core.admission import AdmissionRequest, Admitted
 from schemasync.core.beyond import EXAMPLES, Beyond, Example, Shown
-from schemasync.core.changed_keys import hash_of
 from schemasync.core.encoding import Encoding, Leaf, Meaning
 from schemasync.core.ports import LandedFiles
 from schemasync.core.types import Decimal, Primitive
@@ -31,7 +30,7 @@ from schemasync.io.parquet.arrow import ArrowFiles
 from schemasync.io.parquet.values import arrow_type
 from tests.io.landing import Rows, admitted, land, request
 from tests.io.written_values import CASES, MOMENTS, ZONED, Written, at
-from tests.naming import words_of
+from tests.naming import hashed_words_of, words_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -471,16 +470,13 @@ def test_words_have_a_bit_for_the_hash_of_each_row(
     files: list[list[tuple[int | None, str | None]]], power: int
 ) -> None:
     count, schema = 2**power, pa.schema({"n": pa.int64(), "t": pa.string()})
-    wanted = {hash_of(row, 64 * count) for rows in files for row in rows}
     paths = [f"{n}.parquet" for n in range(len(files))]
     with TemporaryDirectory() as root:
         for path, rows in zip(paths, files, strict=True):
             table = pa.Table.from_pylist([{"n": n, "t": t} for n, t in rows], schema)
             pq.write_table(table, f"{root}/{path}", row_group_size=2)
         found = open_arrow(Path(root)).hashed_words(paths, ["n", "t"], count=count)
-    assert [word % 2**64 for word in found] == [
-        sum(1 << bit for bit in range(64) if 64 * place + bit in wanted) for place in range(count)
-    ]
+    assert list(found) == hashed_words_of(itertools.chain.from_iterable(files), count)
 
 
 def test_words_are_written_as_one_row(tmp_path: Path, opened: LandedFiles) -> None:

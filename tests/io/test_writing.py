@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import tracemalloc
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -80,19 +80,22 @@ def hundredths(values: Iterable[int | None], digits: int) -> pa.Array:
     return pa.array(values, pa.decimal128(digits, 0)).view(pa.decimal128(digits, 2))
 
 
+@pytest.fixture(params=["true", "false"])
+def reader(spark: SparkSession, request: pytest.FixtureRequest) -> Iterator[SparkSession]:
+    """Spark, reading by vectors or by rows."""
+    setting = "spark.sql.parquet.enableVectorizedReader"
+    spark.conf.set(setting, request.param)
+    yield spark
+    spark.conf.unset(setting)
+
+
 @pytest.mark.spark
-@pytest.mark.parametrize("by_vectors", ["true", "false"])
-def test_spark_reads_numbers_of_any_size(tmp_path: Path, spark: SparkSession, by_vectors: str) -> None:
+def test_spark_reads_numbers_of_any_size(tmp_path: Path, reader: SparkSession) -> None:
     # The first rows choose the encoding, and what comes after them may be anything.
     first = numbers_of(range(3_000))
     later = numbers_of([None if n % 11 == 0 else EXTREMES[n % len(EXTREMES)] for n in range(500)])
     path = written(tmp_path, first, later)
-    setting = "spark.sql.parquet.enableVectorizedReader"
-    spark.conf.set(setting, by_vectors)
-    try:
-        rows = spark.read.parquet(path).collect()
-    finally:
-        spark.conf.unset(setting)
+    rows = reader.read.parquet(path).collect()
     expected = pa.concat_tables([first, later]).to_pylist()
     assert [row.asDict() for row in rows] == expected
 
@@ -102,9 +105,8 @@ PAGES = 30_000
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("by_vectors", ["true", "false"])
 def test_spark_reads_the_right_rows_of_pages_that_it_does_not_need_as_a_whole(
-    tmp_path: Path, spark: SparkSession, by_vectors: str
+    tmp_path: Path, reader: SparkSession
 ) -> None:
     """A query for a few keys reads, of all columns, the pages that have their rows, and passes over the others."""
     numbers = pa.array(range(PAGES))
@@ -126,16 +128,11 @@ def test_spark_reads_the_right_rows_of_pages_that_it_does_not_need_as_a_whole(
         }
     )
     path, keys = written(tmp_path, table), table["key"].to_pylist()
-    setting = "spark.sql.parquet.enableVectorizedReader"
-    spark.conf.set(setting, by_vectors)
-    try:
-        alone = ([row] for row in range(1_000, PAGES, 2_048))
-        for wanted in (*alone, *(range(step - 1, PAGES, step) for step in (3_333, 10_007))):
-            alike = " OR ".join(f"key = '{keys[n]}'" for n in wanted)
-            rows = spark.read.parquet(path).where(alike).orderBy("number").collect()
-            assert [row.asDict() for row in rows] == table.take([*wanted]).to_pylist()
-    finally:
-        spark.conf.unset(setting)
+    alone = ([row] for row in range(1_000, PAGES, 2_048))
+    for wanted in (*alone, *(range(step - 1, PAGES, step) for step in (3_333, 10_007))):
+        alike = " OR ".join(f"key = '{keys[n]}'" for n in wanted)
+        rows = reader.read.parquet(path).where(alike).orderBy("number").collect()
+        assert [row.asDict() for row in rows] == table.take([*wanted]).to_pylist()
 
 
 def digests(count: int) -> list[str]:
@@ -208,19 +205,13 @@ def test_of_wide_texts_no_more_is_looked_at_than_memory_allows(tmp_path: Path) -
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("by_vectors", ["true", "false"])
-def test_spark_reads_texts_that_are_not_compressed(tmp_path: Path, spark: SparkSession, by_vectors: str) -> None:
+def test_spark_reads_texts_that_are_not_compressed(tmp_path: Path, reader: SparkSession) -> None:
     first = pa.table({"text": digests(1_000), "bytes": pa.array([bytes.fromhex(text) for text in digests(1_000)])})
     later = pa.table({"text": [None, "", "é", "a" * 100_000], "bytes": [b"", None, b"\xff\x00", b"b" * 100_000]})
     path = written(tmp_path, first, later)
     assert set(codecs(path).values()) == {("UNCOMPRESSED", True)}
-    setting = "spark.sql.parquet.enableVectorizedReader"
-    spark.conf.set(setting, by_vectors)
-    try:
-        rows = spark.read.parquet(path).collect()
-        looked_up = spark.read.parquet(path).where(f"text = '{digests(500)[-1]}'").count()
-    finally:
-        spark.conf.unset(setting)
+    rows = reader.read.parquet(path).collect()
+    looked_up = reader.read.parquet(path).where(f"text = '{digests(500)[-1]}'").count()
     assert [row.asDict() for row in rows] == pa.concat_tables([first, later]).to_pylist()
     assert looked_up == 1
 

@@ -115,25 +115,24 @@ class ArrowFiles:
     def words(self, paths: Sequence[str], column: str, *, low: int, count: int) -> Sequence[int] | None:
         """Read a column of whole numbers, none twice, from files of ours as bits of ``count`` signed words."""
         found = array("Q", bytes(8 * count))
-        for path in paths:
-            with self._opened_again(path) as parquet:
-                for batch in parquet.iter_batches(columns=[column]):
-                    keys = batch.column(0)
-                    if keys.null_count:
-                        return None
-                    for place, bits in _bits_by_word(keys, low):
-                        found[place] |= bits
+        for batch in self._batches(paths, [column]):
+            keys = batch.column(0)
+            if keys.null_count:
+                return None
+            _set_bits(found, pc.subtract(keys.cast(pa.int64()), low))
         return array("q", found.tobytes())
 
     def hashed_words(self, paths: Sequence[str], columns: Sequence[str], *, count: int) -> Sequence[int]:
         """Read columns of whole numbers and texts from files of ours: hashes of their rows as bits of signed words."""
         found = array("Q", bytes(8 * count))
+        for batch in self._batches(paths, columns):
+            _set_bits(found, _hashes(batch.columns, BITS * count))
+        return array("q", found.tobytes())
+
+    def _batches(self, paths: Iterable[str], columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         for path in paths:
             with self._opened_again(path) as parquet:
-                for batch in parquet.iter_batches(columns=list(columns)):
-                    for place, bits in _bits_by_word(_hashes(batch.columns, BITS * count), 0):
-                        found[place] |= bits
-        return array("q", found.tobytes())
+                yield from parquet.iter_batches(columns=list(columns))
 
     def write_words(self, path: str, words: Sequence[int]) -> None:
         """Write words as an ORC file of one row."""
@@ -242,19 +241,19 @@ def _hashes(columns: Iterable[pa.Array], bits: int) -> pa.Array:
     return pa.array({crc32(text[start:end]) & bits - 1 for start, end in pairwise(ends)}, pa.int64())
 
 
-def _bits_by_word(keys: pa.Array, low: int) -> Iterable[tuple[int, int]]:
-    """Return (place of a word, its bits) for whole numbers from ``low`` on, none twice."""
-    places = pc.subtract(keys.cast(pa.int64()), low)
+def _set_bits(words: array[int], places: pa.Array) -> None:
+    """Set the bits at some places of all words, each of which comes once."""
     bit = pc.bit_wise_and(places, BITS - 1).cast(pa.uint64())
-    words = pa.table(
+    found = pa.table(
         {
             "place": pc.shift_right(places, BITS.bit_length() - 1),
             "bits": pc.shift_left(pa.scalar(1, pa.uint64()), bit),
         }
     )
     # No bit is there twice, so a sum is what "or" is.
-    summed = words.group_by("place").aggregate([("bits", "sum")])
-    return zip(summed["place"].to_pylist(), summed["bits_sum"].to_pylist(), strict=True)
+    summed = found.group_by("place").aggregate([("bits", "sum")])
+    for place, bits in zip(summed["place"].to_pylist(), summed["bits_sum"].to_pylist(), strict=True):
+        words[place] |= bits
 
 
 def _extent(told: Iterable[pq.Statistics | None]) -> tuple[Moment, Moment] | None:
