@@ -51,7 +51,7 @@ def _table(group: Group) -> str:
 
 
 def _row(line: Line) -> str:
-    spread = f"{line.fastest_s:.2f} - {line.slowest_s:.2f}, {line.reps} runs"
+    spread = f"{_spread(line)}, {line.reps} runs"
     return (
         f"| {_named(line.system)} | {line.wall_s:.2f} | {line.median_s:.2f} | {spread} | {line.cpu_s:.1f} "
         f"| {_number(line.read)} | {_number(line.written)} | {_number(line.files, 0)} | {_number(line.ratio)} |"
@@ -70,12 +70,16 @@ def _read_tables(groups: Sequence[Group]) -> Iterator[str]:
             f"|---{'|---:' * len(names)}|",
             *(f"| {_named(s)} | {' | '.join(_cell(g.of(s)) for g in found)} |" for s in sorted(systems)),
         ]
-        yield f"### {shape}, {rows:,} rows, {when}\n\nWall seconds, and the ratio to the best peer.\n"
+        yield f"### {shape}, {rows:,} rows, {when}\n\nWall seconds, the ratio to the best peer, and the spread.\n"
         yield "\n".join(lines) + "\n"
 
 
 def _cell(line: Line | None) -> str:
-    return f"{line.wall_s:.2f} ({_number(line.ratio)})" if line else ""
+    return f"{line.wall_s:.2f} ({_number(line.ratio)}), {_spread(line)}" if line else ""
+
+
+def _spread(line: Line) -> str:
+    return f"{line.fastest_s:.2f} - {line.slowest_s:.2f}"
 
 
 def _number(value: float | None, digits: int = 2) -> str:

@@ -96,7 +96,11 @@ def test_records_survive_their_file(tmp_path: Path) -> None:
 
 
 def test_the_page_has_a_table_for_compactions_and_one_for_reads() -> None:
-    reads = [_record("schemasync", 0.25, work="read:count/pending"), _record("delta", 0.5, work="read:count/pending")]
+    reads = [
+        _record("schemasync", 0.2, work="read:count/pending"),
+        _record("schemasync", 0.3, work="read:count/pending", rep=1),
+        _record("delta", 0.5, work="read:count/pending"),
+    ]
 
     shown = page(summarize([_record("schemasync", 1.0), _record("delta", 4.0), *reads]))
 
@@ -109,9 +113,9 @@ def test_the_page_has_a_table_for_compactions_and_one_for_reads() -> None:
         "\n"
         "## Reads\n\n"
         "### 100-rows, 1,000 rows, pending\n\n"
-        "Wall seconds, and the ratio to the best peer.\n\n"
+        "Wall seconds, the ratio to the best peer, and the spread.\n\n"
         "| system | count |\n"
         "|---|---:|\n"
-        "| delta | 0.50 (1.00) |\n"
-        "| **schemasync** | 0.25 (0.50) |\n"
+        "| delta | 0.50 (1.00), 0.50 - 0.50 |\n"
+        "| **schemasync** | 0.24 (0.49), 0.20 - 0.30 |\n"
     )
