@@ -35,6 +35,7 @@ from schemasync.core.plan import Shape, history_of, shape_of
 from schemasync.core.ports import RegisteredSchema
 from schemasync.core.sharding import cut
 from schemasync.core.types import Primitive
+from schemasync.core.unchanged import shuffled
 from schemasync.io.templates import TemplateRenderer
 
 _SUBJECT: Final = "bench.public.orders-value"
@@ -116,7 +117,15 @@ def measure(*, shards: int, deltas: int, touched: int) -> dict[str, float]:
         seconds, "write the view's text", lambda: TemplateRenderer().render(body.template, body.values, dialect="spark")
     )
     _timed(
-        seconds, "choose minor or major", lambda: plan_merge(state, outdated=frozenset(), in_order=True, mode=Mode.AUTO)
+        seconds,
+        "choose minor or major",
+        lambda: plan_merge(
+            state,
+            outdated=frozenset(),
+            in_order=True,
+            mode=Mode.AUTO,
+            shuffled=shuffled(target, shape, state.contents),
+        ),
     )
     spread = {
         f.path: dict.fromkeys(range(0, shards, max(shards // touched, 1)), 1) for d in state.deltas for f in d.files

@@ -37,6 +37,7 @@ from schemasync.core.migration import outdated
 from schemasync.core.plan import Shape
 from schemasync.core.ports import HiveTable
 from schemasync.core.properties import TableProperties
+from schemasync.core.unchanged import shuffled
 from schemasync.errors import SchemasyncError, UsageError, as_ours
 
 _LONG_BYTES: Final = 512 * MB
@@ -303,7 +304,13 @@ def _planned(
     workspace: Workspace, shape: Shape, manifest: Manifest, applied: Applied, mode: Mode, old: frozenset[str]
 ) -> FoldPlan | MergePlan:
     target = applied.target
-    merge = plan_merge(manifest, outdated=old, in_order=can_be_cut(shape, manifest), mode=mode)
+    merge = plan_merge(
+        manifest,
+        outdated=old,
+        in_order=can_be_cut(shape, manifest),
+        mode=mode,
+        shuffled=shuffled(target, shape, manifest.contents),
+    )
     if merge is not None:
         return merge
     fold = plan_fold(

@@ -77,12 +77,17 @@ def why_folded(current: Manifest, *, outdated: AbstractSet[str], in_order: bool)
     return None if current.contents.ahead else "changes are not known to be newer than what the base has of their keys"
 
 
-def plan_merge(current: Manifest, *, outdated: AbstractSet[str], in_order: bool, mode: Mode) -> MergePlan | None:
-    """Decide a minor compaction, None where everything is to be folded."""
+def plan_merge(
+    current: Manifest, *, outdated: AbstractSet[str], in_order: bool, mode: Mode, shuffled: bool
+) -> MergePlan | None:
+    """Decide a minor compaction, None where everything is to be folded.
+
+    ``shuffled``: beside such changes each query would write and read again the shards that a fold writes once.
+    """
     if mode is Mode.MAJOR or why_folded(current, outdated=outdated, in_order=in_order) is not None:
         return None
     plan = _merging(current, _newest_tier(current.deltas))
-    if mode is Mode.AUTO and plan.rewrite_bytes <= max(CHEAP_BYTES, WORTH * plan.change_bytes):
+    if mode is Mode.AUTO and (shuffled or plan.rewrite_bytes <= max(CHEAP_BYTES, WORTH * plan.change_bytes)):
         return None
     return plan
 

@@ -20,6 +20,7 @@ from schemasync.core.changed_keys import (
     WORDS_COLUMN,
     ChangedKeys,
     buckets,
+    hashed_columns,
     together,
 )
 from schemasync.core.keys import whole_number_or_text
@@ -65,6 +66,16 @@ def unchanged(target: TableTarget, shape: Shape, contents: Contents, dialect: Di
         if keys.hashed:
             hashes.append(condition)
     return Unchanged(conditions=tuple(found), hashes=tuple(hashes))
+
+
+def shuffled(target: TableTarget, shape: Shape, contents: Contents) -> bool:
+    """Tell whether queries shuffle the shards that changes fall into, however these changes are merged.
+
+    They are too many for every task to hold their keys, or bits of these, and no view could name as much as hashes.
+    """
+    if not contents.deltas or contents.few or contents.packed:
+        return False
+    return not (target.only_spark and hashed_columns(shape.key_columns))
 
 
 def _is_listed(key: str, keys: Sequence[int | str], dialect: Dialect, *, only_spark: bool) -> str:

@@ -11,6 +11,7 @@ import pytest
 
 from schemasync.app.compacting import compact
 from schemasync.core import layering
+from schemasync.core import manifest as manifests
 from schemasync.core.layering import Mode
 from schemasync.core.manifest import Manifest, Segment, SegmentKind
 from schemasync.core.sharding import by_key
@@ -111,6 +112,17 @@ def test_changes_gather_beside_the_base_and_are_merged_with_each_other(table: La
     table.now_ms += HOUR
     compacted(table)
     assert not list((table.root / "lake" / TOPIC / "incremental").rglob("*.parquet"))
+
+
+@pytest.mark.parametrize(("readers", "kind"), [("any", "major"), ("spark", "minor")])
+def test_changes_that_queries_would_shuffle_the_base_for_are_folded(table: Lab, readers: str, kind: str) -> None:
+    table.readers = readers
+    table.land(TOPIC, changes(2, 32, ts_ms=2), hour="2026112002")
+    # Too many for every task to hold them, and too far apart for their bits.
+    with patch.multiple(manifests, FEW_ROWS=1, MOST_WORDS=0):
+        done = compacted(table)
+        assert {row["id"]: row["n"] for row in table.rows(TABLE)} == dict.fromkeys(range(20), 1) | {2: 2, 32: 2}
+    assert done["kind"] == kind
 
 
 @pytest.mark.parametrize("mode", [Mode.MINOR, Mode.MAJOR])

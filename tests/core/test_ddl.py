@@ -30,6 +30,7 @@ from schemasync.core.plan import Shape, shape_of
 from schemasync.core.ports import HiveColumn
 from schemasync.core.properties import SUBJECT, TableProperties
 from schemasync.core.sharding import KeyRange, ShardFold
+from schemasync.core.unchanged import shuffled
 from schemasync.errors import SchemaError
 from schemasync.io.templates import TemplateRenderer
 from tests.core.builders import (
@@ -492,3 +493,14 @@ def test_columns_of_all_reserved_words_are_read_as_columns(dialect: Dialect) -> 
     assert isinstance(parsed, sqlglot.exp.Select)
     assert parsed.named_selects == ["id", *RESERVED_WORDS]
     assert [(t.db, t.name) for t in parsed.find_all(sqlglot.exp.Table)] == [("user", "table")]
+
+
+def test_queries_shuffle_for_changes_that_are_many_far_apart_and_of_no_keys_that_views_could_have_hashes_of() -> None:
+    by_number = history((col("id", dec(10, 2), nullable=False), col("n", INT)))
+
+    def shuffles(contents: Contents, *, of: History = STUDENT, only_spark: bool = False) -> bool:
+        return shuffled(target(only_spark=only_spark), shape(of), contents)
+
+    assert [shuffles(AHEAD), shuffles(AHEAD, of=by_number, only_spark=True)] == [True, True]
+    assert [shuffles(AHEAD, of=of, only_spark=True) for of in (STUDENT, BY_TEXT)] == [False, False]
+    assert [shuffles(contents) for contents in (SEVERAL, PACKED, SETTLED)] == [False, False, False]

@@ -33,10 +33,21 @@ def table(*deltas: Segment, shard: int = LARGE) -> Manifest:
     return fresh().model_copy(update={"segments": (*shards, *deltas), "admitted": files, "next_delta": len(deltas) + 1})
 
 
+def merge_plan(
+    manifest: Manifest,
+    mode: Mode = Mode.MINOR,
+    outdated: frozenset[str] = frozenset(),
+    *,
+    in_order: bool = True,
+    shuffled: bool = False,
+) -> MergePlan | None:
+    return plan_merge(manifest, outdated=outdated, in_order=in_order, mode=mode, shuffled=shuffled)
+
+
 def planned(
-    manifest: Manifest, mode: Mode = Mode.AUTO, outdated: frozenset[str] = frozenset()
+    manifest: Manifest, mode: Mode = Mode.AUTO, outdated: frozenset[str] = frozenset(), *, shuffled: bool = False
 ) -> tuple[list[str], int, int] | None:
-    found = plan_merge(manifest, outdated=outdated, in_order=True, mode=mode)
+    found = merge_plan(manifest, mode, outdated, shuffled=shuffled)
     return None if found is None else ([s.name for s in found.merge], found.rewrite_bytes, found.change_bytes)
 
 
@@ -71,7 +82,7 @@ def test_what_the_view_cannot_add_plainly_is_folded_even_where_a_merge_is_asked_
 def test_what_is_in_no_order_or_outdated_is_folded_for_that_reason() -> None:
     found = table(delta(1, 10))
     assert why_folded(found, outdated=frozenset(), in_order=True) is None
-    assert plan_merge(found, outdated=frozenset(), in_order=False, mode=Mode.MINOR) is None
+    assert merge_plan(found, in_order=False) is None
     assert "no order" in str(why_folded(found, outdated=frozenset(), in_order=False))
     assert "older version" in str(why_folded(found, outdated={shard_name(1)}, in_order=True))
 
@@ -82,9 +93,14 @@ def test_what_is_outdated_is_rewritten_and_another_version_alone_is_not() -> Non
     assert planned(table(newer)) == ([], LARGE, 10)
 
 
+def test_it_is_folded_where_every_query_would_shuffle_as_much() -> None:
+    assert planned(table(delta(1, 10)), shuffled=True) is None
+
+
 def test_people_may_decide() -> None:
     cheap, dear = table(delta(1, 10), shard=1), table(delta(1, 10))
     assert [planned(cheap, Mode.MINOR), planned(dear, Mode.MAJOR)] == [([], 2, 10), None]
+    assert planned(dear, Mode.MINOR, shuffled=True) == ([], 2 * LARGE, 10)
 
 
 def test_a_delta_names_the_shards_that_it_falls_into_where_they_are_few_and_their_bytes_in_any_case() -> None:
@@ -109,12 +125,7 @@ def test_a_fold_rewrites_no_more_than_the_shards_of_each_change_or_all() -> None
 
 def test_the_newest_deltas_are_merged_until_each_older_one_is_twice_as_large() -> None:
     merged = {
-        sizes: plan_merge(
-            table(*(delta(n, size) for n, size in enumerate(sizes, 1))),
-            outdated=frozenset(),
-            in_order=True,
-            mode=Mode.MINOR,
-        )
+        sizes: merge_plan(table(*(delta(n, size) for n, size in enumerate(sizes, 1))))
         for sizes in [(10,), (10, 10), (21, 10), (30, 20, 10), (120, 30, 14, 10), (1, 100, 1)]
     }
     assert {sizes: len(plan.merge) for sizes, plan in merged.items() if plan} == {
@@ -134,7 +145,7 @@ def test_few_deltas_stay_and_a_row_is_merged_few_times(sizes: list[int]) -> None
         number = manifest.next_delta
         more = (*manifest.segments, delta(number, size))
         manifest = manifest.model_copy(update={"segments": more, "next_delta": number + 1})
-        found = plan_merge(manifest, outdated=frozenset(), in_order=True, mode=Mode.MINOR)
+        found = merge_plan(manifest)
         assert found is not None
         if found.merge:
             merged = delta(manifest.next_delta, found.bytes_read)
@@ -159,7 +170,7 @@ def test_more_deltas_than_are_merged_at_once_are_merged_before_anything_else() -
 
 def test_one_delta_stands_for_those_that_were_merged() -> None:
     before = table(delta(1, 100), delta(2, 10), delta(3, 10))
-    plan = plan_merge(before, outdated=frozenset(), in_order=True, mode=Mode.MINOR)
+    plan = merge_plan(before)
     assert plan == MergePlan(merge=before.deltas[1:], rewrite_bytes=2 * LARGE, change_bytes=120)
     assert (plan.events, plan.bytes_read) == (6, 20)
     after = after_merge(before, plan, written=(delta(4, 15),), now_ms=9)
