@@ -128,7 +128,7 @@ def compact(call: Call, tables: tuple[str, ...], *, minor: bool, major: bool, dr
     """Apply, then fold what was admitted into the base, and clean up what is due.
 
     Where few rows changed in many shards, changes are left beside the base, merged with each other, until they are
-    worth the rewrite, or queries would shuffle as much; --minor and --major say which, whatever it costs.
+    worth the rewrite; --minor and --major say which, whatever it costs.
     """
     if minor and major:
         raise UsageError("--minor and --major exclude each other", where="schemasync compact", fix="Leave one out.")

@@ -23,6 +23,9 @@ WORTH: Final = 4
 
 Writing costs about four times as much as reading. A fold writes the shards once; queries read what is left beside them.
 """
+WORTH_IF_SHUFFLED: Final = 8 * WORTH
+"""The same where queries shuffle these shards: a full scan takes eight times as long then. One that looks for few keys
+shuffles few rows, so a fold must still be in proportion to the changes."""
 MOST_AT_ONCE: Final = 64
 """So many deltas are merged at once: the files of each are open meanwhile, with a piece of each column in memory.
 
@@ -82,12 +85,13 @@ def plan_merge(
 ) -> MergePlan | None:
     """Decide a minor compaction, None where everything is to be folded.
 
-    ``shuffled``: beside such changes each query would write and read again the shards that a fold writes once.
+    ``shuffled``: queries would shuffle the shards that a fold rewrites.
     """
     if mode is Mode.MAJOR or why_folded(current, outdated=outdated, in_order=in_order) is not None:
         return None
     plan = _merging(current, _newest_tier(current.deltas))
-    if mode is Mode.AUTO and (shuffled or plan.rewrite_bytes <= max(CHEAP_BYTES, WORTH * plan.change_bytes)):
+    worth = WORTH_IF_SHUFFLED if shuffled else WORTH
+    if mode is Mode.AUTO and plan.rewrite_bytes <= max(CHEAP_BYTES, worth * plan.change_bytes):
         return None
     return plan
 

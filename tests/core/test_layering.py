@@ -9,6 +9,7 @@ from schemasync.core.layering import (
     MOST_AT_ONCE,
     MOST_TOUCHED,
     WORTH,
+    WORTH_IF_SHUFFLED,
     MergePlan,
     Mode,
     after_merge,
@@ -93,14 +94,16 @@ def test_what_is_outdated_is_rewritten_and_another_version_alone_is_not() -> Non
     assert planned(table(newer)) == ([], LARGE, 10)
 
 
-def test_it_is_folded_where_every_query_would_shuffle_as_much() -> None:
-    assert planned(table(delta(1, 10)), shuffled=True) is None
+def test_it_is_folded_sooner_where_queries_would_shuffle_what_it_would_rewrite() -> None:
+    small, large = (table(delta(1, 2 * LARGE // WORTH_IF_SHUFFLED - less)) for less in (1, 0))
+    assert [planned(found) is None for found in (small, large)] == [False, False]
+    assert [planned(found, shuffled=True) is None for found in (small, large)] == [False, True]
 
 
 def test_people_may_decide() -> None:
     cheap, dear = table(delta(1, 10), shard=1), table(delta(1, 10))
     assert [planned(cheap, Mode.MINOR), planned(dear, Mode.MAJOR)] == [([], 2, 10), None]
-    assert planned(dear, Mode.MINOR, shuffled=True) == ([], 2 * LARGE, 10)
+    assert planned(cheap, Mode.MINOR, shuffled=True) == ([], 2, 10)
 
 
 def test_a_delta_names_the_shards_that_it_falls_into_where_they_are_few_and_their_bytes_in_any_case() -> None:
