@@ -1,6 +1,6 @@
 """Encodings of files of ours: a dictionary where values repeat, and only there; none that Spark misreads.
 
-Texts are compressed where that makes them smaller.
+Texts are compressed where that makes them smaller, keys of wide rows where they are no whole numbers.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import fs
 
+from schemasync.core.manifest import SegmentKind
+from schemasync.io.parquet.shard_writer import ShardWriter
 from schemasync.io.parquet.writing import open_writer
 
 if TYPE_CHECKING:
@@ -190,6 +192,42 @@ def test_a_text_is_dense_where_a_sample_of_neighbours_from_all_places_is(
     # Beside a number that nobody shares: a text that repeats has a dictionary, whatever it is like.
     path = written(tmp_path, pa.table({"text": [f"{text}{number}" for number, text in enumerate(texts)]}))
     assert codecs(path)["text"] == (("UNCOMPRESSED", True) if is_dense else ("SNAPPY", False))
+
+
+@pytest.mark.parametrize(
+    ("name", "columns", "is_compressed"),
+    [("id", 20, False), ("small", 20, False), ("id", 2, True), ("tenant", 20, True), ("number0", 20, True)],
+    ids=["a key", "of four bytes", "of a narrow row", "one that repeats", "no key"],
+)
+def test_whole_numbers_are_not_compressed_where_they_are_keys_of_wide_rows(
+    tmp_path: Path, name: str, columns: int, is_compressed: bool
+) -> None:
+    rows = 5_000
+    keys = {"id": range(rows), "small": pa.array(range(rows), pa.int32()), "tenant": [n // 100 for n in range(rows)]}
+    table = pa.table(keys | {f"number{n}": range(rows) for n in range(columns)})
+    local, kind = fs.LocalFileSystem(), SegmentKind.BASE
+    with ShardWriter(
+        local, str(tmp_path), "s", table.schema, 2**27, kind=kind, keys=list(keys), ordering=["number1"]
+    ) as writer:
+        writer.write(table)
+    (path,) = writer.rows
+    found = codecs(f"{tmp_path}/{path}")
+    assert found[name] == ("SNAPPY" if is_compressed else "UNCOMPRESSED", False)
+    assert pq.read_table(f"{tmp_path}/{path}").equals(table)
+
+
+@pytest.mark.spark
+def test_spark_reads_keys_that_are_not_compressed(tmp_path: Path, reader: SparkSession) -> None:
+    table = pa.table({"id": range(PAGES)} | {f"number{n}": range(n, PAGES + n) for n in range(12)})
+    path = str(tmp_path / "a.parquet")
+    with open_writer(fs.LocalFileSystem(), path, table, MEMORY, keys=["id"]) as writer:
+        writer.write_table(table)
+    assert codecs(path)["id"] == ("UNCOMPRESSED", False)
+    rows = reader.read.parquet(path)
+    assert [row.asDict() for row in rows.where("id % 4999 = 7").orderBy("id").collect()] == table.take(
+        [*range(7, PAGES, 4_999)]
+    ).to_pylist()
+    assert [row["number3"] for row in rows.where("id = 17003").collect()] == [17_006]
 
 
 def test_of_wide_texts_no_more_is_looked_at_than_memory_allows(tmp_path: Path) -> None:

@@ -55,6 +55,7 @@ class ShardWriter:
         self._schema = schema
         self._group_bytes = group_bytes
         self._partition_by = partition_by
+        self._keys = keys
         self._looked_at = [*keys, *ordering] if keys else []
         self._ordering = ordering if keys else []
         self._newest: dict[str, NewestSeen] = {}
@@ -115,7 +116,7 @@ class ShardWriter:
     def _opened(self, place: str, first: pa.Table) -> pq.ParquetWriter:
         path = self._path(place)
         self._make_directory(path.rpartition("/")[0])
-        return open_writer(self._filesystem, f"{self._base}/{path}", first, self._group_bytes)
+        return open_writer(self._filesystem, f"{self._base}/{path}", first, self._group_bytes, keys=self._keys)
 
     def _close(self) -> None:
         for place in tuple(self._held):

@@ -37,10 +37,17 @@ _BY_LENGTH: Final = "DELTA_LENGTH_BYTE_ARRAY"
 snappy 33.3 MB, 70 ms and 160 ms. Spark adds up their lengths in three quarters of the time."""
 
 
-def open_writer(filesystem: fs.FileSystem, path: str, first: pa.Table, memory: int) -> pq.ParquetWriter:
+_WIDE: Final = 12
+"""Keys that are whole numbers are not compressed in rows of at least so many times their bytes: what snappy finds in
+them, about half, is 4 % of such a file. Arrow reads them in a twelfth of the time then, who looks for keys first."""
+
+
+def open_writer(
+    filesystem: fs.FileSystem, path: str, first: pa.Table, memory: int, *, keys: Sequence[str] = ()
+) -> pq.ParquetWriter:
     """Open a writer of tables like ``first``, into which that has yet to be written.
 
-    ``memory`` is about how many bytes a look at it may take.
+    ``memory`` is about how many bytes a look at it may take; ``keys`` are the columns by which rows are looked for.
 
     Raises:
         OSError: the file cannot be made.
@@ -50,11 +57,13 @@ def open_writer(filesystem: fs.FileSystem, path: str, first: pa.Table, memory: i
     # An encoding is chosen by the path of a column, and "a.b" may also be a field of a struct.
     others = [field for field in first.schema if field.name not in repeating and "." not in field.name]
     dense = [f.name for f in others if _is_text(f.type) and _is_dense(first.column(f.name), memory // 16 // row_bytes)]
+    numbers = [f for f in others if f.name in keys and pa.types.is_integer(f.type)]
+    looked_at = [f.name for f in numbers if row_bytes >= _WIDE * f.type.bit_width // 8]
     return pq.ParquetWriter(
         path,
         first.schema,
         filesystem=filesystem,
-        compression=_codecs(first.schema, dense),
+        compression=_codecs(first.schema, [*dense, *looked_at]),
         store_schema=False,
         # Of up to 18 digits, as Spark writes them: Arrow reads bytes in four times the time.
         store_decimal_as_integer=True,
@@ -68,16 +77,16 @@ def open_writer(filesystem: fs.FileSystem, path: str, first: pa.Table, memory: i
     )
 
 
-def _codecs(schema: pa.Schema, dense: Sequence[str]) -> str | dict[str, str]:
-    """Return the codec of all columns, or that of each by its path: those without one are not compressed."""
-    if not dense:
+def _codecs(schema: pa.Schema, plain: Sequence[str]) -> str | dict[str, str]:
+    """Return the codec of all columns, or that of each by its path: ``plain`` ones are not compressed."""
+    if not plain:
         return "snappy"
     sink = pa.BufferOutputStream()
     pq.write_table(schema.empty_table(), sink)
     # Of a row group: a footer and its schema hold each other until Python looks for cycles.
     columns = pq.read_metadata(pa.BufferReader(sink.getvalue())).row_group(0)
     paths = [columns.column(n).path_in_schema for n in range(columns.num_columns)]
-    return {path: "none" if path in dense else "snappy" for path in paths}
+    return {path: "none" if path in plain else "snappy" for path in paths}
 
 
 def _is_text(type_: pa.DataType) -> bool:
