@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import gc
+import os
 import random
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
@@ -29,6 +32,7 @@ from schemasync.core.sharding import KeyRange
 from schemasync.core.types import Primitive, Type
 from schemasync.io.parquet.arrow import ArrowFiles
 from schemasync.io.parquet.merge import merge_shard
+from schemasync.io.parquet.rows import give_back
 from schemasync.io.parquet.shards import ArrowShards
 from tests.io.landing import FLAT, land, request
 
@@ -193,3 +197,31 @@ def test_looking_where_to_cut_holds_no_more_the_more_files_there_are(tmp_path: P
 
     assert [abs(key[1] - ROWS // 2) < ROWS // 100 for key in found] == [True]
     assert ten < one * 3 // 2
+
+
+@pytest.mark.parametrize(
+    ("kept", "passed", "stays"),
+    [(4, 1_000, True), (5, 32, True), (5, 33, False), (1_000, 1_000, False)],
+    ids=["little", "half of the memory", "more than half", "much"],
+)
+def test_memory_is_given_back_where_all_that_passed_may_not_stay(
+    monkeypatch: pytest.MonkeyPatch, kept: int, passed: int, stays: bool
+) -> None:
+    given_back: list[str] = []
+
+    class Pool:
+        def release_unused(self) -> None:
+            given_back.append("all")
+
+    monkeypatch.setattr(pa, "default_memory_pool", Pool)
+    left = give_back(kept * 2**20, passed=passed * 2**20, memory=64 * 2**20)
+    assert (left, given_back) == ((kept * 2**20, []) if stays else (0, ["all"]))
+
+
+@pytest.mark.parametrize("said", [None, "7"])
+def test_arrow_keeps_pages_for_a_minute_unless_somebody_says_otherwise(said: str | None) -> None:
+    others = {name: value for name, value in os.environ.items() if not name.startswith("MIMALLOC")}
+    look = "import sys, os, schemasync.io; print(os.environ['MIMALLOC_PURGE_DELAY'], 'pyarrow' in sys.modules)"
+    environ = others if said is None else others | {"MIMALLOC_PURGE_DELAY": said}
+    told = subprocess.run([sys.executable, "-c", look], env=environ, check=True, capture_output=True, text=True).stdout
+    assert told.split() == [said or "60000", "False"]

@@ -77,7 +77,7 @@ def test_a_footer_says_it_of_its_own_file(tmp_path: Path, keys: list[str]) -> No
             str(tmp_path),
             "d",
             rows.schema,
-            1_000_000,
+            8_000_000,
             kind=SegmentKind.DELTA,
             keys=keys,
             ordering=["first", "then"],

@@ -138,7 +138,7 @@ def test_files_that_nobody_looks_into_have_none(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(pages, "LONG_ROWS", 10)
     table = pa.table({"a": pa.array(range(30))})
     with ShardWriter(
-        LOCAL, str(tmp_path), "d", table.schema, 1_000_000, kind=SegmentKind.DELTA, keys=[], ordering=["a"]
+        LOCAL, str(tmp_path), "d", table.schema, 8_000_000, kind=SegmentKind.DELTA, keys=[], ordering=["a"]
     ) as writer:
         writer.write(table)
     assert len(list((tmp_path / "d").iterdir())) == 1
@@ -152,7 +152,7 @@ def test_long_files_of_ours_have_page_footers_and_engines_do_not_see_them(
     table = pa.table({"a": pa.array(range(30)), "b": ["x"] * 30, "__op": ["c"] * 30})
     for rows, directory in ((10, "short"), (11, "long")):
         with ShardWriter(
-            LOCAL, str(tmp_path), directory, table.schema, 1_000_000, kind=kind, keys=["a"], ordering=["b"]
+            LOCAL, str(tmp_path), directory, table.schema, 8_000_000, kind=kind, keys=["a"], ordering=["b"]
         ) as writer:
             writer.write(table.slice(0, rows))
         (path,) = writer.rows
@@ -175,7 +175,7 @@ def test_page_footers_that_cannot_be_written_are_an_error_like_any_other(
 
     def write() -> None:
         with ShardWriter(
-            LOCAL, str(tmp_path), "d", table.schema, 1_000_000, kind=SegmentKind.BASE, keys=["a"], ordering=[]
+            LOCAL, str(tmp_path), "d", table.schema, 8_000_000, kind=SegmentKind.BASE, keys=["a"], ordering=[]
         ) as writer:
             writer.write(table)
 

@@ -160,8 +160,9 @@ class ArrowFiles:
         done = _Delta(events=0, toasted=set(), look=Look(self.filesystem, self.base, request))
         tables = self._newest(chain.from_iterable(read), request, done)
         files = self._write(tables, request)
+        landed = sum(file.bytes for file in request.files)
         # A compaction merges next, on other threads.
-        give_back(sum(file.bytes for file in request.files))
+        give_back(landed, passed=landed, memory=request.memory)
         seen = done.look.seen if request.keys and not done.toasted else NOTHING_SEEN
         return Admitted(
             files=files,

@@ -29,7 +29,6 @@ from schemasync.io.parquet.sorted_rows import KeyColumns, SortedRows, Stored
 _RANK: Final = "schemasync_rank"
 _PART_SHARE: Final = 16
 _PART_SHARE_ALONE: Final = 20
-_GROUP_SHARE: Final = 8
 """Parts of the memory: of a part there are up to four copies while it is merged, one more of it waits where the next
 is merged meanwhile, a row group waits to be written, and every file has a page of each of its columns. That is about
 half; an allocator keeps as much of what was freed."""
@@ -71,7 +70,7 @@ def merge_shard(
         base,
         directory,
         merging.schema,
-        request.memory // _GROUP_SHARE,
+        request.memory,
         kind=request.kind,
         keys=keys,
         ordering=request.ordering,
@@ -83,7 +82,7 @@ def merge_shard(
             writer.write(outcome.rows)
             counts += outcome.counts + merging.written(outcome.rows)
     # One shard after the other is merged, on several threads: what the allocator kept of each would add up.
-    give_back(shard.bytes)
+    give_back(shard.bytes, passed=sum(other.bytes for other in request.shards), memory=request.memory)
     return MergedShard(shard=shard.shard, directory=directory, counts=counts)
 
 

@@ -102,12 +102,13 @@ def buffer_size(metadata: pq.FileMetaData, share: int) -> int:
     return int(min(max(share // max(metadata.num_columns, 1), _LEAST_READ), _LARGEST_READ))
 
 
-def give_back(kept: int) -> int:
+def give_back(kept: int, *, passed: int, memory: int) -> int:
     """Let Arrow's allocator give back what it keeps, where ``kept`` bytes are much; return how many it still keeps.
 
-    What it keeps of rows that are gone can be as much again, and serves the threads only that had it.
+    What it keeps of rows that are gone can be as much again, and serves the threads only that had it. While all that
+    ``passed`` is at most half of the ``memory`` it may keep it: the next rows would have to be given pages anew.
     """
-    if kept <= _MAY_STAY:
+    if kept <= _MAY_STAY or passed <= memory // 2:
         return kept
     pa.default_memory_pool().release_unused()
     return 0

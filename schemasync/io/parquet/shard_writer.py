@@ -25,7 +25,7 @@ _GROUP_ROWS: Final = {SegmentKind.BASE: 262_144, SegmentKind.DELTA: 65_536}
 """Rows of a row group. Those of deltas are small: who merges one shard reads no more of a delta than it needs, and
 while one is written the rows of the next can be merged."""
 _GROUP_SHARE: Final = 8
-"""This part of an admission's memory gathers rows for a group of their own; the rest holds what is sorted meanwhile."""
+"""This part of the memory gathers rows for a group of their own; the rest holds what is sorted or merged meanwhile."""
 
 
 class ShardWriter:
@@ -37,14 +37,14 @@ class ShardWriter:
         base: str,
         directory: str,
         schema: pa.Schema,
-        group_bytes: int,
+        memory: int,
         *,
         kind: SegmentKind,
         keys: Sequence[str],
         ordering: Sequence[str],
         partition_by: Sequence[PartitionColumn] = (),
     ) -> None:
-        """Write below ``base``; a row group ends when all that wait are ``group_bytes``, or it has its usual rows.
+        """Write below ``base``; rows that wait for their row group are an eighth of the ``memory`` at most.
 
         Where there are ``keys`` somebody will look for few rows: pages of these columns and of the ``ordering`` can be
         read one by one where a file is long, and the footer tells what bounds the rows where statistics do not.
@@ -53,7 +53,8 @@ class ShardWriter:
         self._base = base
         self._directory = directory
         self._schema = schema
-        self._group_bytes = group_bytes
+        self._memory = memory
+        self._group_bytes = memory // _GROUP_SHARE
         self._partition_by = partition_by
         self._keys = keys
         self._looked_at = [*keys, *ordering] if keys else []
@@ -64,8 +65,8 @@ class ShardWriter:
         """Path of each file -> how many rows it has."""
         self._held: dict[str, list[pa.Table]] = {}
         self._writers: dict[str, pq.ParquetWriter] = {}
-        self._kept = 0
-        """Bytes that Arrow's allocator may have kept of what was written."""
+        self._kept = self._written = 0
+        """Bytes that Arrow's allocator may have kept of what was written, and of all that was."""
         self._name = f"part-00000-{uuid.uuid4().hex}.parquet"
 
     def __enter__(self) -> Self:
@@ -107,8 +108,9 @@ class ShardWriter:
         path = self._path(place)
         self.rows[path] = self.rows.get(path, 0) + group.num_rows
         self._kept += group.nbytes
+        self._written += group.nbytes
         del group
-        self._kept = give_back(self._kept)
+        self._kept = give_back(self._kept, passed=self._written, memory=self._memory)
 
     def _path(self, place: str) -> str:
         return "/".join(part for part in (self._directory, place, self._name) if part)
@@ -159,7 +161,7 @@ def delta_writer(
         base,
         directory,
         table_schema(request.columns),
-        request.memory // _GROUP_SHARE,
+        request.memory,
         kind=SegmentKind.DELTA,
         keys=request.keys,
         ordering=request.ordering,
