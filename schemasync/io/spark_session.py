@@ -55,6 +55,8 @@ COMMON: Final[dict[str, str]] = {
     "spark.ui.showConsoleProgress": "false",
     # Nobody looks at them, and each keeps its plan, with the whole text of the views that it reads.
     "spark.sql.ui.retainedExecutions": "20",
+    # As Arrow's allocator has it by itself (ms): what a worker may take has no room for pages that nobody uses.
+    "spark.executorEnv.MIMALLOC_PURGE_DELAY": "10",
     "spark.hadoop.hive.stats.autogather": "false",
     "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
 }

@@ -171,3 +171,9 @@ def test_the_texts_of_an_older_embedded_metastore_stay_when_they_get_room(tmp_pa
         told.append((found.getString(1), found.getString(2)))
     connection.close()
     assert told == [("expanded", "original"), (None, None), ("e" * 40_000, "o" * 40_000)]
+
+
+@pytest.mark.spark
+def test_arrow_keeps_no_pages_in_spark_s_workers(spark: SparkSession) -> None:
+    told = spark.sparkContext.parallelize([0], 1).map(lambda _: os.environ["MIMALLOC_PURGE_DELAY"]).collect()
+    assert told == ["10"]
