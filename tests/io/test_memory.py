@@ -30,9 +30,11 @@ from schemasync.core.projection import Carried
 from schemasync.core.reshape import Keep
 from schemasync.core.sharding import KeyRange
 from schemasync.core.types import Primitive, Type
+from schemasync.io.parquet import shard_writer
 from schemasync.io.parquet.arrow import ArrowFiles
 from schemasync.io.parquet.merge import merge_shard
 from schemasync.io.parquet.rows import give_back
+from schemasync.io.parquet.shard_writer import ShardWriter
 from schemasync.io.parquet.shards import ArrowShards
 from tests.io.landing import FLAT, land, request
 
@@ -225,3 +227,20 @@ def test_arrow_keeps_pages_for_a_minute_unless_somebody_says_otherwise(said: str
     environ = others if said is None else others | {"MIMALLOC_PURGE_DELAY": said}
     told = subprocess.run([sys.executable, "-c", look], env=environ, check=True, capture_output=True, text=True).stdout
     assert told.split() == [said or "60000", "False"]
+
+
+def test_what_is_written_is_given_back_row_group_by_row_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[int, int]] = []
+
+    def give_all_back(kept: int, *, passed: int, memory: int) -> int:
+        assert memory == MEMORY
+        asked.append((kept, passed))
+        return 0
+
+    monkeypatch.setattr(shard_writer, "give_back", give_all_back)
+    rows = pa.table({"id": range(MEMORY // 8 // 8)})
+    local, kind = fs.LocalFileSystem(), SegmentKind.DELTA
+    with ShardWriter(local, str(tmp_path), "d", rows.schema, MEMORY, kind=kind, keys=["id"], ordering=[]) as writer:
+        for _ in range(3):
+            writer.write(rows)
+    assert asked == [(rows.nbytes, n * rows.nbytes) for n in (1, 2, 3)]
