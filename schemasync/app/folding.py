@@ -176,7 +176,7 @@ def merge_shards(
         directories={shard.shard: place for place, shard in places.items()},
         purge_before_ms=purge_before_ms,
     )
-    small = storage.is_small(sum(shard.bytes for shard in request.shards), target.compaction.arrow_limit)
+    small = storage.is_small(request.bytes, target.compaction.arrow_limit)
     # In this process while little is read, in Spark's tasks beyond that.
     if small:
         return storage.shards.merge(request)

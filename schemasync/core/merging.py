@@ -78,6 +78,11 @@ class MergeRequest:
     memory: int
     partition_by: tuple[PartitionColumn, ...] = ()
 
+    @property
+    def bytes(self) -> int:
+        """About how much is read of all shards."""
+        return sum(shard.bytes for shard in self.shards)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergedShard:

@@ -82,7 +82,7 @@ def merge_shard(
             writer.write(outcome.rows)
             counts += outcome.counts + merging.written(outcome.rows)
     # One shard after the other is merged, on several threads: what the allocator kept of each would add up.
-    give_back(shard.bytes, passed=sum(other.bytes for other in request.shards), memory=request.memory)
+    give_back(shard.bytes, passed=request.bytes, memory=request.memory)
     return MergedShard(shard=shard.shard, directory=directory, counts=counts)
 
 
