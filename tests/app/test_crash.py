@@ -116,6 +116,7 @@ def retyped(lab: Lab) -> None:
 
 SMALL = {"compaction": {"shard_size": "1KB"}}
 BY_SQL = {"compaction": {"kernel": "spark", "shard_size": "1KB"}}
+IN_TASKS = {"compaction": {"arrow_limit": "0", "shard_size": "1KB"}}
 
 
 def one_shard(lab: Lab) -> None:
@@ -203,6 +204,8 @@ SCENES = {
     "merge": Scene(prepare=gathering, run=merge, old=GATHERING, new=GATHERED),
     "second base by SQL": Scene(prepare=second_base, run=compact, old=EVOLVED, new=SECOND, settings=BY_SQL),
     "merge by SQL": Scene(prepare=gathering, run=merge, old=GATHERING, new=GATHERED, settings=BY_SQL),
+    "second base in tasks": Scene(prepare=second_base, run=compact, old=EVOLVED, new=SECOND, settings=IN_TASKS),
+    "merge in tasks": Scene(prepare=gathering, run=merge, old=GATHERING, new=GATHERED, settings=IN_TASKS),
     "split": Scene(prepare=one_shard, run=compact, old=FIRST, new=SPLIT, settings=SMALL),
     "join": Scene(prepare=many_shards, run=compact, old=SPLIT, new=JOINED),
     "carry": Scene(prepare=unsent, run=apply, old=FIRST, new=CARRIED),
@@ -302,6 +305,7 @@ def publishing_points(calls: Sequence[str]) -> list[int]:
             "carry",
             "second base",
             "second base by SQL",
+            "second base in tasks",
             "retire",
             "merge",
             "merge by SQL",

@@ -18,6 +18,8 @@ from tests import model
 from tests.app.mortal import Fuse, KilledError, mortal
 from tests.app.test_laws import FEW, MANY, MINUTE, TABLE, Debezium, Flat, Kind, Telling, carry_out, holds
 from tests.lab import ALL_ROWS, Lab, NewLab
+from tests.naming import WAYS as TOLD
+from tests.naming import naming
 
 pytestmark = [pytest.mark.spark, pytest.mark.one_spark]
 
@@ -135,7 +137,12 @@ class Watched(Telling):
                     yield State(version=version, files=state.files.union(more))
 
 
-WAYS = {"one shard": {}, "many shards": {"shard_size": "1KB"}, "by SQL": {"kernel": "spark"}}
+WAYS = {
+    "one shard": {},
+    "many shards": {"shard_size": "1KB"},
+    "in tasks": {"shard_size": "1KB", "arrow_limit": "0"},
+    "by SQL": {"kernel": "spark"},
+}
 
 
 def compacting(new_lab: NewLab, way: str) -> Lab:
@@ -160,6 +167,13 @@ def test_killed_anywhere_in_a_chain_of_schemas_the_view_is_a_fold_of_flat_events
     holds(Watched(compacting(new_lab, "by SQL"), Flat, story))
 
 
+@SOME
+@given(story=model.stories(snapshots=True, kills=True, gathering=True))
+def test_killed_anywhere_while_tasks_of_spark_merge_the_view_is_a_fold(new_lab: NewLab, story: model.Story) -> None:
+    with naming("aside"):
+        holds(Watched(compacting(new_lab, "in tasks"), Debezium, story))
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("kind", [Debezium, Flat])
 @pytest.mark.parametrize("gathering", [False, True])
@@ -169,8 +183,9 @@ def test_killed_anywhere_in_many_more_chains_the_view_is_right_after_every_singl
     stories = model.stories(snapshots=kind.snapshots, kills=True, gathering=gathering)
 
     @MANY
-    @given(story=stories, way=st.sampled_from(sorted(WAYS)))
-    def law(story: model.Story, way: str) -> None:
-        holds(Watched(compacting(new_lab, way), kind, story, everywhere=True))
+    @given(story=stories, way=st.sampled_from(sorted(WAYS)), told=st.sampled_from([*TOLD, "hashed"]))
+    def law(story: model.Story, way: str, told: str) -> None:
+        with naming(told):
+            holds(Watched(compacting(new_lab, way), kind, story, everywhere=True))
 
     law()
