@@ -73,6 +73,18 @@ def admit(
     """
     draft = read_draft(workspace, target, properties)
     catch_up(workspace, target, shape, draft.manifest, seen=seen)
+    admitted = take_in(workspace, target, shape, draft)
+    if not (admitted.files and publishing):
+        return admitted
+    return replace(admitted, draft=show(workspace, target, shape, admitted.draft, seen=seen))
+
+
+def take_in(workspace: Workspace, target: TableTarget, shape: Shape, draft: Draft) -> AdmissionOutcome:
+    """Write what landed and can be read as one delta; the outcome's draft has it, and nobody has published it.
+
+    Raises:
+        StorageError: the delta cannot be written, or engines would misread it.
+    """
     files = pending_files(workspace, target, draft.manifest)
     landed = look_at(workspace, shape, target, files)
     unchanged = AdmissionOutcome(draft=draft, waiting=len(landed.waiting), findings=landed.findings)
@@ -80,12 +92,9 @@ def admit(
         return unchanged
     workspace.progress(target.table, f"admitting {len(landed.ready)} landed files")
     try:
-        admitted = _admitted(workspace, target, shape, unchanged, landed)
+        return _admitted(workspace, target, shape, unchanged, landed)
     except DataError as error:
         return replace(unchanged, findings=(*landed.findings, diagnose("SS303", str(error))))
-    return (
-        replace(admitted, draft=show(workspace, target, shape, admitted.draft, seen=seen)) if publishing else admitted
-    )
 
 
 def show(

@@ -139,7 +139,8 @@ def apply_table(
 ) -> Applied:
     """Apply one table. Its errors are part of the result: one broken table never stops the others.
 
-    Unless ``publishing``, the caller publishes what was admitted.
+    Unless ``publishing``, the caller publishes what was admitted. Unless ``admitting``, nothing is changed but what is
+    ``allowed``.
     """
     plan = TablePlan(target=target, verdict=Verdict.HOLD)
     done: list[Step] = []
@@ -160,7 +161,7 @@ def apply_table(
             plan = lay_out_steps(workspace, look(workspace, target))
             changing = plan.pending and allowed(plan)
         carried_out = carry_out(workspace, plan, done) if changing else None
-        for step in (s for s in plan.steps if s.kind == "restore_view"):
+        for step in (s for s in plan.steps if admitting and s.kind == "restore_view"):
             workspace.sql.execute(step.sql)
             done.append(step)
         shape, properties = _standing(plan, changed=changing)
@@ -224,10 +225,15 @@ def _admit(
     publishing: bool,
     seen: HiveTable | None,
 ) -> AdmissionOutcome:
-    """Admit what landed, unless the table is held for its key: nobody knows which rows the files are about then."""
-    if plan.verdict is Verdict.HOLD and plan.view is not None and key_is_unclear(plan.view.decision):
+    """Admit what landed, where that is possible."""
+    if not admits(plan):
         return put_off(workspace, plan.target, shape, properties, "until it is clear under which key they were written")
     return admit(workspace, plan.target, shape, properties, publishing=publishing, seen=seen)
+
+
+def admits(plan: TablePlan) -> bool:
+    """Tell whether landed files can be admitted: not while it is unclear under which key they were written."""
+    return not (plan.verdict is Verdict.HOLD and plan.view is not None and key_is_unclear(plan.view.decision))
 
 
 def _finish_publication(workspace: Workspace, target: TableTarget, entries: Entries) -> bool:

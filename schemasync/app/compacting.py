@@ -15,8 +15,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from schemasync.app.admitting import show
-from schemasync.app.applying import Applied, apply_table
+from schemasync.app.admitting import show, take_in
+from schemasync.app.applying import Applied, admits, apply_table
 from schemasync.app.crew import crew
 from schemasync.app.folding import Folded, can_be_cut, is_by_sql, run_fold, shards_to_write
 from schemasync.app.inspecting import map_tables, select
@@ -26,7 +26,7 @@ from schemasync.app.planning import TablePlan
 from schemasync.app.retiring import clean_up, retire
 from schemasync.app.states import Draft, read_draft, token_in_force, withdraw
 from schemasync.app.viewing import refresh_view
-from schemasync.app.workspace import Workspace
+from schemasync.app.workspace import Progress, Workspace
 from schemasync.core.compaction import FoldCounts, FoldPlan, needs_fold, plan_fold
 from schemasync.core.config_values import MB
 from schemasync.core.diagnostics import Severity
@@ -146,7 +146,10 @@ def compact_table(
     mode: Mode = Mode.AUTO,
     applied: Applied | None = None,
 ) -> Compacted:
-    """Compact one table; its errors are part of the result. A dry run writes nothing and does not apply."""
+    """Compact one table; its errors are part of the result.
+
+    A dry run changes nothing and does not apply: what landed is taken in on the local disk alone, to be decided with.
+    """
     if applied is None:
         nothing = (lambda _: False) if dry_run else (lambda _: True)
         applied = apply_table(workspace, target, allowed=nothing, admitting=not dry_run, publishing=False)
@@ -156,7 +159,9 @@ def compact_table(
     shape, properties = state
     try:
         draft = _draft(workspace, applied, properties)
-        return _compact(workspace, shape, draft, applied, dry_run=dry_run, mode=mode)
+        if dry_run:
+            return _decided(workspace, shape, draft, applied, mode=mode)
+        return _compact(workspace, shape, draft, applied, mode=mode)
     except Exception as error:
         failure = as_ours(error)
         return Compacted(target=target, applied=applied, generation=properties.state.generation, error=failure)
@@ -176,39 +181,43 @@ def _draft(workspace: Workspace, applied: Applied, properties: TableProperties) 
     return read_draft(workspace, applied.target, properties)
 
 
-def _compact(
-    workspace: Workspace, shape: Shape, draft: Draft, applied: Applied, *, dry_run: bool, mode: Mode
-) -> Compacted:
+def _decided(workspace: Workspace, shape: Shape, draft: Draft, applied: Applied, *, mode: Mode) -> Compacted:
+    """Decide with what is in the table and with what a run would take in first, and do nothing of it.
+
+    What is too much for one process, and may be too much for its disk, is left out.
+    """
+    target, storage = applied.target, workspace.storage(applied.target)
+    pending = applied.plan.view.pending if applied.plan.view else ()
+    small = storage.is_small(sum(file.bytes for file in pending), target.compaction.arrow_limit)
+    with storage.scratch() as scratch:
+        trying = replace(workspace, storage=lambda _: scratch, progress=_trying(workspace.progress))
+        if small and admits(applied.plan):
+            admitted = take_in(trying, target, shape, draft)
+            draft, applied = admitted.draft, replace(applied, admitted=admitted)
+        work, old = _work(trying, shape, draft.manifest, applied, mode)
+    return _found(shape, draft.manifest, applied, mode, work, old)
+
+
+def _trying(progress: Progress) -> Progress:
+    return lambda table, text: progress(table, f"trying: {text}")
+
+
+def _compact(workspace: Workspace, shape: Shape, draft: Draft, applied: Applied, *, mode: Mode) -> Compacted:
     target, seen = applied.target, applied.view
     started = workspace.now_ms()
-    work: FoldPlan | MergePlan | None = None
     done: Folded | Layered | None = None
     gathered = 0
     try:
-        if not dry_run:
-            draft, seen, gathered = _gathered(workspace, target, shape, draft, seen)
+        draft, seen, gathered = _gathered(workspace, target, shape, draft, seen)
         manifest = draft.manifest
-        old = outdated(shape, manifest)
-        if needs_fold(manifest, outdated=old):
-            work = _planned(workspace, shape, manifest, applied, mode, old)
-        if work is not None and not dry_run:
+        work, old = _work(workspace, shape, manifest, applied, mode)
+        if work is not None:
             draft, seen = _shown_before(workspace, target, shape, draft, seen, work)
             done = _done(workspace, target, shape, draft, work)
     except BaseException:
         _shown_all_the_same(workspace, target, shape, draft)
         raise
-    found = Compacted(
-        target=target,
-        applied=applied,
-        generation=manifest.state.generation,
-        base=manifest.base,
-        deltas=manifest.deltas,
-        fold=work if isinstance(work, FoldPlan) else None,
-        merge=work if isinstance(work, MergePlan) else None,
-        why=_why_not_minor(shape, manifest, old) if mode is Mode.MINOR and isinstance(work, FoldPlan) else None,
-    )
-    if dry_run:
-        return found
+    found = _found(shape, manifest, applied, mode, work, old)
     if done is None:
         # Those of a run that was killed once its state was written: nothing is left to fold after it.
         drop_per_run_tables(workspace, target)
@@ -227,6 +236,27 @@ def _compact(
         counts=done.counts if isinstance(done, Folded) else None,
         bytes_written=gathered + sum(segment.bytes for segment in done.written),
         seconds=seconds,
+    )
+
+
+def _found(
+    shape: Shape,
+    manifest: Manifest,
+    applied: Applied,
+    mode: Mode,
+    work: FoldPlan | MergePlan | None,
+    old: frozenset[str],
+) -> Compacted:
+    """Return what there is to do, before anything of it is done."""
+    return Compacted(
+        target=applied.target,
+        applied=applied,
+        generation=manifest.state.generation,
+        base=manifest.base,
+        deltas=manifest.deltas,
+        fold=work if isinstance(work, FoldPlan) else None,
+        merge=work if isinstance(work, MergePlan) else None,
+        why=_why_not_minor(shape, manifest, old) if mode is Mode.MINOR and isinstance(work, FoldPlan) else None,
     )
 
 
@@ -298,6 +328,16 @@ def _done(
     if isinstance(work, FoldPlan):
         return run_fold(workspace, target, shape, draft, work, clean=clean)
     return run_merge(workspace, target, shape, draft, work, clean=clean)
+
+
+def _work(
+    workspace: Workspace, shape: Shape, manifest: Manifest, applied: Applied, mode: Mode
+) -> tuple[FoldPlan | MergePlan | None, frozenset[str]]:
+    """Decide what to do, None where there is nothing; return also the segments that are outdated."""
+    old = outdated(shape, manifest)
+    if not needs_fold(manifest, outdated=old):
+        return None, old
+    return _planned(workspace, shape, manifest, applied, mode, old), old
 
 
 def _planned(

@@ -10,6 +10,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,7 +29,10 @@ from schemasync.io.registry.http import HttpRegistry
 from schemasync.io.templates import TemplateRenderer
 
 if TYPE_CHECKING:
+    from pyarrow.fs import FileSystem
     from pyspark.sql import SparkSession
+
+    from schemasync.io.lake.arrow import ArrowLake
 
 
 def now_ms() -> int:
@@ -210,26 +214,21 @@ def _opened(session: SparkSession, location: str, kernel: str) -> Storage:
 def _by_arrow(session: SparkSession, location: str, *, local: bool) -> Storage:
     from schemasync.io.lake.arrow import ArrowLake  # noqa: PLC0415
     from schemasync.io.parquet.arrow import ArrowFiles  # noqa: PLC0415
-    from schemasync.io.parquet.shards import ArrowShards, SparkShards  # noqa: PLC0415
+    from schemasync.io.parquet.shards import SparkShards  # noqa: PLC0415
     from schemasync.io.parquet.spark import SparkFiles  # noqa: PLC0415
 
     lake = ArrowLake(location)
-    files = ArrowFiles(lake.filesystem, lake.path(""))
-    return Storage(
-        lake=lake,
-        small=files,
-        large=SparkFiles(session, files, lake),
-        shards=ArrowShards(lake.filesystem, lake.path("")),
+    return replace(
+        in_this_process(lake, lake.filesystem, local=local),
+        large=SparkFiles(session, ArrowFiles(lake.filesystem, lake.path("")), lake),
         large_shards=SparkShards(session, lake.filesystem, lake.path("")),
-        local=local,
+        everywhere=True,
     )
 
 
 def _by_hadoop(session: SparkSession, location: str, *, local: bool) -> Storage:
     from schemasync.io.lake.arrow import ArrowLake  # noqa: PLC0415
     from schemasync.io.lake.hadoop import open_hadoop  # noqa: PLC0415
-    from schemasync.io.parquet.arrow import ArrowFiles  # noqa: PLC0415
-    from schemasync.io.parquet.shards import ArrowShards  # noqa: PLC0415
 
     try:
         filesystem = open_hadoop(session, location)
@@ -240,8 +239,30 @@ def _by_hadoop(session: SparkSession, location: str, *, local: bool) -> Storage:
             why=str(error.strerror),
             fix="Use file:, s3a: or hdfs:, and check the storage's settings: those of Hadoop stand in spark.conf.",
         ) from error
-    lake = ArrowLake(location, filesystem=filesystem)
+    return in_this_process(ArrowLake(location, filesystem=filesystem), filesystem, local=local)
+
+
+def in_this_process(lake: ArrowLake, filesystem: FileSystem, *, local: bool = False) -> Storage:
+    """Return the storage of a location whose files nobody but this process reads and writes, through a file system."""
+    from schemasync.io.parquet.arrow import ArrowFiles  # noqa: PLC0415
+    from schemasync.io.parquet.shards import ArrowShards  # noqa: PLC0415
+
     files, shards = ArrowFiles(filesystem, lake.path("")), ArrowShards(filesystem, lake.path(""))
     return Storage(
-        lake=lake, small=files, large=files, shards=shards, large_shards=shards, local=local, everywhere=False
+        lake=lake,
+        small=files,
+        large=files,
+        shards=shards,
+        large_shards=shards,
+        scratch=partial(_scratch, lake),
+        local=local,
+        everywhere=False,
     )
+
+
+@contextmanager
+def _scratch(lake: ArrowLake) -> Iterator[Storage]:
+    from schemasync.io.lake.scratch import scratch  # noqa: PLC0415
+
+    with scratch(lake.filesystem) as filesystem:
+        yield in_this_process(lake, filesystem)

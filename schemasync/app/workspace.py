@@ -53,7 +53,8 @@ class Storage:
     """One table's location: its files, the two ways to admit what landed there, and the two to merge shards.
 
     ``local``: the second ways would do it on the cores of this machine, too. ``everywhere``: there are second ways;
-    else Arrow reaches the files in this process only, and Spark's SQL does what is too much for it.
+    else Arrow reaches the files in this process only, and Spark's SQL does what is too much for it. ``scratch`` opens
+    the same for somebody who only tries: files are written to the local disk, and are gone in the end.
     """
 
     lake: Lake
@@ -61,6 +62,7 @@ class Storage:
     large: LandedFiles
     shards: ShardJob
     large_shards: ShardJob
+    scratch: Callable[[], AbstractContextManager[Storage]]
     local: bool = False
     everywhere: bool = True
 

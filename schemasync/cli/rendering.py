@@ -119,10 +119,20 @@ def _compacted(table: Compacted, *, dry_run: bool) -> Iterator[Line]:
     if table.why:
         yield f"  {'would be ' if dry_run else ''}folded although --minor was asked for: {table.why}"
     if dry_run:
-        first = (step.why for step in table.applied.plan.steps if step.kind == "admit")
-        yield from (f"  {why}: a run takes them in first, and decides with them" for why in first)
+        yield from _first(table.applied)
     if table.applied.held or not dry_run:
         yield from _diagnostics(table.applied.diagnostics)
+
+
+def _first(applied: Applied) -> Iterator[Line]:
+    """Say what a run does before it compacts, and whether the figures are with it."""
+    if applied.plan.pending:
+        yield "  a run changes the schema first (schemasync plan): these figures are without that"
+    admitted = applied.admitted.files if applied.admitted else 0
+    for step in applied.plan.steps:
+        if step.kind == "admit":
+            counted = f"these figures are with {admitted} of them" if admitted else "these figures are without them"
+            yield f"  {step.why}: a run takes them in first, {counted}"
 
 
 def _left(name: Text, table: Compacted, merge: MergePlan, *, dry_run: bool) -> Iterator[Line]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from schemasync.app.inspecting import look, map_tables
-from schemasync.app.opening import open_renderer
+from schemasync.app.opening import in_this_process, open_renderer
 from schemasync.app.planning import Plan, TablePlan, lay_out_steps, plan, view_select
 from schemasync.app.workspace import Storage, Workspace
 from schemasync.core import ddl, spark_schema
@@ -23,8 +23,6 @@ from schemasync.core.manifest import Contents
 from schemasync.core.ports import HiveColumn, HiveTable
 from schemasync.core.properties import SUBJECT, write_properties
 from schemasync.io.lake.arrow import ArrowLake
-from schemasync.io.parquet.arrow import ArrowFiles
-from schemasync.io.parquet.shards import ArrowShards
 from tests.twins.metastore import MemoryMetastore
 from tests.twins.registry import MemoryRegistry
 
@@ -61,9 +59,7 @@ class Still:
         @lru_cache
         def storage(location: str) -> Storage:
             lake = ArrowLake(location)
-            files = ArrowFiles(lake.filesystem, lake.path(""))
-            shards = ArrowShards(lake.filesystem, lake.path(""))
-            return Storage(lake=lake, small=files, large=files, shards=shards, large_shards=shards)
+            return in_this_process(lake, lake.filesystem)
 
         return Workspace(
             config=self.config,

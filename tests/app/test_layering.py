@@ -189,6 +189,71 @@ def test_a_dry_run_says_what_it_would_do_and_what_that_costs(table: Lab) -> None
     assert min(costs[0]) > 0
 
 
+def everything(lab: Lab) -> dict[str, int]:
+    """Return all files of the lake, and when they were written."""
+    return {str(path): path.stat().st_mtime_ns for path in (lab.root / "lake").rglob("*") if path.is_file()}
+
+
+FIGURES = ("kind", "why", "events", "rewrite_bytes", "change_bytes", "bytes_read")
+
+
+@pytest.mark.parametrize("mode", Mode)
+@pytest.mark.parametrize("beside", [False, True])
+def test_a_dry_run_decides_with_what_landed_and_is_not_admitted(table: Lab, mode: Mode, beside: bool) -> None:
+    if beside:
+        table.land(TOPIC, changes(5, ts_ms=2), hour="2026112002")
+        table.apply()
+    # One of them is late, and shows nowhere.
+    table.land(TOPIC, changes(3, 30, ts_ms=3) + changes(7, ts_ms=0), hour="2026112003")
+    before, files, rows = manifest(table), everything(table), table.rows(TABLE)
+    would = compacted(table, mode, dry_run=True)
+    assert (manifest(table), everything(table), table.rows(TABLE)) == (before, files, rows)
+    table.now_ms -= 1000
+    did = compacted(table, mode)
+    assert [would[figure] for figure in FIGURES] == [did[figure] for figure in FIGURES]
+    assert (would["kind"], would["events"]) == (
+        "major" if mode is Mode.MAJOR else "minor",
+        {(Mode.MAJOR, False): 3, (Mode.MAJOR, True): 4}.get((mode, beside), 4 if beside else 0),
+    )
+
+
+def test_a_dry_run_of_a_table_without_a_base_says_into_how_many_shards(lab: Lab) -> None:
+    lab.settings = {"defaults": {"compaction": {"shard_size": "1KB"}}}
+    lab.register(TOPIC, lab.flat("Student", ("n", "int")))
+    lab.apply()
+    lab.land(TOPIC, changes(*range(1000), ts_ms=1))
+    (would,) = compact(lab.workspace, dry_run=True).tables
+    (did,) = lab.compact().tables
+    assert would.fold is not None
+    assert did.fold is not None
+    assert len(would.fold.shards) == len(did.fold.shards) > 5
+
+
+def test_a_dry_run_leaves_out_what_is_too_much_for_one_process(table: Lab) -> None:
+    table.land(TOPIC, changes(3, ts_ms=2), hour="2026112002")
+    table.settings = {"defaults": {"compaction": {"arrow_limit": "0"}}}
+    (would,) = compact(table.workspace, dry_run=True).tables
+    assert (would.failure, would.fold, would.merge, would.applied.admitted) == (None, None, None, None)
+
+
+def test_a_dry_run_of_a_held_table_does_not_bring_back_its_view(table: Lab) -> None:
+    table.register(TOPIC, table.flat("Student", ("n", {"type": "array", "items": "int"})))
+    table.workspace.sql.execute(f"DROP VIEW `{table.database}`.`{TABLE}_view`")
+    compact(table.workspace, dry_run=True)
+    gone = table.workspace.metastore.table(table.database, f"{TABLE}_view")
+    compact(table.workspace)
+    back = table.workspace.metastore.table(table.database, f"{TABLE}_view")
+    assert (gone, back is not None) == (None, True)
+
+
+def test_a_dry_run_says_that_a_file_holds_the_table(table: Lab) -> None:
+    table.land(TOPIC, changes(3, ts_ms=2), hour="2026112002")
+    table.land(TOPIC, [{"id": 4, "n": 1, "op": "truncate", "ts_ms": 3}], hour="2026112003")
+    (would,) = compact(table.workspace, dry_run=True).tables
+    assert [d.code for d in would.applied.diagnostics] == ["SS303"]
+    assert (would.applied.held, would.fold, segments(table)) == (True, None, ["base_s00000001"])
+
+
 def test_where_a_minor_one_is_asked_for_and_cannot_be_it_says_why(table: Lab) -> None:
     """A column that is retyped makes all shards outdated."""
     table.register(TOPIC, table.flat("Student", ("n", "string")))

@@ -26,6 +26,14 @@ def test_one_process_works_up_to_the_limit_and_on_all_where_spark_is_local(
     local: bool, limit: int | None, size: int, small: bool
 ) -> None:
     nobody: Any = None
-    storage = Storage(lake=nobody, small=nobody, large=nobody, shards=nobody, large_shards=nobody, local=local)
+    storage = Storage(
+        lake=nobody,
+        small=nobody,
+        large=nobody,
+        shards=nobody,
+        large_shards=nobody,
+        scratch=nobody,
+        local=local,
+    )
 
     assert storage.is_small(size, limit) == small

@@ -116,16 +116,28 @@ def test_changes_are_left_or_folded_as_asked(project: Project) -> None:
     assert kinds == [("major", 0, 1), ("minor", 1, 1), ("major", 0, 2), ("minor", 1, 2), ("major", 0, 3)]
 
 
-def test_a_dry_run_says_what_its_figures_leave_out(project: Project) -> None:
+def test_a_dry_run_says_what_a_run_does_first_and_whether_the_figures_are_with_it(project: Project) -> None:
     project.register("student", NAME)
     project.land("student", event(1, name="a"))
-    assert "decides with them" not in project("compact").out
-    assert "decides with them" not in project("compact", "--dry-run").out
+    first = project("compact", "--dry-run").out.splitlines()
+    assert first[0] == f"{project.database}.student  nothing to fold"
+    assert first[1] == "  a run changes the schema first (schemasync plan): these figures are without that"
+    assert first[2].endswith(
+        " bytes) are not in the table yet: a run takes them in first, these figures are without them"
+    )
+    assert "a run" not in project("compact").out
+    assert "a run" not in project("compact", "--dry-run").out
     project.land("student", event(2, name="b"))
-    first, then = project("compact", "--dry-run").out.splitlines()
-    assert first == f"{project.database}.student  nothing to fold"
-    assert then.startswith("  1 landed files (")
-    assert then.endswith(" bytes) are not in the table yet: a run takes them in first, and decides with them")
+    would = project("compact", "--dry-run")
+    assert would.out.startswith(
+        f"{project.database}.student  would fold 1 event of 1 segment into generation 2, reading"
+    )
+    last = would.out.splitlines()[-1]
+    assert last.startswith("  1 landed files (")
+    assert last.endswith(
+        " bytes) are not in the table yet: a run takes them in first, these figures are with 1 of them"
+    )
+    assert would.err.splitlines()[-1] == "student: trying: admitting 1 landed files"
 
 
 def test_apply_says_what_it_did(project: Project) -> None:

@@ -19,6 +19,8 @@ import pyarrow as pa
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyarrow import fs
 
+from schemasync.io.lake.handler import LakeFileSystem
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -49,7 +51,7 @@ def open_hadoop(session: SparkSession, location: str) -> fs.FileSystem:
     return fs.PyFileSystem(HadoopFileSystem(session, location))
 
 
-class HadoopFileSystem(fs.FileSystemHandler):  # type: ignore[misc]  # pyarrow is untyped
+class HadoopFileSystem(LakeFileSystem):
     """One of Hadoop's file systems, as far as a lake is asked for; paths have neither scheme nor authority."""
 
     def __init__(self, session: SparkSession, location: str) -> None:
@@ -66,25 +68,9 @@ class HadoopFileSystem(fs.FileSystemHandler):  # type: ignore[misc]  # pyarrow i
             self._hadoop = self._path(location).getFileSystem(context._jsc.hadoopConfiguration())
             self._name = f"hadoop+{self._hadoop.getUri().toString()}"
 
-    def __eq__(self, other: object) -> bool:
-        """Tell whether both are the same storage."""
-        return isinstance(other, HadoopFileSystem) and self._name == other._name
-
-    def __ne__(self, other: object) -> bool:
-        """Tell whether they are not the same storage."""
-        return not self == other
-
-    def __hash__(self) -> int:
-        """Hash what makes two equal."""
-        return hash(self._name)
-
     def get_type_name(self) -> str:
         """Return the storage's address."""
         return self._name
-
-    def normalize_path(self, path: str) -> str:
-        """Return the path as it is."""
-        return path
 
     def get_file_info(self, paths: Sequence[str]) -> list[fs.FileInfo]:
         """Look at files or directories."""
@@ -182,22 +168,6 @@ class HadoopFileSystem(fs.FileSystemHandler):  # type: ignore[misc]  # pyarrow i
             stream.abort()
             raise
         stream.close()
-
-    def open_append_stream(self, path: str, metadata: object) -> pa.NativeFile:
-        """Refuse: nothing in a lake is ever appended to."""
-        raise NotImplementedError
-
-    def copy_file(self, src: str, dest: str) -> None:
-        """Refuse: nothing in a lake is ever copied."""
-        raise NotImplementedError
-
-    def delete_dir_contents(self, path: str, missing_dir_ok: bool) -> None:
-        """Refuse: directories of a lake go as a whole."""
-        raise NotImplementedError
-
-    def delete_root_dir_contents(self) -> None:
-        """Refuse: a lake is not alone in its storage."""
-        raise NotImplementedError
 
 
 def _told(status: Any) -> fs.FileInfo:
