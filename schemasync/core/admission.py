@@ -36,8 +36,8 @@ MESSAGE: Final = "m"
 UPSERT: Final = "u"
 DELETE: Final = "d"
 
-_OFFSET: Final = re.compile(r"\+\d+\+(\d+)\.parquet$")
-"""Connect's file names: ``TOPIC+PARTITION+FIRST_OFFSET.parquet``."""
+_OFFSET: Final = re.compile(r"\+\d+\+(\d+)(?:\+\d+)?\.parquet$")
+"""Connect's file names: ``TOPIC+PARTITION+FIRST_OFFSET.parquet``; its sink for HDFS puts ``+LAST_OFFSET`` behind."""
 
 STILL_WRITING_MS: Final = 60_000
 """A file without a footer that changed less than this ago may still be being written."""

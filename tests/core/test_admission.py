@@ -224,6 +224,7 @@ def test_a_file_of_no_group_is_refused() -> None:
     [
         ("incremental/h=1/shop.student+0+0000000042.parquet", 42),
         ("a+b+3+7.parquet", 7),
+        ("h=1/shop.student+0+0000000100+0000000199.parquet", 100),
         ("shop.student+0+0000000042.parquet.tmp", None),
         ("part-00001.parquet", None),
         ("shop.student+0+x.parquet", None),
