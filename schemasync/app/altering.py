@@ -89,9 +89,10 @@ def _rebuild(workspace: Workspace, step: Step, plan: TablePlan) -> TablePlan:
     decision = plan.view.decision if plan.view else None
     if plan.view is None or plan.properties is None or decision is None or decision.current is None:
         raise moved(plan.target)  # pragma: no cover - the step was planned for a table of ours
-    if decision.properties is None:  # pragma: no cover - the same
+    if decision.properties is None or decision.desired is None:  # pragma: no cover - the same
         raise moved(plan.target)
-    now, manifest = rebuild(workspace, plan.target, decision.current, decision.properties)
+    keys = decision.desired.keys
+    now, manifest = rebuild(workspace, plan.target, decision.current, decision.properties, keys=keys)
     view = replace(plan.view, decision=replace(decision, properties=now), manifest=manifest)
     return replace(plan, view=view, properties=replace(plan.properties, state=now.state))
 

@@ -114,7 +114,8 @@ def run_fold(
             kind=SegmentKind.BASE,
             directory=directory,
             purge_before_ms=fold.purge_before_ms,
-            by_sql=is_by_sql(workspace, target, shape, manifest, size=fold.bytes_read),
+            next_keys=fold.next_keys,
+            by_sql=bool(fold.next_keys) or is_by_sql(workspace, target, shape, manifest, size=fold.bytes_read),
         )
         shards = {shard.shard: shard for shard in fold.shards}
         written = tuple(
@@ -148,8 +149,11 @@ def merge_shards(
     directory: str,
     purge_before_ms: int,
     by_sql: bool,
+    next_keys: tuple[str, ...] = (),
 ) -> tuple[MergedShard, ...]:
-    """Write shards, or a delta, each into its place: ``directory``, or one below it. ``by_sql`` is of `is_by_sql`.
+    """Write shards, or a delta, each into its place: ``directory``, or one below it.
+
+    ``by_sql`` is of `is_by_sql`; where there are ``next_keys`` (of `FoldPlan`), SQL alone knows what to do about them.
 
     Raises:
         DataError: a value does not fit the type that its column has now, or partitions are missing.
@@ -161,7 +165,7 @@ def merge_shards(
         deltas = {s.name: s for shard in shards for s in shard.deltas}
         tables = per_run_tables(workspace, target, shape, manifest, deltas=tuple(deltas.values()), directory=directory)
         with tables as present:
-            run = _Selecting(workspace, target, shape, manifest, present, purge_before_ms)
+            run = _Selecting(workspace, target, shape, manifest, present, purge_before_ms, next_keys)
             written = tuple(run.into(place, shard) for place, shard in places.items())
         _require_all_read(target, manifest, shards, written)
         if any(merged.counts.written for merged in written):
@@ -226,6 +230,7 @@ class _Selecting:
     manifest: Manifest
     present: frozenset[str]
     purge_before_ms: int
+    next_keys: tuple[str, ...]
 
     def into(self, directory: str, shard: ShardFold) -> MergedShard:
         target, shape, toasted = self.target, self.shape, self.manifest.toasted
@@ -238,6 +243,7 @@ class _Selecting:
             purge_before_ms=self.purge_before_ms,
             dialect=Dialect.SPARK,
             toasted=toasted,
+            next_keys=self.next_keys,
         )
         lake = self.workspace.storage(target).lake
         lake.make_directory(directory)

@@ -310,10 +310,10 @@ def _rebuild(context: _Context) -> Iterator[Step]:
 
 def _rebuilt(found: TableView) -> Contents | None:
     """Return what the base holds once it was rebuilt for another key, None where that is not needed."""
-    current = found.decision.current
-    if not changes_key(found.decision) or found.manifest is None or current is None:
+    current, desired = found.decision.current, found.decision.desired
+    if not changes_key(found.decision) or found.manifest is None or current is None or desired is None:
         return None
-    fold = plan_rekey(found.manifest)
+    fold = plan_rekey(found.manifest, desired.keys)
     if fold is None:
         return None
     return Contents(

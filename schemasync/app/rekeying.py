@@ -64,16 +64,16 @@ def _misfits(workspace: Workspace, found: TableView, current: Shape, desired: Sh
 
 
 def rebuild(
-    workspace: Workspace, target: TableTarget, current: Shape, properties: TableProperties
+    workspace: Workspace, target: TableTarget, current: Shape, properties: TableProperties, *, keys: tuple[str, ...]
 ) -> tuple[TableProperties, Manifest]:
-    """Fold the table under the key that it has; return it as it is in force then.
+    """Fold the table under the key that it has, to go on under another one; return it as it is in force then.
 
     Raises:
         ConflictError: another writer published first; nothing of this became visible.
         StorageError: the new base cannot be written.
     """
     draft = read_draft(workspace, target, properties)
-    fold = plan_rekey(draft.manifest)
+    fold = plan_rekey(draft.manifest, keys)
     if fold is not None:
         draft = run_fold(workspace, target, current, draft, fold).draft
     return draft.properties, draft.manifest

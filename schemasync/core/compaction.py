@@ -22,6 +22,8 @@ class FoldPlan:
     generation: int
     purge_before_ms: int
     """Tombstones admitted before this time may go, where no change has their key."""
+    next_keys: tuple[str, ...] = ()
+    """Key under which the table goes on; none: its own. Tombstones go that are none, or those of a row, under it."""
 
     @property
     def rewrite(self) -> tuple[Segment, ...]:
@@ -102,18 +104,19 @@ def plan_fold(
     )
 
 
-def plan_rekey(current: Manifest) -> FoldPlan | None:
-    """Decide the fold before a table goes on under another key; None where the base already holds everything.
+def plan_rekey(current: Manifest, keys: tuple[str, ...]) -> FoldPlan | None:
+    """Decide the fold before a table goes on under another key; None where the base has all rows, and nothing else.
 
-    No tombstone goes: which rows are the same is about to change.
+    Tombstones stay however old they are, where the key tells them from rows: a delete says nothing of another row.
     """
-    if not current.deltas:
+    if not current.deltas and not any(shard.tombstones for shard in current.base):
         return None
     return FoldPlan(
         shards=in_one_shard(current),
         fold=current.deltas,
         generation=current.state.generation + 1,
         purge_before_ms=0,
+        next_keys=keys,
     )
 
 

@@ -6,7 +6,7 @@ the same bytes of DDL.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, Final
@@ -504,12 +504,16 @@ def fold(
     purge_before_ms: int,
     dialect: Dialect,
     toasted: AbstractSet[str] = frozenset(),
+    next_keys: Collection[str] = (),
 ) -> Statement:
     """Select what a new shard holds: the newest row per key of base and deltas, projected to the newest version.
 
     Four flags stand beside the columns: the key was alive in the base; a delta has the key; the row itself comes from
-    a delta; the row is a tombstone that may go, as no delta has its key. Then how many rows the key had: all that were
-    read add up to those that the manifest lists, if the metastore has all partitions.
+    a delta; the row is a tombstone that may go. Then how many rows the key had: all that were read add up to those that
+    the manifest lists, if the metastore has all partitions.
+
+    A tombstone may go if no delta has its key, or if it has none: only the old key's columns are known of a delete.
+    ``next_keys`` are of `schemasync.core.compaction.FoldPlan`.
     """
     source = row_source(shape, segment_versions)
     columns = carried_columns(source, toasted, target.toast_placeholder, dialect)
@@ -526,6 +530,11 @@ def fold(
         "base": base,
         "delta": f"NOT {base}",
         "purge_before": purge_before_ms,
+        "rekeyed": bool(next_keys),
+        "next_keys": [
+            f"r.{quote_identifier(shape.layout.current(c).name, dialect)}" for c in shape.columns if c.name in next_keys
+        ],
+        "written_op": f"r.{quote_identifier(OP, dialect)}",
         "segment": segment,
         "stored": stored,
         "table": qualified(target.database, target.table, dialect),

@@ -111,6 +111,59 @@ def test_a_table_goes_on_under_another_key_and_no_row_that_was_replaced_comes_ba
     assert (lab.rows(TABLE, order_by="id, line"), planned.verdict, planned.steps) == (after, Verdict.NONE, ())
 
 
+NULLABLE = ("tenant", ["null", "long"])
+
+
+def deleted_and_rekeyed(lab: Lab, *, keys: tuple[str, ...], folded: bool) -> None:
+    """Go on under another key, with deletes that have no value in the column ``tenant``, or share it with a row."""
+    lab.settings = {"defaults": {"policies": {"key": "rebuild"}}}
+    keyed(lab, "id", "line")
+    lab.register(TOPIC, lab.flat("S", ("line", "long"), NULLABLE))
+    lab.land(TOPIC, [event(n, 1, line=line, tenant=n) for n in range(1, 9) for line in (0, 1)])
+    lab.compact()
+    lab.now_ms += 1000
+    gone = [event(n, 5, "d", line=int(n != 7), tenant=None) for n in range(1, 9)]
+    lab.land(TOPIC, [*gone, event(8, 5, "d", line=0, tenant=None)], hour="2026112001")
+    lab.now_ms += 1000
+    (lab.compact if folded else lab.apply)()
+    keyed(lab, *keys)
+    lab.now_ms += 1000
+    assert [t.error for t in lab.apply().tables] == [None]
+
+
+@pytest.mark.parametrize("folded", [False, True])
+@pytest.mark.parametrize("keys", [("id",), ("tenant", "id"), ("tenant",)])
+def test_a_delete_under_the_old_key_takes_no_row_of_the_new_one_with_it(
+    lab: Lab, keys: tuple[str, ...], folded: bool
+) -> None:
+    deleted_and_rekeyed(lab, keys=keys, folded=folded)
+    rows = [{"id": n, "line": int(n == 7), "tenant": n} for n in range(1, 8)]
+    assert lab.rows(TABLE, order_by="id") == rows
+    lab.settings = {"defaults": {"compaction": {"shard_size": "1KB"}}}
+    lab.land(TOPIC, [event(9, 3, line=0, tenant=9)], hour="2026112002")
+    lab.now_ms += 1000
+    lab.apply()
+    rows.append({"id": 9, "line": 0, "tenant": 9})
+    assert lab.rows(TABLE, order_by="id") == rows
+    for step in (3, 4, 5):
+        # Events that may be late, so that what is there of their keys is looked up; shards are cut meanwhile.
+        lab.land(TOPIC, [event(step, 2, line=9, tenant=step), event(9, 2, line=9, tenant=9)], hour=f"202611200{step}")
+        lab.now_ms += 1000
+        (done,) = lab.compact().tables
+        assert done.failure is None
+        rows[step - 1]["line"] = 9
+        assert lab.rows(TABLE, order_by="id") == rows
+
+
+def test_a_late_event_does_not_bring_back_what_was_deleted_before_the_key_changed(lab: Lab) -> None:
+    deleted_and_rekeyed(lab, keys=("id",), folded=True)
+    lab.land(TOPIC, [event(8, 4, line=0, tenant=8)], hour="2026112002")
+    for run in (lab.apply, lab.compact):
+        lab.now_ms += 1000
+        run()
+        assert [row["id"] for row in lab.rows(TABLE, order_by="id")] == [*range(1, 8)]
+
+
 def test_rows_that_a_new_key_cannot_tell_apart_hold_the_table(lab: Lab) -> None:
     lab.settings = {"defaults": {"policies": {"key": "rebuild"}}}
     lab.register(TOPIC, lab.flat("S", ("code", ["null", "long"])))

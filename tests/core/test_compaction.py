@@ -88,10 +88,20 @@ def test_the_new_shard_replaces_what_was_read_and_the_rest_is_listed_for_later()
 
 def test_before_a_key_changes_all_deltas_are_folded_and_no_tombstone_goes() -> None:
     before = admitted(folded(admitted(fresh())))
-    found = plan_rekey(before)
+    found = plan_rekey(before, ("code",))
     assert found is not None
     assert ([s.name for s in found.fold], found.purge_before_ms) == (["delta_00000002"], 0)
-    assert plan_rekey(folded(before)) is None
+    assert found.next_keys == ("code",)
+    assert plan_rekey(folded(before), ("code",)) is None
+
+
+def test_a_base_that_remembers_deletes_is_looked_at_before_its_key_changes() -> None:
+    before = folded(admitted(fresh()))
+    (shard,) = before.base
+    remembering = before.model_copy(update={"segments": (shard.model_copy(update={"tombstones": 1}),)})
+    found = plan_rekey(remembering, ("code",))
+    assert found is not None
+    assert [s.name for s in found.rewrite] == [shard.name]
 
 
 def test_a_delta_that_came_after_the_plan_stays() -> None:

@@ -35,7 +35,7 @@ FROM (
     max((t.`segment` = 'base') AND t.`__op` <> 'd') OVER (PARTITION BY t.`id`) AS schemasync_was,
     max(NOT (t.`segment` = 'base')) OVER (PARTITION BY t.`id`) AS schemasync_changed,
     NOT (t.`segment` = 'base') AS schemasync_last,
-    (t.`segment` = 'base') AND t.`__op` = 'd' AND t.`__admitted_ms` < 1789000000000 AND count(*) OVER (PARTITION BY t.`id`) = 1 AS schemasync_purge,
+    (t.`segment` = 'base') AND t.`__op` = 'd' AND (t.`__admitted_ms` < 1789000000000 AND count(*) OVER (PARTITION BY t.`id`) = 1 OR t.`id` IS NULL) AS schemasync_purge,
     count(*) OVER (PARTITION BY t.`id`) AS schemasync_read,
     row_number() OVER (PARTITION BY t.`id` ORDER BY t.`__seq1` IS NULL, t.`__seq1` DESC, t.`__seq2` IS NULL, t.`__seq2` DESC, t.`__offset` IS NULL, t.`__offset` DESC, t.`__admitted_ms` IS NULL, t.`__admitted_ms` DESC, t.`segment`) AS schemasync_rank
   FROM (

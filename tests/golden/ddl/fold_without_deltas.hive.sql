@@ -39,7 +39,7 @@ FROM (
     max((t.`segment` = 'base') AND t.`__op` <> 'd') OVER (PARTITION BY CASE WHEN t.`__schema_version` <= 1 THEN CAST(t.`id` AS bigint) ELSE t.`id__2` END) AS schemasync_was,
     max(NOT (t.`segment` = 'base')) OVER (PARTITION BY CASE WHEN t.`__schema_version` <= 1 THEN CAST(t.`id` AS bigint) ELSE t.`id__2` END) AS schemasync_changed,
     NOT (t.`segment` = 'base') AS schemasync_last,
-    (t.`segment` = 'base') AND t.`__op` = 'd' AND t.`__admitted_ms` < 1789000000000 AND count(*) OVER (PARTITION BY CASE WHEN t.`__schema_version` <= 1 THEN CAST(t.`id` AS bigint) ELSE t.`id__2` END) = 1 AS schemasync_purge,
+    (t.`segment` = 'base') AND t.`__op` = 'd' AND (t.`__admitted_ms` < 1789000000000 AND count(*) OVER (PARTITION BY CASE WHEN t.`__schema_version` <= 1 THEN CAST(t.`id` AS bigint) ELSE t.`id__2` END) = 1 OR CASE WHEN t.`__schema_version` <= 1 THEN CAST(t.`id` AS bigint) ELSE t.`id__2` END IS NULL) AS schemasync_purge,
     count(*) OVER (PARTITION BY CASE WHEN t.`__schema_version` <= 1 THEN CAST(t.`id` AS bigint) ELSE t.`id__2` END) AS schemasync_read,
     row_number() OVER (PARTITION BY CASE WHEN t.`__schema_version` <= 1 THEN CAST(t.`id` AS bigint) ELSE t.`id__2` END ORDER BY t.`__seq1` IS NULL, t.`__seq1` DESC, t.`__seq2` IS NULL, t.`__seq2` DESC, t.`__offset` IS NULL, t.`__offset` DESC, t.`__admitted_ms` IS NULL, t.`__admitted_ms` DESC, t.`segment`) AS schemasync_rank
   FROM (
