@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from schemasync.app.folding import abandoned
 from schemasync.app.inspecting import Landed, look_at, pending_files
 from schemasync.app.reading_back import changed_keys, checked_footer, extents, key_range, moments
 from schemasync.app.states import Draft, publish, read_draft
@@ -130,21 +131,9 @@ def _admitted(
     number = current.next_delta
     directory = f"delta/g={number:06}/{workspace.token()}"
     request = _request(target, shape, landed, current, directory=directory, now_ms=now)
-    written = reader_for(storage, target, landed.ready).admit(request)
-    ordering, keys = request.ordering[0], shape.key_columns
-    footers = [
-        checked_footer(storage.small, file.path, request.columns, ordering=ordering, keys=keys)
-        for file in written.files
-    ]
-    segment = _segment(request, written, name=delta_name(number))
-    if request.keys:
-        told: dict[str, Any] = {"key_range": key_range(footers, keys), **moments(footers, shape.envelope)}
-        if request.beside is not None and not written.toasted:
-            told |= touching(current.base, written.touches)
-            told |= _beside_what_is_there(request.beside, written, extents(footers, ordering))
-        segment = segment.model_copy(update=told)
-        changed = changed_keys(storage.small, segment, keys, beside=current.deltas, target=target)
-        segment = segment.model_copy(update={"changed": changed})
+    with abandoned(storage.lake, directory):
+        written = reader_for(storage, target, landed.ready).admit(request)
+        segment = _checked(storage, target, shape, request, written, current)
     manifest = after_admission(
         current,
         segment=segment,
@@ -159,6 +148,32 @@ def _admitted(
         waiting=before.waiting,
         findings=(*before.findings, *findings(written.beyond)),
     )
+
+
+def _checked(
+    storage: Storage,
+    target: TableTarget,
+    shape: Shape,
+    request: AdmissionRequest,
+    written: Admitted,
+    current: Manifest,
+) -> Segment:
+    """Look at a delta before anyone else does, and return it as a segment, with what is told about it."""
+    ordering, keys = request.ordering[0], shape.key_columns
+    footers = [
+        checked_footer(storage.small, file.path, request.columns, ordering=ordering, keys=keys)
+        for file in written.files
+    ]
+    segment = _segment(request, written, name=delta_name(current.next_delta))
+    if not request.keys:
+        return segment
+    told: dict[str, Any] = {"key_range": key_range(footers, keys), **moments(footers, shape.envelope)}
+    if request.beside is not None and not written.toasted:
+        told |= touching(current.base, written.touches)
+        told |= _beside_what_is_there(request.beside, written, extents(footers, ordering))
+    segment = segment.model_copy(update=told)
+    changed = changed_keys(storage.small, segment, keys, beside=current.deltas, target=target)
+    return segment.model_copy(update={"changed": changed})
 
 
 def reader_for(storage: Storage, target: TableTarget, files: tuple[LandedFile, ...]) -> LandedFiles:

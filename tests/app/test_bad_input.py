@@ -15,11 +15,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from schemasync.app import admitting
 from schemasync.app.applying import Applied
 from schemasync.app.compacting import Compacted
 from schemasync.core.diagnostics import Severity
@@ -156,6 +158,37 @@ class TestFiles:
         path.parent.mkdir(parents=True, exist_ok=True)
         (shop.root / "lost.parquet").rename(path)
         assert (compacted(shop).failure, students(shop)) == (None, [row(1, "first"), row(2, "later")])
+
+    @pytest.mark.parametrize("limit", ["256MB", "0"], ids=["in this process", "in tasks"])
+    def test_a_file_of_the_table_that_cannot_be_read_stops_its_compaction_and_nothing_of_that_stays(
+        self, shop: Lab, limit: str
+    ) -> None:
+        shop.settings = {"defaults": {"compaction": {"arrow_limit": limit}}}
+        compacted(shop)
+        shop.land(STUDENT, [event(2, "later")], name="second.parquet")
+        path = sole_file(shop, "base")
+        whole = path.read_bytes()
+        footer = 8 + int.from_bytes(whole[-8:-4], "little")
+        path.write_bytes(whole[:4] + bytes(len(whole) - 4 - footer) + whole[-footer:])
+        found = compacted(shop)
+        blamed(found.failure, StorageError, f"lake/{STUDENT}: a file of the table cannot be read", "Run again")
+        runs = (shop.root / "lake" / STUDENT / "base").glob("*/*")
+        assert [run.parent.name for run in runs] == ["g=000001"]
+        path.write_bytes(whole)
+        assert (compacted(shop).failure, students(shop)) == (None, [row(1, "first"), row(2, "later")])
+
+    @pytest.mark.parametrize("limit", ["256MB", "0"], ids=["in this process", "in tasks"])
+    def test_a_delta_that_may_not_be_published_does_not_stay(self, shop: Lab, limit: str) -> None:
+        shop.settings = {"defaults": {"compaction": {"arrow_limit": limit}}}
+        shop.land(STUDENT, [event(2, "later")], name="second.parquet")
+        refusal = StorageError("a file that was written would not be read as the table declares it")
+        deltas = [*(shop.root / "lake" / STUDENT / "delta").rglob("*")]
+        with patch.object(admitting, "checked_footer", side_effect=refusal):
+            assert [t.error for t in shop.apply("shop_student").tables] == [refusal]
+        assert [p for p in (shop.root / "lake" / STUDENT / "delta").rglob("*") if p.name[:2] != "g="] == [
+            p for p in deltas if p.name[:2] != "g="
+        ]
+        assert (applied(shop).error, students(shop)) == (None, [row(1, "first"), row(2, "later")])
 
     def test_a_missing_manifest_is_named(self, shop: Lab) -> None:
         (path,) = (shop.root / "lake" / STUDENT / "_schemasync" / "generations").iterdir()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import date, datetime
@@ -22,6 +23,7 @@ from schemasync.core.admission import AdmissionRequest, Admitted
 from schemasync.core.beyond import EXAMPLES, Beyond, Example, Shown
 from schemasync.core.encoding import Encoding, Leaf, Meaning
 from schemasync.core.ports import LandedFiles
+from schemasync.core.schema import OrderingField
 from schemasync.core.types import Decimal, Primitive
 from schemasync.core.written import avro_type
 from schemasync.errors import DataError, EngineError, StorageError
@@ -244,6 +246,18 @@ def test_what_arrow_writes_says_by_which_calendar_it_counts(tmp_path: Path, open
     assert version >= b"3.1.0"
 
 
+def test_a_position_beyond_the_type_that_it_had_first_is_refused(tmp_path: Path, opened: LandedFiles) -> None:
+    """As NULL, the oldest of all, the newest event would lose."""
+    land(tmp_path, "x.parquet", own(2, id=[1, 1], lsn=[2**31 - 1, 2**31]))
+    field = OrderingField(path=("lsn",), type=Primitive.INT)
+    wanted = request(tmp_path, ["x.parquet"], ID, directory="delta/1")
+    columns = tuple((name, field.type if name == wanted.ordering[0] else type_) for name, type_ in wanted.columns)
+    wanted = replace(wanted, columns=columns, ordering_fields=(field, *wanted.ordering_fields[1:]))
+    told = r"lsn, which tells newer events from older ones.*: 2147483648 is beyond the type that it had first, int"
+    with pytest.raises(DataError, match=told):
+        opened.admit(wanted)
+
+
 def test_a_key_beyond_its_type_is_refused_for_two_of_them_would_be_one_row(tmp_path: Path) -> None:
     day: dict[str, Encoding] = {"day": Leaf(type=Primitive.DATE, meaning=Meaning.DAYS)}
     land(tmp_path, "x.parquet", own(2) | {"day": pa.array([2**31 - 1, 2**31 - 2], pa.int32())})
@@ -364,13 +378,16 @@ def test_a_corrupt_file_is_refused_by_name(tmp_path: Path, opened: LandedFiles) 
         opened.admit(wanted)
 
 
-def test_runs_that_cannot_be_put_aside_are_told_and_nothing_stays(tmp_path: Path) -> None:
+def test_runs_that_cannot_be_put_aside_are_told_and_nobody_goes_on_reading(tmp_path: Path) -> None:
+    """Also while the error is kept: its frames hold what read, and whoever collects them waits for its threads."""
+    before = set(threading.enumerate())
     land(tmp_path, "x.parquet", own(9))
     (tmp_path / "_schemasync").mkdir()
     (tmp_path / "_schemasync" / "staging").write_text("no directory")
-    with pytest.raises(StorageError, match=rf"^{tmp_path}/_schemasync/staging/.*: cannot put aside what is admitted"):
+    told = rf"^{tmp_path}/_schemasync/staging/.*: cannot put aside what is admitted"
+    with pytest.raises(StorageError, match=told) as kept:
         open_runs(tmp_path).admit(request(tmp_path, ["x.parquet"], ID, directory="delta/1"))
-    assert not (tmp_path / "delta" / "1").exists()
+    assert (set(threading.enumerate()) - before, kept.tb is not None) == (set(), True)
 
 
 def test_runs_are_deleted_when_a_later_file_cannot_be_read(tmp_path: Path) -> None:
@@ -380,7 +397,6 @@ def test_runs_are_deleted_when_a_later_file_cannot_be_read(tmp_path: Path) -> No
     with pytest.raises(DataError, match=r"y\.parquet: a landed file cannot be read"):
         open_runs(tmp_path).admit(wanted)
     assert not list((tmp_path / "_schemasync" / "staging").glob("*"))
-    assert not (tmp_path / "delta" / "1").exists()
 
 
 _NUMBERS = itertools.count(1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import threading
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -406,7 +407,7 @@ def test_what_is_read_is_dealt_to_all_threads_also_where_it_is_alone_in_its_file
     def counted(streams: Sequence[Iterator[pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:
         parts = [list(stream) for stream in streams]
         shares.append([sum(batch.num_rows for batch in part) for part in parts])
-        return chain.from_iterable(parts)
+        yield from chain.from_iterable(parts)
 
     with patch.object(same_keys, "side_by_side", counted):
         assert left(tmp_path, [row | {"__seq1": 4} for row in rows], beside)[0] == []
@@ -481,6 +482,16 @@ def test_too_much_is_what_has_to_be_read_not_what_is_there(tmp_path: Path) -> No
         # As new as what is there in the first ordering column, so all of them are looked at.
         assert left(tmp_path, [there[3] | {"__admitted_ms": 0}], beside[2]) == ([], True, True)
         assert left(tmp_path, [new], beside[0]) == ([new], True, True)
+
+
+def test_nobody_goes_on_reading_for_a_comparison_that_failed(tmp_path: Path) -> None:
+    before = set(threading.enumerate())
+    there = [{"a": "x", "b": n, "__seq1": 4, "__admitted_ms": 1, "v": n} for n in range(9)]
+    shard = FoldedShard(name="base_s1", low=None, files=(written(tmp_path, "base", there, group=1),))
+    beside = EarlierRows(shards=(shard,), newest=largest(there))
+    with patch.object(late, "_compared", side_effect=MemoryError), pytest.raises(MemoryError) as kept:
+        late.without_late_rows(fs.LocalFileSystem(), str(tmp_path), table(there), request(beside, memory=1))
+    assert (set(threading.enumerate()) - before, kept.tb is not None) == (set(), True)
 
 
 def test_the_extent_of_a_column_is_what_its_footer_says(tmp_path: Path) -> None:

@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 import posixpath
 from array import array
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import Any
 from zlib import crc32
 
@@ -36,7 +36,7 @@ from schemasync.core.manifest import DataFile
 from schemasync.core.moments import Moment
 from schemasync.core.ports import FileInfo
 from schemasync.core.types import Array, Decimal, Map, Primitive, Struct, StructField, Type
-from schemasync.errors import SchemasyncError, StorageError
+from schemasync.errors import StorageError
 from schemasync.io.parquet.ahead import ahead
 from schemasync.io.parquet.looking import NOTHING_SEEN, Look
 from schemasync.io.parquet.moments import extent, newest_told
@@ -156,10 +156,10 @@ class ArrowFiles:
     def admit(self, request: AdmissionRequest) -> Admitted:
         """Write one delta."""
         beyond: list[Beyond] = []
-        read = (read_rows(self.filesystem, self.base, file, request, beyond) for file in request.files)
         done = _Delta(events=0, toasted=set(), look=Look(self.filesystem, self.base, request))
-        tables = self._newest(chain.from_iterable(read), request, done)
-        files = self._write(tables, request)
+        # Frames of an error that somebody keeps would keep what reads, with its threads.
+        with closing(self._events(request, beyond, done)) as events:
+            files = self._write(self._newest(events, request, done), request)
         landed = sum(file.bytes for file in request.files)
         # A compaction merges next, on other threads.
         give_back(landed, passed=landed, memory=request.memory)
@@ -175,34 +175,30 @@ class ArrowFiles:
             touches=seen.touches,
         )
 
+    def _events(self, request: AdmissionRequest, beyond: list[Beyond], done: _Delta) -> Generator[pa.Table, None, None]:
+        """Yield and count all events."""
+        for file in request.files:
+            for rows in read_rows(self.filesystem, self.base, file, request, beyond):
+                done.events += rows.num_rows
+                yield rows
+
     def _newest(self, events: Iterator[pa.Table], request: AdmissionRequest, done: _Delta) -> Iterator[pa.Table]:
         """Yield the delta's rows, and note what is told about them."""
-        counted = done.counted(events)
         if not request.keys:
-            yield from counted
+            yield from events
             return
         with Runs(self.filesystem, self.base, request) as runs:
-            for rows, toasted in ahead(runs.parts(counted)):
+            for rows, toasted in ahead(runs.parts(events)):
                 done.toasted |= set(toasted)
                 yield rows if toasted else done.look.at(rows)
 
     def _write(self, tables: Iterator[pa.Table], request: AdmissionRequest) -> tuple[DataFile, ...]:
-        try:
-            return tuple(self._read_back(path, rows) for path, rows in self._write_rows(tables, request).items())
-        except SchemasyncError:
-            # Rows are written while others are still read, and a file that cannot be read is tried again and again.
-            with suppress(OSError):
-                self.filesystem.delete_dir(self._path(request.directory))
-            raise
-
-    def _write_rows(self, tables: Iterator[pa.Table], request: AdmissionRequest) -> dict[str, int]:
-        """Write all rows; return by path how many a file has."""
         with delta_writer(
             self.filesystem, self.base, request.directory, request, partition_by=request.partition_by
         ) as writer:
             for table in ahead(tables):
                 writer.write(table)
-        return writer.rows
+        return tuple(self._read_back(path, rows) for path, rows in writer.rows.items())
 
     def _read_back(self, path: str, rows: int) -> DataFile:
         try:
@@ -222,12 +218,6 @@ class _Delta:
     events: int
     toasted: set[str]
     look: Look
-
-    def counted(self, events: Iterable[pa.Table]) -> Iterator[pa.Table]:
-        """Pass events on."""
-        for rows in events:
-            self.events += rows.num_rows
-            yield rows
 
 
 def _hashes(columns: Iterable[pa.Array], bits: int) -> pa.Array:

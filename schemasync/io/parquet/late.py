@@ -8,6 +8,7 @@ that leaves it open.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -150,7 +151,8 @@ def _standing(
     there = sharing(filesystem, paths, asked, request, most_rows=MOST_ROWS)
     if there is None:
         return None
-    compared = [_compared(asked, some, request) for some in _some(there, request.memory // SHARE)]
+    with closing(there):
+        compared = [_compared(asked, some, request) for some in _some(there, request.memory // SHARE)]
     return _Standing(
         late=pa.concat_arrays([_NONE, *(some.late for some in compared)]),
         tied=pa.concat_arrays([_NONE, *(some.tied for some in compared)]),

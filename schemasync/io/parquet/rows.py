@@ -20,8 +20,10 @@ from schemasync.core.beyond import Beyond
 from schemasync.core.config_values import MB
 from schemasync.core.encoding import Leaf
 from schemasync.core.layout import ADMITTED_MS, OFFSET, OP, SCHEMA_VERSION, TOMBSTONE, TS_MS
+from schemasync.core.names import Dialect
 from schemasync.core.projection import Fill, Projected
 from schemasync.core.schema import Envelope, OrderingField
+from schemasync.core.type_strings import print_type
 from schemasync.core.types import Primitive, Type
 from schemasync.errors import DataError
 from schemasync.io.parquet.ahead import ahead
@@ -238,7 +240,16 @@ class _Projector:
         values = self._at(field.path)
         if values is None:
             return pa.nulls(len(self._events), arrow_type(field.type))
-        return decode(values, Leaf(type=field.type, meaning=field.meaning), Losses())
+        losses = Losses()
+        decoded = decode(values, Leaf(type=field.type, meaning=field.meaning), losses)
+        for _, sample in losses.found.values():
+            # As NULL, the oldest, a newer event would lose to those before it.
+            raise DataError(
+                f"{field}, which tells newer events from older ones, cannot hold the value of an event",
+                why=f"{sample} is beyond the type that it had first, {print_type(field.type, Dialect.SPARK)}",
+                fix="Make the table anew from its landed files; or move the file away.",
+            )
+        return decoded
 
     def _offsets(self) -> pa.Array:
         if self._envelope.offset is not None:

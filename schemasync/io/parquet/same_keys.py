@@ -6,7 +6,7 @@ Row groups tell the range of their keys, and so do the pages of long files (`sch
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final, NamedTuple, TypeVar
@@ -41,7 +41,7 @@ _AT_ONCE: Final = 1024
 
 def sharing(
     filesystem: fs.FileSystem, paths: Iterable[str], suspects: pa.Table, request: AdmissionRequest, *, most_rows: int
-) -> Iterator[pa.RecordBatch] | None:
+) -> Generator[pa.RecordBatch, None, None] | None:
     """Yield the rows of files that share the first column of their key with a suspect, in no order.
 
     Left out are row groups that say of themselves that they have no newer one. None where more than ``most_rows`` would

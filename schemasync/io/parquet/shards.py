@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
+import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyarrow import fs
 from pyspark import TaskContext
@@ -20,6 +22,7 @@ from schemasync.core.keys import Key
 from schemasync.core.manifest import DataFile
 from schemasync.core.merging import MergedShard, MergeRequest, ShardMerge
 from schemasync.core.sharding import KeyRange, Spread
+from schemasync.errors import StorageError
 from schemasync.io.parquet.merge import merge_shard
 from schemasync.io.parquet.sorted_rows import key_batches, sampled, spread
 from schemasync.io.parquet.tasks import of_task
@@ -46,20 +49,24 @@ class ArrowShards:
         """Count each file's rows before the first bound, between each two, and from the last one on."""
         if not bounds:
             return {file.path: {0: file.rows} if file.rows else {} for file in files}
-        return {
-            file.path: spread(key_batches(self._filesystem, f"{self._base}/{file.path}", keys), keys, bounds)
-            for file in files
-        }
+        with _reading(self._base):
+            return {
+                file.path: spread(key_batches(self._filesystem, f"{self._base}/{file.path}", keys), keys, bounds)
+                for file in files
+            }
 
     def cuts(self, files: Sequence[DataFile], keys: Sequence[str], within: KeyRange, pieces: int) -> tuple[Key, ...]:
         """Return where a range is cut into about equal pieces: at most one key less than these, ascending."""
         every = max(sum(file.rows for file in files) // (_SAMPLES * pieces), 1)
         # File after file: each holds a part of its keys while it is read.
-        found = sorted(
-            key
-            for file in files
-            for key in sampled(key_batches(self._filesystem, f"{self._base}/{file.path}", keys), keys, within, every)
-        )
+        with _reading(self._base):
+            found = sorted(
+                key
+                for file in files
+                for key in sampled(
+                    key_batches(self._filesystem, f"{self._base}/{file.path}", keys), keys, within, every
+                )
+            )
         places = {found[len(found) * n // pieces] for n in range(1, pieces)} if found else set()
         return tuple(sorted(places - {found[0]})) if found else ()
 
@@ -73,10 +80,24 @@ def _merger(filesystem: fs.FileSystem, base: str, request: MergeRequest) -> Call
     alone = len(request.shards) == 1
 
     def run(shard: ShardMerge) -> MergedShard:
-        with _MERGING:
+        with _MERGING, _reading(base):
             return merge_shard(filesystem, base, request, shard, shard.directory, alone=alone)
 
     return run
+
+
+@contextmanager
+def _reading(base: str) -> Iterator[None]:
+    """Say of a file that cannot be read in which table it is; what cannot be written is told by who writes."""
+    try:
+        yield
+    except (OSError, pa.ArrowException) as error:
+        raise StorageError(
+            "a file of the table cannot be read",
+            where=base,
+            why=f"{error}".splitlines()[0],
+            fix="Run again once the storage answers; the old state is in force.",
+        ) from error
 
 
 class SparkShards(ArrowShards):
@@ -109,6 +130,7 @@ def _task(filesystem: fs.FileSystem, base: str, request: MergeRequest) -> Callab
         # Every try has a directory of its own: an earlier one may still be running, and its file must not be read.
         context = TaskContext.get()
         directory = f"{shard.directory}/try-{context.taskAttemptId()}" if context else shard.directory
-        return merge_shard(filesystem, base, request, shard, directory, alone=False)
+        with _reading(base):
+            return merge_shard(filesystem, base, request, shard, directory, alone=False)
 
     return run
