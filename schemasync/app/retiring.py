@@ -2,7 +2,8 @@
 
 Partitions of superseded segments go after the reader grace, directories after the vacuum retention, the sink's files by
 name once a published generation holds them. With the first directory of a generation goes what runs left there that
-never published it. Killed anywhere, the next run does the rest.
+never published it; with any directory go manifests of states that nobody asks for any more. Killed anywhere, the next
+run does the rest.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from contextlib import suppress
 from itertools import chain, count
 
 from schemasync.app.inspecting import replaced
-from schemasync.app.states import Draft, publish
+from schemasync.app.states import Draft, forget_states, publish
 from schemasync.app.workspace import Workspace
 from schemasync.core.compaction import Retirement, after_retirement, due
 from schemasync.core.ddl import expected_columns
@@ -61,7 +62,10 @@ def clean_up(workspace: Workspace, target: TableTarget, shape: Shape, draft: Dra
         _retire_file(lake, target, file, keyed=manifest.keyed)
     vacuumed, rules = {s.location for s in found.directories}, target.compaction
     named = (draft.in_force.locations | manifest.locations) - vacuumed
-    _sweep(lake, vacuumed, named, before_ms=now - max(rules.vacuum_retention, rules.reader_grace))
+    old = now - max(rules.vacuum_retention, rules.reader_grace)
+    _sweep(lake, vacuumed, named, before_ms=old)
+    if vacuumed:
+        forget_states(lake, draft.in_force, before_ms=old)
     return draft.with_(after_retirement(manifest, found, now_ms=now))
 
 
@@ -127,7 +131,9 @@ def _retire_file(lake: Lake, target: TableTarget, file: AdmittedFile, *, keyed: 
     if file.path not in there or replaced(there[file.path], file, keyed=keyed):
         # Gone already, or the sink wrote another file of that name: that one was not admitted yet.
         return
-    if target.compaction.on_fold == "archive" or file.lost:
+    rewritten = there[file.path].modified_ms != file.modified_ms
+    # Without keys another file of the same size is not admitted; what it holds may be in no generation.
+    if target.compaction.on_fold == "archive" or file.lost or rewritten:
         lake.move(file.path, _free_place(lake, f"archive/{file.path}"))
     else:
         lake.delete(file.path)

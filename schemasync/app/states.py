@@ -16,6 +16,8 @@ from collections.abc import Container, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import chain, groupby, islice
+from operator import itemgetter
 from pathlib import PurePosixPath
 
 from pydantic import ValidationError
@@ -389,13 +391,33 @@ def _drop_strangers(workspace: Workspace, target: TableTarget, properties: Table
 def _unpublished(lake: Lake, properties: TableProperties) -> list[tuple[StateId, str]]:
     found = ((_state_of(file.path), file.path) for file in lake.files(GENERATIONS))
     later = [(state, path) for state, path in found if state is not None and properties.state < state]
-    return sorted(later, key=lambda pair: (pair[0].generation, pair[0].admission))
+    return sorted(later, key=itemgetter(0))
 
 
 def written_states(lake: Lake, properties: TableProperties) -> tuple[StateId, ...]:
     """Return up to the state in force those whose manifests are there, in order; some were perhaps never in force."""
     found = (_state_of(file.path) for file in lake.files(GENERATIONS))
     return tuple(sorted(state for state in found if state is not None and not properties.state < state))
+
+
+MOST_FORGOTTEN = 1000
+"""Manifests that one run deletes: what was left for years goes in several."""
+
+
+def forget_states(lake: Lake, in_force: Manifest, *, before_ms: int) -> None:
+    """Delete manifests that nobody asks for any more, where they are older than ``before_ms``.
+
+    Every run lists all that there are. Kept are the state in force and the one before it, and of each generation the
+    first, which its history tells: of two, as the lowest number may be one that was never in force.
+    """
+    before = in_force.parent or in_force.state
+    written = [(state, file) for file in lake.files(GENERATIONS) if (state := _state_of(file.path)) is not None]
+    by_generation = groupby(sorted(written, key=itemgetter(0)), key=lambda pair: pair[0].generation)
+    later = chain.from_iterable(list(states)[2:] for _, states in by_generation)
+    old = (file for state, file in later if state < before and file.modified_ms <= before_ms)
+    for file in islice(old, MOST_FORGOTTEN):
+        with suppress(StorageError):
+            lake.delete(file.path)
 
 
 def _state_of(path: str) -> StateId | None:

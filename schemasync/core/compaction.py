@@ -126,8 +126,9 @@ def after_fold(current: Manifest, plan: FoldPlan, *, written: Iterable[Segment],
     That stays registered until the reader grace is over: a view of an earlier state names it.
     """
     shards = tuple(written)
+    at = current.next_ms(now_ms)
     replaced = {s.name for s in (*plan.rewrite, *plan.fold)}
-    superseded = (s.superseded(now_ms) for s in (*plan.fold, *plan.rewrite))
+    superseded = (s.superseded(at) for s in (*plan.fold, *plan.rewrite))
     # What was known to be ahead of the old base need not be so of the new one.
     unknown = {"ahead": False, "ahead_of_deltas": False}
     others = tuple(s.model_copy(update=unknown) for s in current.segments if s.name not in replaced)
@@ -137,12 +138,12 @@ def after_fold(current: Manifest, plan: FoldPlan, *, written: Iterable[Segment],
             "state": StateId(generation=plan.generation, admission=0),
             "parent": current.state,
             "schema_version": max((s.schema_version for s in shards), default=current.schema_version),
-            "published_ms": current.next_ms(now_ms),
+            "published_ms": at,
             "compacted_ms": now_ms,
             "next_shard": current.next_shard + len(plan.shards),
             "segments": (*shards, *others),
             "superseded": (*current.superseded, *superseded),
-            "admitted": tuple(_folded(f, folded, plan.generation, now_ms) for f in current.admitted),
+            "admitted": tuple(_folded(f, folded, plan.generation, at) for f in current.admitted),
         }
     )
 

@@ -158,6 +158,6 @@ def after_merge(current: Manifest, plan: MergePlan, *, written: tuple[Segment, .
         compacted_ms=now_ms,
         next_delta=current.next_delta + len(written),
         segments=(*(s for s in current.segments if s.name not in merged), *written),
-        superseded=(*current.superseded, *(s.superseded(now_ms) for s in plan.merge)),
+        superseded=(*current.superseded, *(s.superseded(current.next_ms(now_ms)) for s in plan.merge)),
         admitted=tuple(moved),
     )

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from schemasync.app.history import history
 from schemasync.errors import StorageError
 from schemasync.io.lake.arrow import ArrowLake
 from tests.lab import DAY, HOUR, Lab
@@ -15,6 +16,8 @@ pytestmark = [pytest.mark.spark, pytest.mark.one_spark]
 
 TOPIC, TABLE = "shop.student", "shop_student"
 MINUTE = HOUR // 60
+WEEK = 7 * DAY + 1
+"""The clock of these tests stands still, and a state that follows another at once counts as a millisecond younger."""
 
 
 def event(key: int, ts_ms: int, op: str = "u", a: int | None = 0) -> dict[str, Any]:
@@ -173,7 +176,7 @@ def test_superseded_directories_go_after_the_vacuum_retention(table: Lab) -> Non
 def test_a_base_that_was_replaced_goes_after_the_vacuum_retention(table: Lab) -> None:
     changed(table, event(3, 1))
     before = len(files(table, "base"))
-    table.now_ms += 7 * DAY
+    table.now_ms += WEEK
     table.compact()
     assert (before, len(files(table, "base")), keys(table)) == (2, 1, [1, 3])
 
@@ -190,7 +193,7 @@ def left_behind(lab: Lab, path: str, *, ago: int = 0) -> None:
 def test_what_a_killed_run_left_goes_with_the_generation_that_another_one_published(table: Lab, place: str) -> None:
     left_behind(table, place, ago=3 * HOUR)
     seen = []
-    for later in (0, 5 * DAY, 2 * DAY):
+    for later in (0, 5 * DAY, WEEK - 5 * DAY):
         changed(table, event(3, table.now_ms), later=later)
         seen.append(table.strangers())
     generation = table.root.joinpath("lake", TOPIC, *place.split("/")[:2])
@@ -199,8 +202,8 @@ def test_what_a_killed_run_left_goes_with_the_generation_that_another_one_publis
 
 def test_a_run_that_still_writes_for_an_older_generation_may_find_out_that_it_lost(table: Lab) -> None:
     changed(table, event(3, 1))
-    table.now_ms += 7 * DAY
-    left_behind(table, "base/g=000001/slow/s=00000001", ago=7 * DAY - 1000)
+    table.now_ms += WEEK
+    left_behind(table, "base/g=000001/slow/s=00000001", ago=WEEK - 1000)
     changed(table)
     assert (table.strangers(), files(table, "base/g=000001")) == (
         ["base/g=000001/slow/s=00000001/part-0.parquet"],
@@ -223,10 +226,48 @@ def test_shards_that_are_in_force_stay_though_others_of_their_run_go(lab: Lab) -
     shards = cut_in_shards(lab)
     left_behind(lab, "base/g=000001/dead/s=00000001")
     changed(lab, event(3, 2))
-    for later in (0, 7 * DAY):
+    for later in (0, WEEK):
         changed(lab, later=later)
     assert 0 < len(files(lab, "base/g=000001")) < shards
     assert (lab.strangers(), keys(lab)) == ([], [*range(1000)])
+
+
+def test_a_file_that_was_written_again_unseen_is_kept(lab: Lab) -> None:
+    """Without keys another file of that name and size counts as the one that was admitted."""
+    lab.register(TOPIC, lab.flat("S", ("a", ["null", "int"])), key=None)
+    path = lab.land(TOPIC, [event(1, 1, a=1)], name="a.parquet")
+    lab.compact()
+    size = path.stat().st_size
+    os.utime(lab.land(TOPIC, [event(2, 1, a=2)], name="a.parquet"), (1, 1))
+    assert path.stat().st_size == size
+    written = path.read_bytes()
+    lab.now_ms += 2 * HOUR
+    lab.compact()
+    archived = lab.root / "lake" / TOPIC / "archive" / "incremental" / "increment_2026112000" / "a.parquet"
+    assert (keys(lab), path.exists(), archived.read_bytes()) == ([1], False, written)
+
+
+def states(lab: Lab) -> list[str]:
+    return sorted(path.stem for path in (lab.root / "lake" / TOPIC / "_schemasync" / "generations").iterdir())
+
+
+def test_states_that_nobody_asks_for_any_more_are_forgotten_after_the_vacuum_retention(table: Lab) -> None:
+    """Of each generation the first stays, for its history, and what is in force with the one before it."""
+    for step in range(2, 8):
+        table.land(TOPIC, [event(step, step)], hour=f"202611200{step}")
+        table.apply()
+    changed(table, event(9, 9))
+    written = states(table)
+    assert written == ["000001", *(f"000001-{n:04}" for n in range(1, 8)), "000002"]
+    for path in (table.root / "lake" / TOPIC / "_schemasync" / "generations").iterdir():
+        os.utime(path, (1, 1))
+    changed(table, later=DAY)
+    assert states(table) == [*written, "000003"]
+    told = [str(manifest.state) for manifest in history(table.workspace, TABLE).generations]
+    changed(table, later=WEEK)
+    assert states(table) == ["000001", "000001-0001", "000002", "000003", "000004"]
+    assert [str(manifest.state) for manifest in history(table.workspace, TABLE).generations] == [*told, "000004"]
+    assert keys(table) == [1, *range(3, 8), 9]
 
 
 def test_what_cannot_be_deleted_beside_a_vacuumed_directory_stops_nothing(
@@ -250,6 +291,6 @@ def test_a_storage_that_does_not_tell_all_directories_loses_nothing(lab: Lab, mo
     shards = cut_in_shards(lab)
     monkeypatch.setattr(ArrowLake, "directories", lambda *_: ())
     changed(lab, event(3, 2))
-    for later in (0, 7 * DAY):
+    for later in (0, WEEK):
         changed(lab, later=later)
     assert (0 < len(files(lab, "base/g=000001")) < shards, keys(lab)) == (True, [*range(1000)])

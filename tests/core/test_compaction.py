@@ -63,6 +63,14 @@ def test_a_base_that_is_outdated_is_rewritten_without_any_delta() -> None:
     assert (found.rewrite, found.fold) == (manifest.base, ())
 
 
+def test_what_was_in_force_a_moment_ago_is_not_old_because_the_clock_was_behind() -> None:
+    """By the clock of this run it is 1000, and the state before it was published at 5000."""
+    current = admitted(fresh(), now_ms=5000)
+    after = folded(current, now_ms=1000)
+    assert [s.since_ms for s in after.superseded] == [5000]
+    assert [f.folded_ms for f in after.admitted] == [5000]
+
+
 def test_a_plan_says_what_it_costs() -> None:
     found = plan(admitted(admitted(folded(admitted(fresh())))))
     assert found is not None

@@ -186,6 +186,14 @@ def test_one_delta_stands_for_those_that_were_merged() -> None:
     assert (after.next_delta, after.compacted_ms, after.published_ms) == (5, 9, 9)
 
 
+def test_what_was_merged_is_not_old_because_the_clock_was_behind() -> None:
+    before = table(delta(1, 10), delta(2, 10)).model_copy(update={"published_ms": 50})
+    plan = merge_plan(before)
+    assert plan is not None
+    after = after_merge(before, plan, written=(delta(3, 15),), now_ms=9)
+    assert [s.since_ms for s in after.superseded] == [50, 50]
+
+
 def test_where_deltas_are_few_only_the_time_is_noted() -> None:
     before = table(delta(1, 10))
     plan = MergePlan(merge=(), rewrite_bytes=1, change_bytes=1)
