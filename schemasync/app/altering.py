@@ -14,7 +14,7 @@ from schemasync.app.history_table import RECORD_HISTORY
 from schemasync.app.inspecting import TableView, look
 from schemasync.app.per_run import drop_per_run_tables
 from schemasync.app.planning import TablePlan, lay_out_steps
-from schemasync.app.rekeying import changes_key, rebuild
+from schemasync.app.rekeying import changes_key, keys_before, rebuild
 from schemasync.app.repairing import repair_columns, replace_view, restore_table
 from schemasync.app.states import keep_schema, token_in_force
 from schemasync.app.viewing import follow_state
@@ -91,7 +91,7 @@ def _rebuild(workspace: Workspace, step: Step, plan: TablePlan) -> TablePlan:
         raise moved(plan.target)  # pragma: no cover - the step was planned for a table of ours
     if decision.properties is None or decision.desired is None:  # pragma: no cover - the same
         raise moved(plan.target)
-    keys = decision.desired.keys
+    keys = keys_before(decision.current, decision.desired)
     now, manifest = rebuild(workspace, plan.target, decision.current, decision.properties, keys=keys)
     view = replace(plan.view, decision=replace(decision, properties=now), manifest=manifest)
     return replace(plan, view=view, properties=replace(plan.properties, state=now.state))

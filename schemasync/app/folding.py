@@ -115,7 +115,7 @@ def run_fold(
             directory=directory,
             purge_before_ms=fold.purge_before_ms,
             next_keys=fold.next_keys,
-            by_sql=bool(fold.next_keys) or is_by_sql(workspace, target, shape, manifest, size=fold.bytes_read),
+            by_sql=fold.next_keys is not None or is_by_sql(workspace, target, shape, manifest, size=fold.bytes_read),
         )
         shards = {shard.shard: shard for shard in fold.shards}
         written = tuple(
@@ -149,7 +149,7 @@ def merge_shards(
     directory: str,
     purge_before_ms: int,
     by_sql: bool,
-    next_keys: tuple[str, ...] = (),
+    next_keys: tuple[str, ...] | None = None,
 ) -> tuple[MergedShard, ...]:
     """Write shards, or a delta, each into its place: ``directory``, or one below it.
 
@@ -230,7 +230,7 @@ class _Selecting:
     manifest: Manifest
     present: frozenset[str]
     purge_before_ms: int
-    next_keys: tuple[str, ...]
+    next_keys: tuple[str, ...] | None
 
     def into(self, directory: str, shard: ShardFold) -> MergedShard:
         target, shape, toasted = self.target, self.shape, self.manifest.toasted

@@ -14,7 +14,7 @@ from schemasync.app.dependents import ReadingViews
 from schemasync.app.history_table import plan_history
 from schemasync.app.inspecting import TableView, look, look_at, map_tables, select
 from schemasync.app.migrating import with_values_checked
-from schemasync.app.rekeying import changes_key, with_keys_checked
+from schemasync.app.rekeying import changes_key, keys_before, with_keys_checked
 from schemasync.app.repairing import REPAIRS, find_drift, kept_on_view, partition_steps, repair_steps
 from schemasync.app.states import state_before
 from schemasync.app.workspace import Workspace
@@ -220,7 +220,7 @@ def _rewrite(found: TableView) -> tuple[Segment, ...]:
     shape, current = found.decision.effective, found.decision.current
     if shape is None or current is None or found.manifest is None:
         return ()
-    if changes_key(found.decision) and found.manifest.deltas:
+    if _rebuilt(found) is not None:
         return found.manifest.segments
     return to_rewrite(shape, found.manifest) if shape.version != current.version else ()
 
@@ -313,7 +313,7 @@ def _rebuilt(found: TableView) -> Contents | None:
     current, desired = found.decision.current, found.decision.desired
     if not changes_key(found.decision) or found.manifest is None or current is None or desired is None:
         return None
-    fold = plan_rekey(found.manifest, desired.keys)
+    fold = plan_rekey(found.manifest, keys_before(current, desired))
     if fold is None:
         return None
     return Contents(

@@ -90,6 +90,8 @@ def propose(registry: Registry, subject: str, file: SchemaFile) -> RegisteredSch
         schema_id=0,
         text=file.text,
         references=_needed(file, known),
+        # Else nothing would judge it: a table follows the versions of one group.
+        group=newest.group if newest else "",
     )
     return None if newest is not None and _same(proposed, newest) else proposed
 

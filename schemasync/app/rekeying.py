@@ -63,6 +63,12 @@ def _misfits(workspace: Workspace, found: TableView, current: Shape, desired: Sh
         yield diagnose("SS126", f"{repeated} rows have the same new key ({key}) as another row")
 
 
+def keys_before(current: Shape, desired: Shape) -> tuple[str, ...]:
+    """Return what the columns of the desired key are called now, without those that are not there yet."""
+    wanted = {column.life for column in desired.columns if column.name in desired.keys}
+    return tuple(column.name for column in current.columns if column.life in wanted)
+
+
 def rebuild(
     workspace: Workspace, target: TableTarget, current: Shape, properties: TableProperties, *, keys: tuple[str, ...]
 ) -> tuple[TableProperties, Manifest]:

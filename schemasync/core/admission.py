@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from schemasync.core.beyond import Beyond
-from schemasync.core.encoding import Leaf, ListOf, MapOf, Record, lives, without_lives
+from schemasync.core.encoding import Leaf, ListOf, MapOf, Record, lives, without_lives, without_names
 from schemasync.core.history import History
 from schemasync.core.in_place import Stored
 from schemasync.core.keys import Key
@@ -215,15 +215,17 @@ def match_writer(
     """Say under which version a file was written.
 
     ``embedded`` is the schema of the file's own footer, understood. It must be equal to a version in all that
-    matters for reading; one that is equal in all, down to comments, comes first: it alone tells a column from the
-    one that had its name before. Without a footer the file's column types are matched; where several versions fit and
-    mean the same the newest is taken, where they mean different things none is.
+    matters for reading, if need be but for what its types are called; one that is equal in all, down to comments, comes
+    first: it alone tells a column from the one that had its name before. Without a footer the file's column types are
+    matched; where several versions fit and mean the same the newest is taken, where they mean different things none is.
     """
     if embedded is not None:
         equal = [v for v in versions if v.fingerprint == embedded.fingerprint]
         if equal:
             return equal[-1]
         alike = [v for v in versions if _reads_alike(v, embedded)]
+        # Connect's converter writes its own names of types beside those of a schema that Connect did not make.
+        alike = alike or [v for v in versions if _reads_alike(v, embedded, named=False)]
         if not alike:
             return NoWriter(reason="the Avro schema in its footer is no version of the subject")
         return _one_of(alike)
@@ -248,8 +250,10 @@ def _one_of(alike: Sequence[SubjectVersion]) -> SubjectVersion | NoWriter:
     return alike[-1]
 
 
-def _reads_alike(one: SubjectVersion, other: SubjectVersion) -> bool:
-    return _bare(one.columns) == _bare(other.columns) and one.envelope == other.envelope
+def _reads_alike(one: SubjectVersion, other: SubjectVersion, *, named: bool = True) -> bool:
+    """Tell whether two versions are equal in all that matters for reading; ``named``: what types are called does."""
+    bare = _bare if named else _unnamed
+    return bare(one.columns) == bare(other.columns) and one.envelope == other.envelope
 
 
 def _bare(columns: Iterable[Column]) -> tuple[Column, ...]:
@@ -257,6 +261,10 @@ def _bare(columns: Iterable[Column]) -> tuple[Column, ...]:
         replace(c, encoding=without_lives(c.encoding), doc="", aliases=(), since=1, origin="", default=None)
         for c in columns
     )
+
+
+def _unnamed(columns: Iterable[Column]) -> tuple[Column, ...]:
+    return tuple(replace(c, encoding=without_names(c.encoding)) for c in _bare(columns))
 
 
 def _means_alike(one: SubjectVersion, other: SubjectVersion) -> bool:

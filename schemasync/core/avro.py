@@ -21,6 +21,7 @@ from schemasync.core.avro_text import (
     is_null,
     resolve,
     schema_error,
+    whole_default,
 )
 from schemasync.core.encoding import Encoding, Leaf, ListOf, MapOf, Member, Record
 from schemasync.core.envelope import envelope_of, row_columns
@@ -196,7 +197,7 @@ class _Walk:
         if "default" not in node:
             return None
         if default_fits(node["type"], node["default"], self.schema.names):
-            return canonical(node["default"])
+            return canonical(whole_default(node["type"], node["default"], self.schema.names))
         raise self.error(at, f"the default {canonical(node['default'])[:80]} is no value of the field's type")
 
     def value(self, node: Any, at: _At) -> tuple[Encoding | None, bool]:
@@ -212,9 +213,11 @@ class _Walk:
                 return self.encode(only, at), nullable
             case _:
                 names = [f"member{n}" for n in range(len(kept))]
-                members = (self.encode(b, at.down(n)) for n, b in zip(names, kept, strict=True))
-                named = (Member(name=n, encoding=e) for n, e in zip(names, members, strict=True))
-                return Record(members=tuple(named), union=True), nullable
+                members = (
+                    Member(name=n, encoding=self.encode(b, at.down(n)), branch=branch_name(b))
+                    for n, b in zip(names, kept, strict=True)
+                )
+                return Record(members=tuple(members), union=True), nullable
 
     def check_union(self, branches: list[Any], at: _At) -> None:
         """Check what fastavro does not ("Unions" in Avro's specification)."""

@@ -129,6 +129,25 @@ def default_fits(node: Any, value: Any, names: Mapping[str, Mapping[str, Any]]) 
             return _primitive_fits(primitive, value)
 
 
+def whole_default(node: Any, value: Any, names: Mapping[str, Mapping[str, Any]]) -> Any:
+    """Return a JSON default that fits the type with what it leaves out: a record's fields that have defaults."""
+    if isinstance(node, list):
+        fitting = (branch for branch in node if default_fits(branch, value, names))
+        return whole_default(next(fitting), value, names)
+    if isinstance(node, str):
+        return whole_default(names[node], value, names) if node in names else value
+    match node["type"]:
+        case "record":
+            given = {field["name"]: value.get(field["name"], field.get("default")) for field in node["fields"]}
+            return {f["name"]: whole_default(f["type"], given[f["name"]], names) for f in node["fields"]}
+        case "array":
+            return [whole_default(node["items"], item, names) for item in value]
+        case "map":
+            return {key: whole_default(node["values"], item, names) for key, item in value.items()}
+        case _:
+            return value
+
+
 def _field_fits(field: Mapping[str, Any], value: Mapping[str, Any], names: Mapping[str, Mapping[str, Any]]) -> bool:
     if field["name"] not in value:
         return "default" in field

@@ -22,8 +22,9 @@ class FoldPlan:
     generation: int
     purge_before_ms: int
     """Tombstones admitted before this time may go, where no change has their key."""
-    next_keys: tuple[str, ...] = ()
-    """Key under which the table goes on; none: its own. Tombstones go that are none, or those of a row, under it."""
+    next_keys: tuple[str, ...] | None = None
+    """Columns, as far as there are any yet, of the key under which the table goes on; None: its own. Tombstones go that
+    have no such key, or that of a row."""
 
     @property
     def rewrite(self) -> tuple[Segment, ...]:

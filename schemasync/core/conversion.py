@@ -127,7 +127,8 @@ def _same(value: Any, found: Any, current: Type) -> bool:
 def _convert(value: Any, desired: Type) -> Any:
     match desired:
         case Decimal(precision=precision, scale=scale):
-            number = round(Number(value), scale)
+            # Of a float the shortest text, as Spark takes it: with many digits of scale its exact value is another.
+            number = round(Number(repr(value) if isinstance(value, float) else value), scale)
             if abs(number) >= Number(10) ** (precision - scale) or (
                 not isinstance(value, float) and number != Number(value)
             ):

@@ -504,7 +504,7 @@ def fold(
     purge_before_ms: int,
     dialect: Dialect,
     toasted: AbstractSet[str] = frozenset(),
-    next_keys: Collection[str] = (),
+    next_keys: Collection[str] | None = None,
 ) -> Statement:
     """Select what a new shard holds: the newest row per key of base and deltas, projected to the newest version.
 
@@ -530,9 +530,11 @@ def fold(
         "base": base,
         "delta": f"NOT {base}",
         "purge_before": purge_before_ms,
-        "rekeyed": bool(next_keys),
+        "rekeyed": next_keys is not None,
         "next_keys": [
-            f"r.{quote_identifier(shape.layout.current(c).name, dialect)}" for c in shape.columns if c.name in next_keys
+            f"r.{quote_identifier(shape.layout.current(c).name, dialect)}"
+            for c in shape.columns
+            if c.name in (next_keys or ())
         ],
         "written_op": f"r.{quote_identifier(OP, dialect)}",
         "segment": segment,

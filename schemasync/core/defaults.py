@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal as Number
 from decimal import localcontext
@@ -16,7 +17,7 @@ from typing import Any, Final, TypeVar, assert_never
 from uuid import UUID
 
 from schemasync.core.beyond import FIRST_DAY, FIRST_US, LAST_DAY, LAST_US, MAX_SCALE, nearest, zoned_micros
-from schemasync.core.encoding import Encoding, Leaf, ListOf, MapOf, Meaning, Record
+from schemasync.core.encoding import Encoding, Leaf, ListOf, MapOf, Meaning, Member, Record
 from schemasync.core.names import Dialect, quote_string
 from schemasync.core.type_strings import print_type
 from schemasync.core.types import Array, Decimal, Map, Primitive, Struct, Type
@@ -52,13 +53,20 @@ def _decode(encoding: Encoding, value: Any) -> Value:
         case MapOf(value=item):
             return {key: _decode(item, found) for key, found in _a(dict, value).items()}
         case Record(union=True):
-            # The default of a union is one of its first branch.
-            first, *rest = encoding.members
-            return {first.name: _decode(first.encoding, value)} | {m.name: None for m in rest}
+            return _decode_branch(encoding.members, value)
         case Record():
             return {m.name: _decode(m.encoding, _a(dict, value).get(m.name)) for m in encoding.members}
         case _:  # pragma: no cover
             assert_never(encoding)
+
+
+def _decode_branch(members: Sequence[Member], value: Any) -> Value:
+    """Decode the default of a union: one of its first branch, and since Avro 1.12 of any."""
+    for member in members:
+        with suppress(ValueError, TypeError, KeyError):
+            found = _decode(member.encoding, value)
+            return {m.name: found if m is member else None for m in members}
+    raise TypeError(f"{value!r} is of no branch")
 
 
 _T = TypeVar("_T")

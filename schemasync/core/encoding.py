@@ -74,7 +74,8 @@ class Member:
     """One field of a record, or one branch of a union.
 
     ``origin`` and ``since`` are its identity inside of the record, as a column's are in the row; they are known once
-    the whole history is (`schemasync.core.history`).
+    the whole history is (`schemasync.core.history`). ``branch`` is what Avro tells a union's branch from the others by,
+    a named type's full name or the type; empty for a field.
     """
 
     name: str
@@ -83,6 +84,7 @@ class Member:
     aliases: tuple[str, ...] = ()
     since: int = 1
     origin: str = ""
+    branch: str = ""
 
     @property
     def life(self) -> tuple[str, int]:
@@ -131,8 +133,24 @@ def without_lives(encoding: Encoding) -> Encoding:
         case MapOf():
             return replace(encoding, key=without_lives(encoding.key), value=without_lives(encoding.value))
         case Record(members=members):
-            bare = (Member(name=m.name, encoding=without_lives(m.encoding), nullable=m.nullable) for m in members)
+            bare = (replace(m, encoding=without_lives(m.encoding), aliases=(), since=1, origin="") for m in members)
             return replace(encoding, members=tuple(bare))
+        case _:  # pragma: no cover
+            assert_never(encoding)
+
+
+def without_names(encoding: Encoding) -> Encoding:
+    """Return an encoding without what its types are called."""
+    match encoding:
+        case Leaf():
+            return replace(encoding, name="")
+        case ListOf(element=element):
+            return ListOf(element=without_names(element))
+        case MapOf():
+            return replace(encoding, key=without_names(encoding.key), value=without_names(encoding.value))
+        case Record(members=members):
+            bare = tuple(replace(m, encoding=without_names(m.encoding)) for m in members)
+            return replace(encoding, members=bare, name="")
         case _:  # pragma: no cover
             assert_never(encoding)
 

@@ -151,9 +151,16 @@ class _Family:
 
 
 def _same_branches(before: Sequence[Member], after: Sequence[Member]) -> list[Member | None]:
-    """Match the branches of a union by what they are: parquet-avro names them by position, which may change."""
-    free = dict(zip(_branches(before), before, strict=True))
-    return [free.get(branch) for branch in _branches(after)]
+    """Match the branches of a union by what they are: parquet-avro names them by position, which may change.
+
+    Those that look alike are told by their names; those whose names are all new, by their order.
+    """
+    named = {(m.branch, _branch(m.encoding)): m for m in before if m.branch}
+    found = [named.get((m.branch, _branch(m.encoding))) for m in after]
+    left = [m for m in before if not any(m is one for one in found)]
+    free = dict(zip(_branches(left), left, strict=True))
+    others = iter(_branches([m for m, one in zip(after, found, strict=True) if one is None]))
+    return [free.get(next(others)) if one is None else one for one in found]
 
 
 def _branches(members: Sequence[Member]) -> list[tuple[object, int]]:
@@ -176,9 +183,12 @@ def _live(version: SubjectVersion, previous: Sequence[Column], family: _Family, 
     """Return the version's columns with their lives."""
     columns: list[Column] = []
     for found, column in zip(family.ancestors(previous, version.columns, ""), version.columns, strict=True):
-        ancestor = None if found is not None and splits(found.encoding, column.encoding) else found
+        path = f"{column.name}."
+        encoding = family.inherit(found.encoding if found else None, column.encoding, version.version, path)
+        ancestor = found
+        # What has lives is compared with what has them, too: a member's is not the first one.
+        if found is not None and splits(found.encoding, encoding):
+            ancestor, encoding = None, family.inherit(None, column.encoding, version.version, path)
         since, origin = (ancestor.since, ancestor.origin) if ancestor else (version.version, column.name)
-        old = ancestor.encoding if ancestor else None
-        encoding = family.inherit(old, column.encoding, version.version, f"{column.name}.")
         columns.append(replace(column, encoding=encoding, since=since, origin=origin))
     return tuple(columns)

@@ -56,6 +56,13 @@ def test_the_version_is_the_one_behind_the_newest(registry: MemoryRegistry) -> N
     assert found == RegisteredSchema(subject="a-value", version=8, schema_id=0, text=record("Two"))
 
 
+def test_a_proposal_is_of_the_newest_versions_compatibility_group(registry: MemoryRegistry) -> None:
+    """Else a table that follows that group would not look at it, and anything would be allowed."""
+    registry.register("a-value", ONE, group="1")
+    found = proposed(registry, record("Two"))
+    assert found == RegisteredSchema(subject="a-value", version=2, schema_id=0, text=record("Two"), group="1")
+
+
 def test_what_the_registry_has_as_its_newest_version_is_no_proposal(registry: MemoryRegistry) -> None:
     registry.register("a-value", record("Two"))
     registry.register("a-value", ONE)

@@ -164,6 +164,27 @@ def test_a_late_event_does_not_bring_back_what_was_deleted_before_the_key_change
         assert [row["id"] for row in lab.rows(TABLE, order_by="id")] == [*range(1, 8)]
 
 
+def test_a_key_column_that_is_renamed_with_the_key_is_the_same_column(lab: Lab) -> None:
+    lab.settings = {"defaults": {"policies": {"key": "rebuild"}}}
+    lab.register(TOPIC, lab.flat("S", ("code", "long")))
+    keyed(lab, "id")
+    lab.land(TOPIC, [event(n, 1, code=n) for n in range(1, 5)])
+    lab.land(TOPIC, [event(n, 5, "d", code=n) for n in (1, 2)], hour="2026112001")
+    lab.compact()
+    lab.now_ms += 1000
+    lab.register(TOPIC, lab.flat("S", ("number", {"type": "long", "aliases": ["code"]})))
+    keyed(lab, "number")
+    (planned,) = lab.plan().tables
+    assert planned.rewrite
+    assert [t.error for t in lab.apply().tables] == [None]
+    # Late: what was deleted is remembered under the new name.
+    lab.land(TOPIC, [event(1, 4, number=1), event(9, 4, number=9)], hour="2026112002")
+    for run in (lab.apply, lab.compact):
+        lab.now_ms += 1000
+        run()
+        assert [row["number"] for row in lab.rows(TABLE, order_by="number")] == [3, 4, 9]
+
+
 def test_rows_that_a_new_key_cannot_tell_apart_hold_the_table(lab: Lab) -> None:
     lab.settings = {"defaults": {"policies": {"key": "rebuild"}}}
     lab.register(TOPIC, lab.flat("S", ("code", ["null", "long"])))

@@ -73,6 +73,20 @@ def test_a_footers_schema_is_found_among_the_versions() -> None:
     assert [matched(footer(), versions, avro(*fields, version=9)) for fields in ((A,), (A, B))] == [1, 2]
 
 
+def test_what_connect_calls_types_that_it_did_not_make_does_not_matter() -> None:
+    """Its converter writes such names into the schema that its sinks put into footers."""
+    millis, inner = {"type": "long", "logicalType": "timestamp-millis"}, record("shop.Address", field("city", "string"))
+    plain = avro(field("at", millis), field("a", inner), version=1)
+    named = avro(
+        field("at", {**millis, "connect.name": "org.apache.kafka.connect.data.Timestamp", "connect.version": 1}),
+        field("a", {**inner, "connect.name": "shop.Address"}),
+        version=9,
+    )
+    assert matched(footer(), [plain], named) == 1
+    other = avro(field("at", "long"), field("a", inner), version=1)
+    assert matched(footer(), [other], named) == "the Avro schema in its footer is no version of the subject"
+
+
 def test_another_order_of_the_jsons_keys_is_the_same_schema() -> None:
     assert matched(footer(), [avro(A, version=1), avro(A, B, version=2)], avro(A, version=9, order=True)) == 1
 

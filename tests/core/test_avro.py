@@ -144,7 +144,10 @@ def test_every_kind_of_type_has_its_encoding(type_: Any, encoding: Any, nullable
 )
 def test_a_union_of_several_types_is_the_group_that_parquet_avro_writes(union: list[str], nullable: bool) -> None:
     column = column_of(union)
-    members = (Member(name="member0", encoding=INT), Member(name="member1", encoding=Leaf(type=Primitive.BIGINT)))
+    members = (
+        Member(name="member0", encoding=INT, branch="int"),
+        Member(name="member1", encoding=Leaf(type=Primitive.BIGINT), branch="long"),
+    )
     assert (column.encoding, column.nullable) == (Record(members=members, union=True), nullable)
 
 
@@ -255,11 +258,29 @@ ENUM = {"type": "enum", "name": "E", "symbols": ["A", "B"]}
         (ENUM, "B"),
         ({"type": "array", "items": "int"}, [1, 2]),
         ({"type": "map", "values": ["null", "int"]}, {"b": 1, "a": None}),
-        (record("R", field("x", "int"), field("y", "int", default=1)), {"x": 5}),
+        (record("R", field("x", "int"), field("y", "int", default=1)), {"x": 5, "y": 2}),
     ],
 )
 def test_a_default_is_kept_as_canonical_json(type_: Any, default: Any) -> None:
     assert column_of(type_, default=default).default == json.dumps(default, sort_keys=True, separators=(",", ":"))
+
+
+INNER_DEFAULTS = record("R", field("x", "int", default=1), field("y", ["null", "string"], default=None))
+
+
+@pytest.mark.parametrize(
+    ("type_", "default", "whole"),
+    [
+        (INNER_DEFAULTS, {}, {"x": 1, "y": None}),
+        (["null", INNER_DEFAULTS], {"y": "a"}, {"x": 1, "y": "a"}),
+        ({"type": "array", "items": INNER_DEFAULTS}, [{}, {"x": 2}], [{"x": 1, "y": None}, {"x": 2, "y": None}]),
+        ({"type": "map", "values": INNER_DEFAULTS}, {"k": {}}, {"k": {"x": 1, "y": None}}),
+        (record("Outer", field("r", INNER_DEFAULTS, default={}), field("again", "R")), {"again": {"x": 3}},
+         {"r": {"x": 1, "y": None}, "again": {"x": 3, "y": None}}),
+    ],
+)  # fmt: skip
+def test_the_default_of_a_record_has_the_defaults_of_what_it_leaves_out(type_: Any, default: Any, whole: Any) -> None:
+    assert json.loads(column_of(type_, default=default).default or "") == whole
 
 
 def test_a_default_of_a_type_used_by_name_is_checked_too() -> None:

@@ -72,6 +72,7 @@ NEAREST = struct.unpack("<f", struct.pack("<f", 0.1))[0]
         (rec(a=INT, b=rec(c=DATE)), {"a": 1, "b": {"c": 1}}, {"a": 1, "b": {"c": date(1970, 1, 2)}}),
         (rec(a=INT, b=STRING), {"a": 1, "z": 2}, {"a": 1, "b": None}),
         (union(INT, STRING), 5, {"member0": 5, "member1": None}), (union(INT, STRING), None, None),
+        (union(INT, STRING), "x", {"member0": None, "member1": "x"}),
     ],
 )  # fmt: skip
 def test_a_default_is_decoded_like_a_value(encoding: Encoding, default: Any, expected: Value) -> None:
@@ -92,7 +93,7 @@ def test_a_default_is_decoded_like_a_value(encoding: Encoding, default: Any, exp
         (ListOf(element=STRING), '"abc"'), (ListOf(element=INT), '["a"]'), (MapOf(key=STRING, value=INT), "[]"),
         (MapOf(key=INT, value=INT, entries=True), "{}"), (MapOf(key=INT, value=INT, entries=True), "[1]"),
         (MapOf(key=rec(a=INT), value=INT, entries=True), '[{"key": {"a": 1}, "value": 1}]'),
-        (rec(a=INT), "[]"), (rec(a=INT), '{"a": "x"}'), (union(INT, STRING), '"x"'),
+        (rec(a=INT), "[]"), (rec(a=INT), '{"a": "x"}'), (union(INT, STRING), "1.5"),
         (Leaf(type=P.DATE), "1"),
     ],
 )  # fmt: skip

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given
 
+from schemasync.core.diff import retypes
 from schemasync.core.encoding import Encoding, ListOf, MapOf, Member, Record
 from schemasync.core.history import History, read_history
 from schemasync.core.schema import Life
@@ -161,6 +162,31 @@ def test_records_lists_and_maps_in_a_union_are_told_apart_by_what_they_are() -> 
     listed = ListOf(element=INT)
     found = history((col("u", union(one, other, listed)),), (col("u", union(listed, other, one)),))
     assert [origin for _, origin, _ in members(found, 2)] == ["member2", "member1", "member0"]
+
+
+def test_branches_that_look_alike_are_told_by_their_names() -> None:
+    def cards(*names: str) -> Record:
+        fields = rec(number=STRING, holder=STRING).members
+        branches = (
+            Member(name=f"member{n}", encoding=Record(members=fields), branch=name) for n, name in enumerate(names)
+        )
+        return Record(members=tuple(branches), union=True)
+
+    rows = [cards("Card", "Iban"), cards("Cash", "Iban", "Card"), cards("shop.Cash", "shop.Iban", "shop.Card")]
+    found = history(*((col("u", encoding),) for encoding in rows))
+    assert [(origin, since) for _, origin, since in members(found, 2)] == [
+        ("member0", 2),
+        ("member1", 1),
+        ("member0", 1),
+    ]
+    # All names are new, as those of a namespace are: their order tells.
+    assert members(found, 3) == members(found, 2)
+
+
+def test_a_union_that_stays_as_it_is_does_not_split() -> None:
+    rows = (union(INT, STRING), union(DATE, INT, STRING), union(DATE, INT, STRING))
+    found = history(*((col("u", encoding), col("n", INT)) for encoding in rows), splits=retypes)
+    assert [v["u"] for v in lives(found)] == ["u@1"] * 3
 
 
 def test_a_column_whose_encoding_splits_begins_a_new_life_and_the_old_one_is_known() -> None:

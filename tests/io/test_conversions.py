@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from datetime import UTC, date, datetime
 from decimal import Decimal as Number
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
@@ -13,12 +13,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemasync.core.conversion import INTEGERS, MIGRATIONS, converted, converts
+from schemasync.core.names import Dialect
 from schemasync.core.promotion import INTEGER_DIGITS
+from schemasync.core.type_strings import print_type
 from schemasync.core.types import Decimal, Primitive, Type
 from schemasync.errors import DataError
 from schemasync.io.parquet.values import arrow_type, convert
 
-DECIMALS = tuple(Decimal(precision=p, scale=s) for p, s in ((5, 0), (12, 0), (12, 2), (38, 6)))
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+DECIMALS = tuple(Decimal(precision=p, scale=s) for p, s in ((5, 0), (12, 0), (12, 2), (38, 6), (38, 18)))
 TYPES: tuple[Primitive | Decimal, ...] = (*MIGRATIONS, *DECIMALS)
 PAIRS = [(a, b) for a, b in itertools.permutations(TYPES, 2) if converts(a, b)]
 
@@ -76,6 +81,21 @@ def test_no_text_is_converted_with_anything_around_its_value(target: Primitive |
     value = values.get(target, "7")
     assert alike(value, Primitive.STRING, target) is not None
     assert alike(around.format(value), Primitive.STRING, target) is None
+
+
+@pytest.mark.spark
+def test_a_real_number_becomes_the_same_decimal_in_the_view_and_in_the_base(spark: SparkSession) -> None:
+    """With many digits of scale its shortest text and its exact value are two decimals, and both come back as it."""
+    target = Decimal(precision=38, scale=18)
+    reals = [19.99, 1234567.89, -0.1, 1e-7, 5e-324, 123456789012.34, 2.5e-18, 0.0]
+    for stored in (Primitive.DOUBLE, Primitive.FLOAT):
+        name = print_type(stored, Dialect.SPARK)
+        rows = ", ".join(f"(CAST('{value!r}' AS {name}))" for value in reals)
+        shown = [row[0] for row in spark.sql(f"SELECT CAST(v AS DECIMAL(38,18)) FROM VALUES {rows} AS t(v)").collect()]
+        held = pa.array(reals, pa.float64()).cast(arrow_type(stored)).to_pylist()
+        fits = [value for value, found in zip(held, shown, strict=True) if alike(value, stored, target) == [found]]
+        assert len(fits) >= 5
+        assert [v for v in held if alike(v, stored, target) not in (None, [shown[held.index(v)]])] == []
 
 
 def alike(value: Any, stored: Primitive | Decimal, target: Primitive | Decimal) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from decimal import Context
+from decimal import ROUND_HALF_UP, Context
 from decimal import Decimal as Number
 from typing import Any, Final, assert_never
 from uuid import UUID
@@ -165,7 +165,21 @@ def _cast(values: pa.Array, target: pa.DataType, *, safe: bool = True) -> pa.Arr
     if pa.types.is_decimal(values.type) and pa.types.is_floating(target):
         # By itself Arrow divides, and what it gives is not always the nearest: 0.35 becomes 0.35000000000000003.
         values = values.cast(pa.string())
+    if pa.types.is_floating(values.type) and pa.types.is_decimal(target):
+        return _shortest(values, target)
     return values.cast(target, safe=safe)
+
+
+def _shortest(values: pa.Array, target: pa.DataType) -> pa.Array:
+    """Return floating numbers as decimals by their shortest texts, as Spark does; Arrow takes their exact values."""
+    coded = values.cast(pa.float64()).dictionary_encode()
+    unit, context = Number(1).scaleb(-target.scale), Context(prec=MAX_PRECISION, rounding=ROUND_HALF_UP)
+    try:
+        numbers = [Number(repr(value)).quantize(unit, context=context) for value in coded.dictionary.to_pylist()]
+        return pa.array(numbers, target).take(coded.indices)
+    except ArithmeticError as error:
+        # What has no digits, or too many of them.
+        raise pa.ArrowInvalid(f"a number does not fit {target}") from error
 
 
 def _alike(one: pa.Array, other: pa.Array) -> pa.Array:
