@@ -75,6 +75,23 @@ class Outbox:
         finally:
             self._delivering.release()
 
+    def finish(self) -> int:
+        """Offer all that waits a last time, also to whoever is left alone for now; return how many are given up."""
+        given_up = 0
+        with self._delivering:
+            for queue in self._queues:
+                while queue.events:
+                    try:
+                        queue.notifier.send(queue.events[0])
+                    except Exception as error:
+                        # Each of the others would wait as long for it.
+                        given_up += len(queue.events)
+                        while queue.events:
+                            _give_up(queue, str(error))
+                    else:
+                        queue.events.popleft()
+        return given_up
+
     def _offer(self, queue: _Queue, now_ms: int) -> None:
         event = queue.events[0]
         try:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import shutil
 import uuid
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from enum import Enum
 from importlib.metadata import PackageNotFoundError, version
@@ -27,7 +27,7 @@ from schemasync.core.mapping import Mapping as TableMapping
 from schemasync.core.mapping import TableTarget, map_subjects
 from schemasync.core.names import Dialect
 from schemasync.core.ports import Lake, Registry
-from schemasync.errors import SchemasyncError, StorageError
+from schemasync.errors import SchemasyncError, StorageError, as_ours
 from schemasync.io.config_file import LoadedConfig
 from schemasync.io.java import find_java
 from schemasync.io.lake.arrow import ArrowLake
@@ -142,8 +142,9 @@ def _checks(around: Surroundings) -> Iterator[Check]:
 def _made(name: str, probe: Callable[[], Check]) -> Check:
     try:
         return probe()
-    except SchemasyncError as error:
-        return _failed(name, error)
+    except Exception as error:
+        # The others may say what is wrong.
+        return _failed(name, as_ours(error))
 
 
 def _failed(name: str, error: SchemasyncError) -> Check:
@@ -242,9 +243,16 @@ def _local(location: str) -> Path | None:
     if parts.scheme not in {"", "file"}:
         return None
     place = Path(parts.path)
-    while not place.exists():
+    while not _exists(place):
         place = place.parent
     return place
+
+
+def _exists(place: Path) -> bool:
+    """Tell whether a place is there, as far as this user may know."""
+    with suppress(PermissionError):
+        return place.exists()
+    return False
 
 
 def _storage(locations: Sequence[str], left: Collection[str]) -> Check:

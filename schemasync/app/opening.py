@@ -163,7 +163,7 @@ def open_session(
             conf=config.spark.conf,
         )
         session = spark_session.start_session(settings, java_home=java.home, python=sys.executable)
-        stack.callback(session.stop)
+        stack.callback(spark_session.stop_session, session)
         yield session
 
 
@@ -188,7 +188,7 @@ def workspace_of(
     from schemasync.io.spark_lanes import SparkLanes  # noqa: PLC0415
     from schemasync.io.spark_sql import SparkSql  # noqa: PLC0415
 
-    opened = lru_cache(partial(_opened, session))
+    opened = lru_cache(maxsize=None)(partial(_opened, session))
 
     return Workspace(
         config=config,

@@ -28,7 +28,7 @@ from schemasync.core.migration import outdated
 from schemasync.core.news import Seen, Told, news
 from schemasync.core.plan import Shape
 from schemasync.core.policy import Verdict
-from schemasync.core.ports import FileInfo
+from schemasync.core.ports import FileInfo, Registry
 from schemasync.core.watching import (
     TABLE_PATIENCE_MS,
     Backoff,
@@ -38,7 +38,7 @@ from schemasync.core.watching import (
     fold_due_ms,
     is_safe,
 )
-from schemasync.errors import RegistryUnavailableError, SchemasyncError
+from schemasync.errors import RegistryError, RegistryUnavailableError, SchemasyncError
 from schemasync.io.status_server import TableStatus
 
 _log: Final = logging.getLogger("schemasync.watch")
@@ -111,7 +111,8 @@ class TendedTable:
         """Plan, apply and admit where anything asks for it.
 
         Raises:
-            RegistryUnavailableError: the registry does not answer; the table is looked at when it does again.
+            RegistryUnavailableError: the registry does not answer, about nothing at all; the table is looked at when it
+                does again.
         """
         now = self._workspace.now_ms()
         self._upkeep = None
@@ -119,9 +120,9 @@ class TendedTable:
             return
         try:
             self._look(now)
-        except RegistryUnavailableError:
-            raise
         except Exception as error:
+            if isinstance(error, RegistryUnavailableError) and not answers(self._workspace.registry):
+                raise
             self._memory = replace(self._memory, applying=self._failed(self._memory.applying, error))
 
     def keep_up(self) -> None:
@@ -218,6 +219,17 @@ class TendedTable:
         elif applied.properties is not None:
             refresh_view(self._workspace, self.target, upkeep.shape, upkeep.manifest)
             retire(self._workspace, self.target, upkeep.shape, upkeep.draft)
+
+
+def answers(registry: Registry) -> bool:
+    """Tell whether the registry answers: it may fail for one subject alone, and others go on then."""
+    try:
+        registry.subjects()
+    except RegistryUnavailableError:
+        return False
+    except RegistryError:
+        return True
+    return True
 
 
 def table_name(target: TableTarget) -> str:

@@ -55,27 +55,28 @@ class WatchedTable:
 class WatchResult:
     """How things were left: every table's last outcome, ticks since the start, and what is wrong in the configuration.
 
-    ``stopped``: a stop was asked for.
+    ``stopped``: a stop was asked for. ``given_up``: deliveries of events that could not be made.
     """
 
     tables: tuple[WatchedTable, ...]
     ticks: int
     problems: tuple[UsageError, ...] = ()
     stopped: bool = False
+    given_up: int = 0
 
     @property
-    def all_failed(self) -> bool:
-        """Tell whether there are tables and not one of them is well."""
-        return bool(self.tables) and all(table.failure for table in self.tables)
+    def any_failed(self) -> bool:
+        """Tell whether a table is not well."""
+        return any(table.failure for table in self.tables)
 
     @property
     def exit_code(self) -> int:
-        """0 after a stop; else 2 where the configuration is wrong, 1 where a table failed, 4 where one is held."""
+        """0 after a stop; else 2 for a wrong configuration, 1 for a table or a delivery that failed, 4 for a hold."""
         if self.stopped:
             return 0
         if self.problems:
             return UsageError.exit_code
-        if any(table.failure for table in self.tables):
+        if self.any_failed or self.given_up:
             return 1
         return 4 if any(table.held for table in self.tables) else 0
 

@@ -19,7 +19,7 @@ from typing import Final
 from schemasync.app.announcing import Outbox
 from schemasync.app.crew import Crew, crew
 from schemasync.app.inspecting import map_tables, select
-from schemasync.app.tending import TendedTable, table_name
+from schemasync.app.tending import TendedTable, answers, table_name
 from schemasync.app.watched import WatchResult
 from schemasync.app.workspace import Workspace
 from schemasync.core.mapping import TableTarget
@@ -49,22 +49,25 @@ def watch(
         RegistryUnavailableError: with ``once``, the registry does not answer.
         RegistryError: with ``once``, the registry refuses to list its subjects.
         UsageError: ``server.listen`` cannot be listened on.
-        EngineError: every table failed and Spark does not answer any more; whoever supervises us starts us again.
+        EngineError: a table failed and Spark does not answer any more; whoever supervises us starts us again.
     """
     stop = stop or threading.Event()
     poll = workspace.config.watch.poll
     with ExitStack() as stack:
+        outbox = Outbox(notifiers, first_ms=poll, draw=draw)
+        # Also where it ends with an error: the next process knows of no change that is done.
+        stack.callback(outbox.finish)
         workers = stack.enter_context(crew(workspace))
-        watcher = _Watcher(workspace, workers, Outbox(notifiers, first_ms=poll, draw=draw), stop, draw)
+        watcher = _Watcher(workspace, workers, outbox, stop, draw)
         if once:
             watcher.tick()
-            return watcher.result()
+            return replace(watcher.result(), given_up=outbox.finish())
         if listen := workspace.config.server.listen:
             stack.enter_context(serving(listen, watcher.board, now_ms=workspace.now_ms))
         while not stop.is_set():
             watcher.patient_tick()
-            if watcher.result().all_failed:
-                # Every table at once may mean that Spark is gone; then only a new process helps.
+            if watcher.result().any_failed:
+                # It may mean that Spark is gone; then only a new process helps.
                 workspace.sql.query("SELECT 1")
             (wait or stop.wait)(jittered(poll, draw()) / 1000)
     return watcher.result()
@@ -199,7 +202,9 @@ class _Watcher:
         try:
             keys = registry.versions(target.key_subject) if target.key_subject else ()
             return Listed(versions=registry.versions(target.subject), key_versions=keys)
-        except RegistryError as error:
+        except (RegistryError, RegistryUnavailableError) as error:
+            if isinstance(error, RegistryUnavailableError) and not answers(registry):
+                raise
             # It is about this subject: the look at its table says what it means.
             return Listed(trouble=str(error))
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TextIO
+from typing import TYPE_CHECKING, Any, Final, Protocol, TextIO
 
 from rich.text import Text
 
@@ -38,6 +38,10 @@ class SessionOpener(Protocol):
     ) -> AbstractContextManager[SparkSession]:
         """Return a context with a running session."""
         ...
+
+
+_UNICODE: Final = ("utf-8", "utf8")
+"""Encodings that have all characters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,7 +128,8 @@ class Call:
         """Print the result: the document with ``--json``, else the text."""
         self.progress.stop()
         if self.options.json:
-            text = [json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)]
+            told = (getattr(self.out, "encoding", None) or "utf-8").lower()
+            text = [json.dumps(document, indent=2, ensure_ascii=told not in _UNICODE, allow_nan=False)]
         self.show(text, self.out)
 
     def show(self, text: Iterable[str | Text], stream: TextIO) -> None:

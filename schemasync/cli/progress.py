@@ -9,6 +9,7 @@ import logging
 import os
 import threading
 from contextlib import suppress
+from io import TextIOWrapper
 from typing import TextIO
 
 from rich.console import Console
@@ -22,6 +23,9 @@ class PlainConsole(Console):
     """A console that prints lines as they are, and that falls silent when its reader has gone (``| head``)."""
 
     def __init__(self, stream: TextIO) -> None:
+        if isinstance(stream, TextIOWrapper):
+            # What a terminal or a file of another encoding cannot show must not end what is to be told.
+            stream.reconfigure(errors="backslashreplace")
         super().__init__(file=stream, highlight=False, markup=False, emoji=False, soft_wrap=True)
         self._stream = stream
 
@@ -57,7 +61,9 @@ class Teller:
             elif self._spin:
                 self._turn(line)
             else:
-                self._console.print(Text(line))
+                # Where nobody can be told, on a full disk perhaps, the work goes on.
+                with suppress(OSError):
+                    self._console.print(Text(line))
 
     def _turn(self, line: str) -> None:
         if self._status is None:

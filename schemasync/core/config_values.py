@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Annotated
 from urllib.parse import urlsplit
 
@@ -187,3 +187,18 @@ RegistryUrl = Annotated[Text, AfterValidator(_registry_url)]
 Listen = Annotated[str, AfterValidator(_listen)]
 Webhook = Annotated[SecretStr, AfterValidator(_webhook)]
 Command = Annotated[tuple[Text, ...], BeforeValidator(_command)]
+
+
+def require_header_values(values: Mapping[str, str]) -> None:
+    """Refuse, by the setting that they come from, what HTTP cannot carry: the libraries' own errors print the value.
+
+    Raises:
+        UsageError: a value is empty or holds spaces at its ends, line breaks or characters outside ASCII.
+    """
+    for setting, value in values.items():
+        if not re.fullmatch(r"[!-~]([ -~]*[!-~])?", value):
+            raise UsageError(
+                "the value is empty or holds spaces at its ends, line breaks or characters outside ASCII",
+                where=setting,
+                fix="Look for a line break at the end of the file or variable that it comes from.",
+            )

@@ -42,20 +42,23 @@ class Told:
     """What was told of one table so far.
 
     ``version`` is the table's when it was first looked at (``met``), later the last one that was told of; ``planned``
-    are the changes towards a version that are under way; ``ids`` the events.
+    are the changes towards a version that are under way; ``ids`` the events but for holds; ``hold`` is that of the hold
+    that lasts.
     """
 
     met: bool = False
     version: int | None = None
     planned: tuple[int | None, tuple[Change, ...]] = (None, ())
     ids: frozenset[str] = frozenset()
+    hold: str | None = None
 
 
 def news(told: Told, seen: Seen, *, time: datetime) -> tuple[tuple[SchemaEvent, ...], Told]:
     """Return what to tell of a look, and the memory of having told it.
 
     Versions are compared, not remembered steps: a change that was interrupted and finished later, or done by someone
-    else, is told like any other. The same news (table, versions, verdict) is told once.
+    else, is told like any other. The same news (table, versions, verdict) is told once; a hold that is over and comes
+    again is told again.
     """
     known = told.version if told.met else seen.before
     planned = (seen.desired, seen.changes) if seen.changes else told.planned
@@ -64,13 +67,16 @@ def news(told: Told, seen: Seen, *, time: datetime) -> tuple[tuple[SchemaEvent, 
         changes = planned[1] if planned[0] == seen.after else ()
         verdict = seen.verdict if seen.changed else Verdict.EVOLVE
         events.append(_event(seen, known, seen.after, verdict, changes, time))
+    fresh = [event for event in events if event.id not in told.ids]
+    ids = told.ids | {event.id for event in fresh}
     current = known if seen.after is None else seen.after
     newest = current if seen.desired is None else seen.desired
+    hold = None
     if seen.held and newest is not None:
-        events.append(_event(seen, current, newest, Verdict.HOLD, seen.changes if not seen.changed else (), time))
-    fresh = tuple(event for event in events if event.id not in told.ids)
-    ids = told.ids | {event.id for event in fresh}
-    return fresh, Told(met=True, version=current, planned=planned, ids=ids)
+        held = _event(seen, current, newest, Verdict.HOLD, seen.changes if not seen.changed else (), time)
+        hold = held.id
+        fresh += [held] if hold != told.hold else []
+    return tuple(fresh), Told(met=True, version=current, planned=planned, ids=ids, hold=hold)
 
 
 def _event(

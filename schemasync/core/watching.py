@@ -72,19 +72,21 @@ def jittered(duration_ms: int, draw: float) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backoff:
-    """How often something failed in a row, and until when it is left alone."""
+    """How often something failed in a row, when it did last, and until when it is left alone."""
 
     failures: int = 0
+    failed_ms: int = 0
     until_ms: int = 0
 
     def waits(self, now_ms: int) -> bool:
-        """Tell whether it is too early to try again."""
-        return now_ms < self.until_ms
+        """Tell whether it is too early to try again; where the clock was set back nobody knows, and it is not."""
+        return self.failed_ms <= now_ms < self.until_ms
 
     def failed(self, *, now_ms: int, first_ms: int, longest_ms: int, draw: float) -> Backoff:
         """Return the state after one more failure: the pause doubles up to the longest, and its half is random."""
         pause = min(first_ms * 2 ** min(self.failures, 30), longest_ms)
-        return Backoff(failures=self.failures + 1, until_ms=now_ms + round(pause * (0.5 + draw / 2)))
+        until = now_ms + round(pause * (0.5 + draw / 2))
+        return Backoff(failures=self.failures + 1, failed_ms=now_ms, until_ms=until)
 
 
 class Reach(Enum):

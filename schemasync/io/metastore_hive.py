@@ -121,7 +121,7 @@ class HiveMetastore:
             try:
                 yield client
             except BaseException:
-                with suppress(Py4JError):
+                with suppress(Py4JError, ConnectionError):
                     client.close()
                 raise
             self._idle.append(client)
@@ -445,7 +445,8 @@ class HiveMetastore:
     def _translated(self, database: str, name: str) -> Iterator[None]:
         try:
             yield
-        except Py4JError as error:
+        except (Py4JError, ConnectionError) as error:
+            # ConnectionError: the JVM that asks it is gone.
             raise EngineError(
                 "the metastore refused the call",
                 where=f"{database}.{name}" if name else database,

@@ -20,6 +20,7 @@ from requests.adapters import HTTPAdapter
 from urllib3.exceptions import HTTPError
 from urllib3.util import Retry
 
+from schemasync.core.config_values import require_header_values
 from schemasync.core.events import SchemaEvent
 from schemasync.errors import NotificationError, UsageError
 
@@ -65,6 +66,7 @@ class WebhookNotifier:
     def __post_init__(self) -> None:
         if not _is_web_address(self.url):
             raise UsageError("a webhook needs an http:// or https:// URL with a host", fix="Correct its address.")
+        require_header_values({f"webhook {_origin(self.url)}, header {name}": v for name, v in self.headers.items()})
 
     def send(self, event: SchemaEvent) -> None:
         """Deliver one event; any 2xx answer is a success.

@@ -38,7 +38,7 @@ class SparkLanes:
 
         def enter() -> None:
             # Where Spark is gone, the work itself says so, and for each table.
-            with suppress(Py4JError):
+            with suppress(Py4JError, ConnectionError):
                 context._jsc.sc().setLocalProperties(inherited.clone())
                 context.setLocalProperty(POOL, f"tables-{next(numbers)}")
                 context._jvm.SparkSession.setActiveSession(self._session._jsparkSession)

@@ -11,7 +11,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO
@@ -157,6 +157,14 @@ def start_session(settings: SessionSettings, *, java_home: Path, python: str) ->
             fix=f"Look at {settings.log}, and run `schemasync doctor`.",
         ) from error
     return session
+
+
+def stop_session(session: SparkSession) -> None:
+    """Stop Spark; where its JVM has ended already, as a supervisor ends all processes at once, that is done."""
+    from py4j.protocol import Py4JError  # noqa: PLC0415 - importing pyspark takes half a second
+
+    with suppress(Py4JError, ConnectionError):
+        session.stop()
 
 
 def lengthen_view_texts(session: SparkSession, url: str) -> None:

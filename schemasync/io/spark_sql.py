@@ -175,7 +175,8 @@ def translated(statement: str) -> Iterator[None]:
     """Turn Spark's errors into one that carries its first line and the statement's."""
     try:
         yield
-    except (PySparkException, Py4JError) as error:
+    except (PySparkException, Py4JError, ConnectionError) as error:
+        # ConnectionError: its JVM is gone.
         raise EngineError(
             "Spark refused the statement or failed in it",
             where=_first_line(statement),

@@ -50,6 +50,17 @@ def test_an_event_goes_to_everyone_at_once() -> None:
     assert [r.taken for r in receivers] == [[2], [2]]
 
 
+def test_in_the_end_all_that_waits_is_offered_once_more(caplog: pytest.LogCaptureFixture) -> None:
+    troubled, gone = Receiver(failures=1), Receiver(failures=3)
+    box = outbox(troubled, gone)
+    for number in (2, 3):
+        box.post(replace(EVENT, to_version=number), now_ms=0)
+    assert (box.finish(), troubled.taken, gone.taken, gone.tries, box.waiting) == (2, [2, 3], [], 2, 0)
+    lost = [record.getMessage() for record in caplog.records if record.levelno == logging.ERROR]
+    assert [message.partition(": ")[2] for message in lost] == ["refused"] * 2
+    assert box.finish() == 0
+
+
 @pytest.mark.parametrize("error", [NotificationError("refused"), ValueError("closed file")])
 def test_a_receiver_that_fails_gets_the_event_later_and_others_at_once(error: Exception) -> None:
     failing, good = Receiver(failures=1, error=error), Receiver()

@@ -13,6 +13,7 @@ from typing import Any, cast
 import pytest
 from packaging.requirements import Requirement
 
+from schemasync.app import doctor
 from schemasync.app.doctor import GIB, INCOMPATIBLE, TRAPS, Check, Health, Surroundings, examine
 from schemasync.app.workspace import Workspace
 from schemasync.core.config import Config
@@ -147,6 +148,25 @@ def test_a_file_where_a_location_should_be_is_found(tmp_path: Path) -> None:
     (tmp_path / "lake").write_text("")
     check = found(surroundings(tmp_path), "storage")
     assert (check.health, str(tmp_path / "lake") in check.detail) == (Health.FAIL, True)
+
+
+def test_a_place_that_may_not_be_looked_into_is_told_like_any_other_trouble(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As below a directory of mode 600; tests may run as root, who may look everywhere."""
+    exists = Path.exists
+
+    def refused(path: Path) -> bool:
+        if "secret" in path.parts:
+            raise PermissionError(13, "Permission denied", str(path))
+        return exists(path)
+
+    monkeypatch.setattr(Path, "exists", refused)
+    around = surroundings(tmp_path, defaults={"location": f"file://{tmp_path}/secret/{{topic}}"})
+    assert found(around, "disk").health is Health.OK
+    monkeypatch.setattr(doctor, "_probe", failing(ValueError("unheard of")))
+    check = found(around, "storage")
+    assert (check.health, check.detail) == (Health.FAIL, "ValueError: unheard of")
 
 
 def test_probing_the_storage_leaves_nothing_behind(tmp_path: Path) -> None:

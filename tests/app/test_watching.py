@@ -11,6 +11,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -115,6 +116,9 @@ class World:
             raise StorageError("permission denied", where=location)
         files = tuple(self.landed.get(location.removeprefix("/"), ()))
         return SimpleNamespace(lake=SimpleNamespace(files=lambda _: files))
+
+    def goes_down(self, down: bool) -> None:
+        self.registry.fail_with = DOWN if down else None
 
     def land(self, name: str) -> None:
         there = self.landed.setdefault(name, [])
@@ -314,8 +318,31 @@ def test_another_trouble_of_the_registry_is_said_too(world: World, warnings: Cal
 
 def test_a_registry_that_goes_down_during_a_look_is_no_failure_of_the_table(world: World) -> None:
     world.errors["a"] = DOWN
-    result = world.watch(world.later(15 * SECOND, world.errors.clear))
+    world.on_look = lambda _: world.goes_down(bool(world.errors))
+    back = (world.errors.clear, partial(world.goes_down, False))
+    result = world.watch(world.later(15 * SECOND, *back))
     assert (world.looks, [t.failure for t in result.tables]) == (["a", "b"], [None, None])
+
+
+def test_a_registry_that_fails_for_one_subject_alone_is_that_tables_failure(world: World) -> None:
+    world.errors["a"] = DOWN
+    result = world.watch()
+    assert (world.looks, [bool(t.failure) for t in result.tables]) == (["a", "b"], [True, False])
+
+
+def test_a_subject_of_which_the_registry_cannot_list_versions_is_that_tables_matter(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed = world.registry.versions
+
+    def fail(subject: str) -> tuple[int, ...]:
+        if subject == "a-value":
+            raise DOWN
+        return listed(subject)
+
+    monkeypatch.setattr(world.registry, "versions", fail)
+    world.watch()
+    assert world.looks == ["a", "b"]
 
 
 def test_a_subject_that_the_registry_refuses_to_list_is_that_table_s_matter(
@@ -390,6 +417,7 @@ def test_side_by_side_a_registry_that_goes_down_is_no_failure_of_a_table_and_the
 
     def look(table: str) -> None:
         if world.errors:
+            world.goes_down(True)
             meeting.wait(10)
         if table == "b":
             # By then the other table's error is known.
@@ -397,7 +425,7 @@ def test_side_by_side_a_registry_that_goes_down_is_no_failure_of_a_table_and_the
             finished.extend(world.looks)
 
     world.on_look = look
-    result = world.watch(world.later(15 * SECOND, world.errors.clear))
+    result = world.watch(world.later(15 * SECOND, world.errors.clear, partial(world.goes_down, False)))
     assert (sorted(finished), sorted(world.looks)) == (["a", "b"], ["a", "c", "d"])
     assert [t.failure for t in result.tables] == [None] * 4
 
@@ -496,6 +524,13 @@ def unused_port() -> int:
 def test_spark_gone_ends_the_daemon_so_that_its_supervisor_starts_it_again(world: World) -> None:
     refused = EngineError("the metastore refused the call")
     world.errors |= {"a": refused, "b": refused}
+    world.spark_is_gone = True
+    with pytest.raises(EngineError, match="SELECT 1"):
+        world.watch()
+
+
+def test_spark_gone_is_noticed_by_the_first_table_that_fails(world: World) -> None:
+    world.errors |= {"a": EngineError("the metastore refused the call")}
     world.spark_is_gone = True
     with pytest.raises(EngineError, match="SELECT 1"):
         world.watch()

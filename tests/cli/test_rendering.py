@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import io
+import os
 from collections.abc import Iterable
 from typing import Any
 
+import pytest
 from rich.text import Text
 
 from schemasync.app.planning import Plan, TablePlan
@@ -105,6 +108,28 @@ def test_progress_is_plain_lines_where_there_is_no_terminal() -> None:
     tell("student", "folding")
     tell.stop()
     assert stream.getvalue() == "starting Spark\nstudent: folding\n"
+
+
+class Full(io.StringIO):
+    """A file on a full disk."""
+
+    def flush(self) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_where_progress_cannot_be_told_the_work_goes_on() -> None:
+    stream = Full()
+    Teller(stream, log_format="text", spinner=False)("student", "admitting 1 landed files")
+    with pytest.raises(OSError, match="No space left"):
+        stream.flush()
+
+
+def test_a_stream_of_another_encoding_is_told_by_its_number_what_it_cannot_show() -> None:
+    raw = io.BytesIO()
+    stream = io.TextIOWrapper(raw, encoding="latin-1")
+    PlainConsole(stream).print("ü 学")
+    stream.flush()
+    assert raw.getvalue() == b"\xfc \\u5b66\n"
 
 
 class Terminal(io.StringIO):

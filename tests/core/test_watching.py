@@ -152,6 +152,11 @@ def test_a_pause_is_never_shorter_than_half_and_never_longer_than_the_longest(fa
     assert POLL / 2 <= backoff.until_ms - NOW <= 100_000
 
 
+def test_whoever_failed_is_tried_again_where_the_clock_was_set_back() -> None:
+    backoff = failed(Backoff())
+    assert [backoff.waits(NOW + ms) for ms in (-1, 0, 14_999, 15_000)] == [False, True, True, False]
+
+
 def test_whoever_failed_is_left_alone_until_the_pause_is_over() -> None:
     backoff = failed(Backoff())
     assert (backoff.waits(NOW), backoff.waits(NOW + POLL - 1), backoff.waits(NOW + POLL)) == (True, True, False)

@@ -185,6 +185,12 @@ def test_an_address_that_is_no_web_address_is_refused_at_once(url: str) -> None:
         webhook(url)
 
 
+def test_a_header_that_http_cannot_carry_is_refused_without_showing_it() -> None:
+    with pytest.raises(UsageError, match=r"^webhook http://h, header X-Token: the value .*line breaks") as refused:
+        WebhookNotifier(url="http://h/path", headers={"X-Token": "s3cret\n"})
+    assert "s3cret" not in str(refused.value)
+
+
 def test_a_webhook_does_not_show_its_secrets_when_printed() -> None:
     assert "s" + "3cret" not in repr(webhook("https://user:s3cret@example.org/s3cret"))
 

@@ -13,11 +13,26 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from schemasync.errors import EngineError, MetastoreBusyError, StorageError
-from schemasync.io.spark_session import SessionSettings, held, lengthen_view_texts
+from schemasync.io.spark_session import SessionSettings, held, lengthen_view_texts, stop_session
+from schemasync.io.spark_sql import translated
 from tests.lab import Lab
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+def test_a_spark_whose_jvm_is_gone_is_an_error_of_ours_and_needs_no_stop() -> None:
+    """What py4j raises then is no error of py4j's."""
+
+    class Gone:
+        def stop(self) -> None:
+            raise ConnectionRefusedError(111, "Connection refused")
+
+    with pytest.raises(EngineError, match=r"SELECT 1: Spark refused .*: .*refused"), translated("SELECT 1"):
+        Gone().stop()
+    gone: Any = Gone()
+    stop_session(gone)
+
 
 HOLDER = """
 import sys, time

@@ -7,7 +7,6 @@ in a repr, and that a value or file which cannot work is a UsageError at once, n
 from __future__ import annotations
 
 import base64
-import re
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from typing import assert_never
 import requests
 from requests.auth import AuthBase
 
+from schemasync.core.config_values import require_header_values
 from schemasync.errors import UsageError
 
 
@@ -91,19 +91,13 @@ class Authorize(AuthBase):
 
 
 def check_header_values(auth: Auth, headers: Mapping[str, str]) -> None:
-    """Refuse what HTTP cannot carry: the libraries' own errors would print the value.
+    """Refuse what HTTP cannot carry.
 
     Raises:
-        UsageError: a token or header value is empty or holds spaces at its ends, line breaks or non-ASCII.
+        UsageError: as `require_header_values`.
     """
     token = {"registry.auth.bearer": auth.token} if isinstance(auth, BearerAuth) else {}
-    for setting, value in {**token, **{f"registry, header {name}": value for name, value in headers.items()}}.items():
-        if not re.fullmatch(r"[!-~]([ -~]*[!-~])?", value):
-            raise UsageError(
-                "the value is empty or holds spaces at its ends, line breaks or characters outside ASCII",
-                where=setting,
-                fix="Look for a line break at the end of the file or variable that it comes from.",
-            )
+    require_header_values({**token, **{f"registry, header {name}": value for name, value in headers.items()}})
 
 
 def check_certificates(ca: str | None, client_cert: tuple[str, str] | None) -> None:
