@@ -24,6 +24,9 @@ TRIES: Final = 5
 MOST_WAITING: Final = 1000
 """Events that wait for one receiver; beyond it the oldest are given up."""
 
+LAST_MS: Final = 30_000
+"""So long one receiver is offered what waits when the process ends."""
+
 PATIENCE_MS: Final = 600_000
 """Longest pause between two tries of a receiver that fails."""
 
@@ -75,21 +78,18 @@ class Outbox:
         finally:
             self._delivering.release()
 
-    def finish(self) -> int:
-        """Offer all that waits a last time, also to whoever is left alone for now; return how many are given up."""
+    def finish(self, now_ms: Callable[[], int]) -> int:
+        """Offer all that waits a last time, also to whoever is left alone for now; return how many are given up.
+
+        No event is offered any more once that took `LAST_MS` for one receiver, by the clock ``now_ms``.
+        """
         given_up = 0
         with self._delivering:
             for queue in self._queues:
+                why = _emptied(queue, now_ms)
+                given_up += len(queue.events)
                 while queue.events:
-                    try:
-                        queue.notifier.send(queue.events[0])
-                    except Exception as error:
-                        # Each of the others would wait as long for it.
-                        given_up += len(queue.events)
-                        while queue.events:
-                            _give_up(queue, str(error))
-                    else:
-                        queue.events.popleft()
+                    _give_up(queue, why)
         return given_up
 
     def _offer(self, queue: _Queue, now_ms: int) -> None:
@@ -109,6 +109,19 @@ class Outbox:
         else:
             queue.events.popleft()
             queue.tries, queue.backoff = 0, Backoff()
+
+
+def _emptied(queue: _Queue, now_ms: Callable[[], int]) -> str:
+    """Offer a receiver its events one by one; return why it does not get those that are left."""
+    until = now_ms() + LAST_MS
+    while queue.events and now_ms() < until:
+        try:
+            queue.notifier.send(queue.events[0])
+        except Exception as error:
+            # Each of the others would wait as long for it.
+            return str(error)
+        queue.events.popleft()
+    return "the process ends, and this receiver is slow"
 
 
 def _give_up(queue: _Queue, why: str) -> None:

@@ -11,7 +11,7 @@ metastore, which is what a small compaction's time goes into. A long one shows f
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -40,6 +40,8 @@ from schemasync.core.properties import TableProperties
 from schemasync.core.unchanged import shuffled
 from schemasync.errors import SchemasyncError, UsageError, as_ours
 
+_TRIED_BYTES: Final = 256 * MB
+"""A dry run takes in so much: it waits for that, and the local disk may be the machine's memory."""
 _LONG_BYTES: Final = 512 * MB
 """To read so much, and to write what becomes of it, takes some ten seconds."""
 
@@ -184,17 +186,17 @@ def _draft(workspace: Workspace, applied: Applied, properties: TableProperties) 
 def _decided(workspace: Workspace, shape: Shape, draft: Draft, applied: Applied, *, mode: Mode) -> Compacted:
     """Decide with what is in the table and with what a run would take in first, and do nothing of it.
 
-    What is too much for one process, and may be too much for its disk, is left out.
+    What is too much for one process, or for its disk perhaps, is left out.
     """
     target, storage = applied.target, workspace.storage(applied.target)
-    pending = applied.plan.view.pending if applied.plan.view else ()
-    small = storage.is_small(sum(file.bytes for file in pending), target.compaction.arrow_limit)
-    with storage.scratch() as scratch:
-        trying = replace(workspace, storage=lambda _: scratch, progress=_trying(workspace.progress))
-        if small and admits(applied.plan):
-            admitted = take_in(trying, target, shape, draft)
+    size = sum(file.bytes for file in applied.plan.view.pending) if applied.plan.view else 0
+    with ExitStack() as stack:
+        if 0 < size <= _TRIED_BYTES and storage.is_small(size, target.compaction.arrow_limit) and admits(applied.plan):
+            scratch = stack.enter_context(storage.scratch())
+            workspace = replace(workspace, storage=lambda _: scratch, progress=_trying(workspace.progress))
+            admitted = take_in(workspace, target, shape, draft)
             draft, applied = admitted.draft, replace(applied, admitted=admitted)
-        work, old = _work(trying, shape, draft.manifest, applied, mode)
+        work, old = _work(workspace, shape, draft.manifest, applied, mode)
     return _found(shape, draft.manifest, applied, mode, work, old)
 
 

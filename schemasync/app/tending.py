@@ -41,6 +41,10 @@ from schemasync.core.watching import (
 from schemasync.errors import RegistryError, RegistryUnavailableError, SchemasyncError
 from schemasync.io.status_server import TableStatus
 
+_REFUSAL_MS: Final = 60_000
+"""So long after a version could not be had, or not be understood, the table is looked at again: a registry's refusal
+may pass, as that of a replica that lags or of a proxy does."""
+
 _log: Final = logging.getLogger("schemasync.watch")
 
 
@@ -197,12 +201,15 @@ class TendedTable:
         now = self._workspace.now_ms()
         upkeep = _upkeep(applied)
         due = upkeep.due_ms if upkeep else None
-        if due is not None:
+        if due is not None and self._memory.folding.waits(now):
             due = max(due, self._memory.folding.until_ms)
         self._upkeep = upkeep if due is not None and due <= now else None
-        unfinished = any(d.code == "SS305" for d in applied.diagnostics)
+        found = {d.code for d in applied.diagnostics}
+        again = ([now] if "SS305" in found else []) + ([now + _REFUSAL_MS] if "SS406" in found else [])
         self._memory = self._memory.looked_at(
-            landed, manifest=upkeep.manifest if upkeep else None, due_ms=now if unfinished else due
+            landed,
+            manifest=upkeep.manifest if upkeep else None,
+            due_ms=min((*again, *(() if due is None else (due,))), default=None),
         )
         self._pending = self._memory.pending(landed)
 

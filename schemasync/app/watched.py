@@ -86,6 +86,7 @@ class WatchResult:
             "tables": [table.to_json() for table in self.tables],
             "ticks": self.ticks,
             "problems": [str(problem) for problem in self.problems],
+            "given_up": self.given_up,
         }
 
 

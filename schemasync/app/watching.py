@@ -56,12 +56,12 @@ def watch(
     with ExitStack() as stack:
         outbox = Outbox(notifiers, first_ms=poll, draw=draw)
         # Also where it ends with an error: the next process knows of no change that is done.
-        stack.callback(outbox.finish)
+        stack.callback(outbox.finish, workspace.now_ms)
         workers = stack.enter_context(crew(workspace))
         watcher = _Watcher(workspace, workers, outbox, stop, draw)
         if once:
             watcher.tick()
-            return replace(watcher.result(), given_up=outbox.finish())
+            return replace(watcher.result(), given_up=outbox.finish(workspace.now_ms))
         if listen := workspace.config.server.listen:
             stack.enter_context(serving(listen, watcher.board, now_ms=workspace.now_ms))
         while not stop.is_set():

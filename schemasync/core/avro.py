@@ -122,11 +122,12 @@ class _At:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Walk:
-    """One pass over one resolved schema; ``budget`` bounds its work."""
+    """One pass over one resolved schema; ``budget`` and ``values`` bound its work, of types and of defaults."""
 
     registered: RegisteredSchema
     schema: ResolvedSchema
     budget: Iterator[int] = field(default_factory=lambda: iter(range(MAX_NODES)))
+    values: Iterator[int] = field(default_factory=lambda: iter(range(MAX_NODES)))
 
     def root_record(self) -> Mapping[str, Any]:
         root = self.schema.root
@@ -197,7 +198,11 @@ class _Walk:
         if "default" not in node:
             return None
         if default_fits(node["type"], node["default"], self.schema.names):
-            return canonical(whole_default(node["type"], node["default"], self.schema.names))
+            try:
+                return canonical(whole_default(node["type"], node["default"], self.schema.names, self.values))
+            except ValueError as error:
+                why = f"the defaults of a schema may have {MAX_NODES}, with those of fields that they leave out"
+                raise self.error(at, "the default has too many values", why) from error
         raise self.error(at, f"the default {canonical(node['default'])[:80]} is no value of the field's type")
 
     def value(self, node: Any, at: _At) -> tuple[Encoding | None, bool]:

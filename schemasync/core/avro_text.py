@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -129,21 +129,27 @@ def default_fits(node: Any, value: Any, names: Mapping[str, Mapping[str, Any]]) 
             return _primitive_fits(primitive, value)
 
 
-def whole_default(node: Any, value: Any, names: Mapping[str, Mapping[str, Any]]) -> Any:
-    """Return a JSON default that fits the type with what it leaves out: a record's fields that have defaults."""
+def whole_default(node: Any, value: Any, names: Mapping[str, Mapping[str, Any]], budget: Iterator[object]) -> Any:
+    """Return a JSON default that fits the type with what it leaves out: a record's fields that have defaults.
+
+    Raises:
+        ValueError: it has more values than there are in the ``budget``: each may leave out many others.
+    """
+    if next(budget, None) is None:
+        raise ValueError("too many values")
     if isinstance(node, list):
-        fitting = (branch for branch in node if default_fits(branch, value, names))
-        return whole_default(next(fitting), value, names)
+        fitting = next(branch for branch in node if default_fits(branch, value, names))
+        return whole_default(fitting, value, names, budget)
     if isinstance(node, str):
-        return whole_default(names[node], value, names) if node in names else value
+        return whole_default(names[node], value, names, budget) if node in names else value
     match node["type"]:
         case "record":
             given = {field["name"]: value.get(field["name"], field.get("default")) for field in node["fields"]}
-            return {f["name"]: whole_default(f["type"], given[f["name"]], names) for f in node["fields"]}
+            return {f["name"]: whole_default(f["type"], given[f["name"]], names, budget) for f in node["fields"]}
         case "array":
-            return [whole_default(node["items"], item, names) for item in value]
+            return [whole_default(node["items"], item, names, budget) for item in value]
         case "map":
-            return {key: whole_default(node["values"], item, names) for key, item in value.items()}
+            return {key: whole_default(node["values"], item, names, budget) for key, item in value.items()}
         case _:
             return value
 

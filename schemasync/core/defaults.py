@@ -64,9 +64,22 @@ def _decode_branch(members: Sequence[Member], value: Any) -> Value:
     """Decode the default of a union: one of its first branch, and since Avro 1.12 of any."""
     for member in members:
         with suppress(ValueError, TypeError, KeyError):
+            if not _may_be(member.encoding, value):
+                continue
             found = _decode(member.encoding, value)
             return {m.name: found if m is member else None for m in members}
     raise TypeError(f"{value!r} is of no branch")
+
+
+def _may_be(encoding: Encoding, value: Any) -> bool:
+    """Tell whether a whole default is one of a branch: a record's has all of its fields, an enum's is a symbol."""
+    match encoding:
+        case Record(union=False, members=members):
+            return isinstance(value, dict) and value.keys() == {m.name for m in members}
+        case Leaf(symbols=symbols):
+            return not symbols or value in symbols
+        case _:
+            return True
 
 
 _T = TypeVar("_T")

@@ -140,7 +140,7 @@ def without_lives(encoding: Encoding) -> Encoding:
 
 
 def without_names(encoding: Encoding) -> Encoding:
-    """Return an encoding without what its types are called."""
+    """Return an encoding without what its types, and those of a union's branches, are called."""
     match encoding:
         case Leaf():
             return replace(encoding, name="")
@@ -149,7 +149,7 @@ def without_names(encoding: Encoding) -> Encoding:
         case MapOf():
             return replace(encoding, key=without_names(encoding.key), value=without_names(encoding.value))
         case Record(members=members):
-            bare = tuple(replace(m, encoding=without_names(m.encoding)) for m in members)
+            bare = tuple(replace(m, encoding=without_names(m.encoding), branch="") for m in members)
             return replace(encoding, members=bare, name="")
         case _:  # pragma: no cover
             assert_never(encoding)

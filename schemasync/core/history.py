@@ -153,11 +153,12 @@ class _Family:
 def _same_branches(before: Sequence[Member], after: Sequence[Member]) -> list[Member | None]:
     """Match the branches of a union by what they are: parquet-avro names them by position, which may change.
 
-    Those that look alike are told by their names; those whose names are all new, by their order.
+    Those that look alike are told by their names, or by their order where the names of all of them are new.
     """
     named = {(m.branch, _branch(m.encoding)): m for m in before if m.branch}
     found = [named.get((m.branch, _branch(m.encoding))) for m in after]
-    left = [m for m in before if not any(m is one for one in found)]
+    told = {_branch(one.encoding) for one in found if one is not None}
+    left = [m for m in before if _branch(m.encoding) not in told]
     free = dict(zip(_branches(left), left, strict=True))
     others = iter(_branches([m for m, one in zip(after, found, strict=True) if one is None]))
     return [free.get(next(others)) if one is None else one for one in found]

@@ -71,7 +71,8 @@ def news(told: Told, seen: Seen, *, time: datetime) -> tuple[tuple[SchemaEvent, 
     ids = told.ids | {event.id for event in fresh}
     current = known if seen.after is None else seen.after
     newest = current if seen.desired is None else seen.desired
-    hold = None
+    # A look that failed does not know whether a hold lasts.
+    hold = told.hold if seen.after is None else None
     if seen.held and newest is not None:
         held = _event(seen, current, newest, Verdict.HOLD, seen.changes if not seen.changed else (), time)
         hold = held.id

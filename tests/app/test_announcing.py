@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from schemasync.app.announcing import MOST_WAITING, TRIES, Outbox
+from schemasync.app.announcing import LAST_MS, MOST_WAITING, TRIES, Outbox
 from schemasync.core.events import SchemaEvent
 from schemasync.errors import NotificationError
 
@@ -55,10 +55,19 @@ def test_in_the_end_all_that_waits_is_offered_once_more(caplog: pytest.LogCaptur
     box = outbox(troubled, gone)
     for number in (2, 3):
         box.post(replace(EVENT, to_version=number), now_ms=0)
-    assert (box.finish(), troubled.taken, gone.taken, gone.tries, box.waiting) == (2, [2, 3], [], 2, 0)
+    assert (box.finish(lambda: 0), troubled.taken, gone.taken, gone.tries, box.waiting) == (2, [2, 3], [], 2, 0)
     lost = [record.getMessage() for record in caplog.records if record.levelno == logging.ERROR]
     assert [message.partition(": ")[2] for message in lost] == ["refused"] * 2
-    assert box.finish() == 0
+    assert box.finish(lambda: 0) == 0
+
+
+def test_a_receiver_that_is_slow_does_not_keep_the_process() -> None:
+    slow = Receiver(failures=1)
+    box = outbox(slow)
+    for number in (2, 3, 4):
+        box.post(replace(EVENT, to_version=number), now_ms=0)
+    clock = iter((0, 0, LAST_MS - 1, LAST_MS))
+    assert (box.finish(lambda: next(clock)), slow.taken) == (1, [2, 3])
 
 
 @pytest.mark.parametrize("error", [NotificationError("refused"), ValueError("closed file")])

@@ -25,6 +25,7 @@ from schemasync.app.watched import WatchResult
 from schemasync.app.watching import watch
 from schemasync.app.workspace import Workspace
 from schemasync.core.config import Config
+from schemasync.core.diagnostics import diagnose
 from schemasync.core.mapping import TableTarget
 from schemasync.core.policy import Verdict
 from schemasync.core.ports import FileInfo, Rows, SqlEngine
@@ -77,6 +78,7 @@ class World:
         self.landed: dict[str, list[FileInfo]] = {}
         self.errors: dict[str, Exception] = {}
         self.unreadable: dict[str, int] = {}
+        self.refused: set[str] = set()
         self.looks: list[str] = []
         self.stop = threading.Event()
         self.waits: list[float] = []
@@ -132,7 +134,8 @@ class World:
         error = self.errors.get(target.table)
         if error is not None and not isinstance(error, SchemasyncError):
             raise error
-        return Applied(plan=TablePlan(target=target, verdict=Verdict.NONE), error=error)
+        refused = tuple(diagnose("SS406", "503") for name in self.refused if name == target.table)
+        return Applied(plan=TablePlan(target=target, verdict=Verdict.NONE, diagnostics=refused), error=error)
 
     def watch(self, *between: Callable[[], object]) -> WatchResult:
         """Tick once, and once more after each of the given acts."""
@@ -360,6 +363,18 @@ def test_a_subject_that_the_registry_refuses_to_list_is_that_table_s_matter(
     assert world.looks == []
 
 
+def test_a_version_that_the_registry_refused_is_asked_for_again_soon(world: World) -> None:
+    world.refused.add("a")
+    seen: list[list[str]] = []
+
+    def note() -> None:
+        seen.append([*world.looks])
+
+    answers = world.refused.clear
+    world.watch(world.later(59 * SECOND), note, world.later(2 * SECOND, answers), note, world.later(MINUTE), note)
+    assert seen == [[], ["a"], []]
+
+
 def test_a_vanished_subject_is_said_and_its_table_left_alone(world: World, warnings: Callable[[], list[str]]) -> None:
     world.watch(world.later(3 * MINUTE, lambda: world.registry.delete("a-value")), world.later(15 * SECOND))
     assert (world.looks, warnings()) == (
@@ -489,6 +504,7 @@ def test_the_result_as_json(world: World) -> None:
         ],
         "ticks": 1,
         "problems": [],
+        "given_up": 0,
     }
 
 

@@ -87,6 +87,15 @@ def test_what_connect_calls_types_that_it_did_not_make_does_not_matter() -> None
     assert matched(footer(), [other], named) == "the Avro schema in its footer is no version of the subject"
 
 
+def test_branches_of_another_namespace_are_the_same_where_nothing_else_tells() -> None:
+    def card(name: str) -> dict[str, Any]:
+        return field(
+            "pay", ["null", record(name, field("n", "int")), {"type": "enum", "name": f"{name}E", "symbols": ["A"]}]
+        )
+
+    assert matched(footer(), [avro(card("shop.Card"), version=1)], avro(card("other.Card"), version=9)) == 1
+
+
 def test_another_order_of_the_jsons_keys_is_the_same_schema() -> None:
     assert matched(footer(), [avro(A, version=1), avro(A, B, version=2)], avro(A, version=9, order=True)) == 1
 

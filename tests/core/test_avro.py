@@ -265,6 +265,16 @@ def test_a_default_is_kept_as_canonical_json(type_: Any, default: Any) -> None:
     assert column_of(type_, default=default).default == json.dumps(default, sort_keys=True, separators=(",", ":"))
 
 
+def test_a_default_cannot_fill_the_memory() -> None:
+    """Ten records in each of ten records, and so on, of which nobody wrote more than a pair of brackets."""
+    inner: Any = "int"
+    for level in range(8):
+        members = field("x", {"type": "array", "items": inner}, default=[{}] * 10 if level else [1])
+        inner = record(f"R{level}", members)
+    with pytest.raises(SchemaError, match="the default has too many values"):
+        column_of(inner, default={})
+
+
 INNER_DEFAULTS = record("R", field("x", "int", default=1), field("y", ["null", "string"], default=None))
 
 

@@ -73,6 +73,8 @@ NEAREST = struct.unpack("<f", struct.pack("<f", 0.1))[0]
         (rec(a=INT, b=STRING), {"a": 1, "z": 2}, {"a": 1, "b": None}),
         (union(INT, STRING), 5, {"member0": 5, "member1": None}), (union(INT, STRING), None, None),
         (union(INT, STRING), "x", {"member0": None, "member1": "x"}),
+        (union(rec(x=INT), rec(y=INT)), {"y": 1}, {"member0": None, "member1": {"y": 1}}),
+        (union(Leaf(type=P.STRING, symbols=("A",)), STRING), "B", {"member0": None, "member1": "B"}),
     ],
 )  # fmt: skip
 def test_a_default_is_decoded_like_a_value(encoding: Encoding, default: Any, expected: Value) -> None:

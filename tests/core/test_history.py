@@ -179,8 +179,26 @@ def test_branches_that_look_alike_are_told_by_their_names() -> None:
         ("member1", 1),
         ("member0", 1),
     ]
-    # All names are new, as those of a namespace are: their order tells.
+    # All names are new, as with another namespace: their order tells.
     assert members(found, 3) == members(found, 2)
+
+
+def test_a_branch_in_the_place_of_another_is_a_new_one() -> None:
+    one, other = rec(x=INT).members, rec(y=INT).members
+    rows = [
+        Record(
+            members=(
+                Member(name="member0", encoding=Record(members=one), branch="A"),
+                Member(name="member1", encoding=Record(members=other), branch=name),
+            ),
+            union=True,
+        )
+        for name in ("D", "C")
+    ]
+    assert members(history(*((col("u", row),) for row in rows)), 2) == [
+        ("member0", "member0", 1),
+        ("member1", "member1", 2),
+    ]
 
 
 def test_a_union_that_stays_as_it_is_does_not_split() -> None:

@@ -78,6 +78,11 @@ EVOLVED: Short = (1, 2, "evolve", ("add_column",))
         pytest.param([CREATED], [(None, 2, "evolve", ("add_column",))], id="created"),
         pytest.param([WENT, replace(QUIET, before=2, after=2, desired=2)], [EVOLVED], id="evolved"),
         pytest.param([HELD, HELD], [(1, 2, "hold", ("drop_column",))], id="a standing hold, once"),
+        pytest.param(
+            [HELD, replace(HELD, after=None, held=False), HELD],
+            [(1, 2, "hold", ("drop_column",))],
+            id="a look that failed while it is held",
+        ),
         pytest.param([HELD, QUIET, HELD], [(1, 2, "hold", ("drop_column",))] * 2, id="a hold that comes again"),
         pytest.param(
             [HELD, replace(HELD, desired=3)],

@@ -258,6 +258,18 @@ def test_a_position_beyond_the_type_that_it_had_first_is_refused(tmp_path: Path,
         opened.admit(wanted)
 
 
+def test_an_infinite_moment_is_a_position_like_any_other(tmp_path: Path, opened: LandedFiles) -> None:
+    """It counts as the last one that there is, as it does in a column."""
+    day = Leaf(type=Primitive.DATE, meaning=Meaning.DAYS)
+    land(tmp_path, "x.parquet", own(2, id=[1, 1]) | {"at": pa.array([2**31 - 1, 5], pa.int32())})
+    field = OrderingField(path=("at",), type=Primitive.DATE, meaning=Meaning.DAYS)
+    wanted = request(tmp_path, ["x.parquet"], ID | {"at": day}, directory="delta/1")
+    columns = tuple((name, field.type if name == wanted.ordering[0] else type_) for name, type_ in wanted.columns)
+    wanted = replace(wanted, columns=columns, ordering_fields=(field, *wanted.ordering_fields[1:]))
+    (row,) = admitted(opened, tmp_path, wanted)
+    assert row["at"] == date(9999, 12, 31)
+
+
 def test_a_key_beyond_its_type_is_refused_for_two_of_them_would_be_one_row(tmp_path: Path) -> None:
     day: dict[str, Encoding] = {"day": Leaf(type=Primitive.DATE, meaning=Meaning.DAYS)}
     land(tmp_path, "x.parquet", own(2) | {"day": pa.array([2**31 - 1, 2**31 - 2], pa.int32())})

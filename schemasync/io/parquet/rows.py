@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 from schemasync.core.admission import DELETE, MESSAGE, OPERATIONS, UPSERT, AdmissionRequest, LandedFile
-from schemasync.core.beyond import Beyond
+from schemasync.core.beyond import Beyond, Shown
 from schemasync.core.config_values import MB
 from schemasync.core.encoding import Leaf
 from schemasync.core.layout import ADMITTED_MS, OFFSET, OP, SCHEMA_VERSION, TOMBSTONE, TS_MS
@@ -242,8 +242,9 @@ class _Projector:
             return pa.nulls(len(self._events), arrow_type(field.type))
         losses = Losses()
         decoded = decode(values, Leaf(type=field.type, meaning=field.meaning), losses)
-        for _, sample in losses.found.values():
+        if lost := losses.found.get(Shown.NULL):
             # As NULL, the oldest, a newer event would lose to those before it.
+            _, sample = lost
             raise DataError(
                 f"{field}, which tells newer events from older ones, cannot hold the value of an event",
                 why=f"{sample} is beyond the type that it had first, {print_type(field.type, Dialect.SPARK)}",
