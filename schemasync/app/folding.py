@@ -28,7 +28,7 @@ from schemasync.core.merging import MergedShard
 from schemasync.core.names import Dialect, is_hidden
 from schemasync.core.plan import Shape
 from schemasync.core.ports import Lake
-from schemasync.core.sharding import ShardFold, bounds, cut, has_ranges, in_one_shard
+from schemasync.core.sharding import ShardFold, behind, bounds, cut, has_ranges, in_one_shard
 from schemasync.core.toast import left_unsent
 from schemasync.errors import DataError, SchemasyncError, StorageError
 
@@ -46,6 +46,8 @@ def shards_to_write(
     workspace: Workspace, target: TableTarget, shape: Shape, manifest: Manifest, *, outdated: AbstractSet[str]
 ) -> tuple[ShardFold, ...]:
     """Look where the changes lie, and decide which shards a compaction writes: ``outdated`` ones, changes or none."""
+    if not shape.key_columns:
+        return behind(manifest, outdated=outdated, shard_bytes=target.compaction.shard_size)
     if not can_be_cut(shape, manifest):
         return in_one_shard(manifest)
     job = workspace.storage(target).shards

@@ -29,7 +29,7 @@ from schemasync.core.names import MAX_NAME, hour_directory_regex, parse_hour
 from schemasync.core.plan import Decision, Inspected, Shape, decide, history_of
 from schemasync.core.plan import fingerprint as fingerprint_of
 from schemasync.core.policy import Verdict
-from schemasync.core.ports import FileInfo, HivePartition, HiveTable, RegisteredSchema, Registry
+from schemasync.core.ports import FileInfo, HivePartition, HiveTable, Lake, RegisteredSchema, Registry
 from schemasync.core.projection import Unprojectable, project
 from schemasync.core.properties import is_ours, read_properties
 from schemasync.core.schema import SubjectVersion
@@ -213,9 +213,7 @@ def pending_files(workspace: Workspace, target: TableTarget, manifest: Manifest 
     """List the landed files that no manifest knows, oldest hour first; no footer is read."""
     pattern = target.increments
     hour_directory_regex(pattern)
-    top = pattern.split("{", 1)[0].rpartition("/")[0]
-    files = workspace.storage(target).lake.files(top)
-    landed = (f for f in files if _is_landed(pattern, f.path))
+    landed = (f for f in _below(workspace.storage(target).lake, pattern) if _is_landed(pattern, f.path))
     if manifest is None:
         return tuple(landed)
     known = {f.path: f for f in manifest.admitted}
@@ -236,11 +234,21 @@ _OURS = ("_schemasync/", "base/", "delta/", "archive/", "changes/", "history/")
 
 def stray_files(workspace: Workspace, target: TableTarget) -> tuple[FileInfo, ...]:
     """List Parquet files that lie where increments are expected, but in no directory of an hour."""
-    top = target.increments.split("{", 1)[0].rpartition("/")[0]
-    files = workspace.storage(target).lake.files(top)
+    files = _below(workspace.storage(target).lake, target.increments)
     landed = (f for f in files if f.path.endswith(".parquet") and not f.path.startswith(_OURS))
     visible = (f for f in landed if not any(part.startswith(("_", ".")) for part in f.path.split("/")))
     return tuple(f for f in visible if not _is_landed(target.increments, f.path))
+
+
+def _below(lake: Lake, pattern: str) -> Iterator[FileInfo]:
+    """Yield the files below the directory in which all hours lie: where that is the table's, not those of ours.
+
+    That may be many, and every tick asks.
+    """
+    top = pattern.split("{", 1)[0].rpartition("/")[0]
+    tops = (top,) if top else (d for d in lake.directories("") if not f"{d}/".startswith(_OURS))
+    for directory in tops:
+        yield from lake.files(directory)
 
 
 def _is_landed(pattern: str, path: str) -> bool:

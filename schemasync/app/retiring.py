@@ -8,9 +8,10 @@ run does the rest.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
-from itertools import chain, count
+from itertools import chain, count, groupby
 
 from schemasync.app.inspecting import replaced
 from schemasync.app.states import Draft, forget_states, publish
@@ -21,7 +22,7 @@ from schemasync.core.manifest import AdmittedFile, Manifest, run_directory
 from schemasync.core.mapping import TableTarget
 from schemasync.core.partitioning import segment_of
 from schemasync.core.plan import Shape
-from schemasync.core.ports import Lake
+from schemasync.core.ports import FileInfo, Lake
 from schemasync.errors import StorageError
 
 
@@ -58,8 +59,10 @@ def clean_up(workspace: Workspace, target: TableTarget, shape: Shape, draft: Dra
         workspace.metastore.drop_partitions(target.database, target.table, _names(workspace, target, shape, found))
     for superseded in found.directories:
         lake.delete_directory(superseded.location)
-    for file in found.sink_files:
-        _retire_file(lake, target, file, keyed=manifest.keyed)
+    for directory, files in groupby(sorted(found.sink_files, key=_directory), key=_directory):
+        there = {f.path: f for f in lake.files(directory)}
+        for file in files:
+            _retire_file(lake, target, file, there, keyed=manifest.keyed)
     vacuumed, rules = {s.location for s in found.directories}, target.compaction
     named = (draft.in_force.locations | manifest.locations) - vacuumed
     old = now - max(rules.vacuum_retention, rules.reader_grace)
@@ -125,9 +128,14 @@ def remove_dead_columns(workspace: Workspace, target: TableTarget, shape: Shape,
         workspace.metastore.replace_columns(target.database, target.table, kept)
 
 
-def _retire_file(lake: Lake, target: TableTarget, file: AdmittedFile, *, keyed: bool) -> None:
-    directory = file.path.rpartition("/")[0]
-    there = {f.path: f for f in lake.files(directory)}
+def _directory(file: AdmittedFile) -> str:
+    return file.path.rpartition("/")[0]
+
+
+def _retire_file(
+    lake: Lake, target: TableTarget, file: AdmittedFile, there: Mapping[str, FileInfo], *, keyed: bool
+) -> None:
+    """Archive or delete a file, unless the sink wrote another; ``there`` is what its directory holds."""
     if file.path not in there or replaced(there[file.path], file, keyed=keyed):
         # Gone already, or the sink wrote another file of that name: that one was not admitted yet.
         return

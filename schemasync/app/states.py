@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from itertools import chain, groupby, islice
 from operator import itemgetter
 from pathlib import PurePosixPath
+from typing import Final
 
 from pydantic import ValidationError
 
@@ -28,12 +29,15 @@ from schemasync.core.manifest import FORMAT, DataFile, Manifest, Segment, StateI
 from schemasync.core.mapping import TableTarget
 from schemasync.core.names import is_hidden
 from schemasync.core.partitioning import segment_of
-from schemasync.core.ports import Lake, PartitionSize, RegisteredSchema
+from schemasync.core.ports import FileInfo, Lake, PartitionSize, RegisteredSchema
 from schemasync.core.properties import STATE, TableProperties, is_ours, read_properties, write_properties
 from schemasync.errors import ConflictError, DataError, SchemasyncError, StorageError
 
 GENERATIONS = "_schemasync/generations"
 SCHEMAS = "_schemasync/schemas"
+_KEPT: Final[dict[tuple[str, int, int], RegisteredSchema]] = {}
+"""Versions that were read, by where they lie, size and time of change."""
+_MOST_KEPT: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -443,12 +447,18 @@ def keep_schema(lake: Lake, registered: RegisteredSchema) -> None:
 
 def kept_schemas(lake: Lake) -> tuple[RegisteredSchema, ...]:
     """Return the versions that were kept beside the data."""
-    kept = []
-    for file in lake.files(SCHEMAS):
-        if not file.path.endswith(".json") or file.path.rsplit("/", 1)[-1].startswith("_"):
-            continue
-        kept.append(_kept(lake.read(file.path), lake.uri(file.path)))
-    return tuple(kept)
+    names = (file for file in lake.files(SCHEMAS) if file.path.endswith(".json"))
+    return tuple(_kept_in(lake, file) for file in names if not file.path.rsplit("/", 1)[-1].startswith("_"))
+
+
+def _kept_in(lake: Lake, file: FileInfo) -> RegisteredSchema:
+    """Read a kept version, once in a process: every look at a table asks for all of them, and none ever changes."""
+    place = (lake.uri(file.path), file.bytes, file.modified_ms)
+    if place not in _KEPT:
+        if len(_KEPT) >= _MOST_KEPT:
+            _KEPT.clear()
+        _KEPT[place] = _kept(lake.read(file.path), place[0])
+    return _KEPT[place]
 
 
 def _kept(content: bytes, where: str) -> RegisteredSchema:

@@ -199,8 +199,8 @@ def _unlike(columns: Sequence[HiveColumn], wanted: Sequence[HiveColumn], carried
             return f"has {there} where the table has {column.name} {column.type} (column {position})"
     if len(columns) > len(wanted):
         return f"has {columns[len(wanted)].name}, which the table lacks"
-    declared = {c.name.lower() for c in columns}
-    behind = [c.name for c in wanted if c.name.lower() in set(carried) - declared]
+    undeclared = set(carried) - {c.name.lower() for c in columns}
+    behind = [c.name for c in wanted if c.name.lower() in undeclared]
     return f"lacks {', '.join(behind)}, which its files carry" if behind else ""
 
 

@@ -3,7 +3,7 @@
 A shard holds all rows whose keys lie between its lower bound and the next shard's. Only shards that changes fall into
 are rewritten; one that became too large is cut where a sample of its keys says, neighbours that are rewritten together
 and became small are joined, and take others along of which hardly anything is left. A base whose key has no order, or
-whose files were sorted by another key, is one shard.
+whose files were sorted by another key, is one shard; one without keys grows by a shard.
 """
 
 from __future__ import annotations
@@ -62,6 +62,16 @@ def in_one_shard(current: Manifest) -> tuple[ShardFold, ...]:
     """Fold everything into one shard: what a base without bounds allows."""
     name = shard_name(current.next_shard)
     return (ShardFold(shard=name, keys=KeyRange(), rewrite=current.base, deltas=current.deltas),)
+
+
+def behind(current: Manifest, *, outdated: AbstractSet[str], shard_bytes: int) -> tuple[ShardFold, ...]:
+    """Fold changes without keys into a shard behind the others; with them goes what is ``outdated``, or small yet.
+
+    Nothing of theirs replaces a row, so no other shard is written.
+    """
+    rewrite = tuple(s for s in current.base if s.name in outdated or s.bytes * 2 <= shard_bytes)
+    name = shard_name(current.next_shard)
+    return (ShardFold(shard=name, keys=KeyRange(), rewrite=rewrite, deltas=current.deltas),)
 
 
 def has_ranges(keys: Sequence[tuple[str, Type]], segments: Iterable[Segment]) -> bool:

@@ -151,6 +151,46 @@ def test_folded_files_are_deleted_kept_or_archived(
     assert (*found, keys(lab)) == (landed, archived, [1])
 
 
+def test_an_hour_is_listed_once_however_many_files_of_it_go(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    lab.register(TOPIC, lab.flat("S", ("a", ["null", "int"])))
+    for name in ("a.parquet", "b.parquet", "c.parquet"):
+        lab.land(TOPIC, [event(1, 1)], name=name)
+    lab.compact()
+    lab.now_ms += 2 * HOUR
+    listed, asked = ArrowLake.files, []
+
+    def files_of(lake: ArrowLake, directory: str) -> Any:
+        asked.append(directory)
+        return listed(lake, directory)
+
+    monkeypatch.setattr(ArrowLake, "files", files_of)
+    lab.compact()
+    assert (files(lab, "incremental"), asked.count("incremental/increment_2026112000")) == ([], 1)
+
+
+def test_where_hours_lie_right_in_the_tables_directory_its_own_files_are_not_listed(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab.settings = {"defaults": {"increments": "year={yyyy}/month={MM}/day={dd}/hour={HH}"}}
+    lab.register(TOPIC, lab.flat("S", ("a", ["null", "int"])))
+    place = lab.land(TOPIC, [event(1, 1)], name="a.parquet")
+    hour = lab.root / "lake" / TOPIC / "year=2026" / "month=11" / "day=20" / "hour=00"
+    hour.mkdir(parents=True)
+    place.rename(hour / "a.parquet")
+    lab.compact()
+    listed, asked = ArrowLake.files, set()
+
+    def files_of(lake: ArrowLake, directory: str) -> Any:
+        asked.add(directory.partition("/")[0])
+        return listed(lake, directory)
+
+    monkeypatch.setattr(ArrowLake, "files", files_of)
+    (planned,) = lab.plan().tables
+    assert (keys(lab), planned.error) == ([1], None)
+    assert asked & {"", "base", "delta", "archive"} == set()
+    assert {"year=2026", "incremental"} <= asked
+
+
 def test_an_archive_keeps_both_of_two_files_that_had_one_name(lab: Lab) -> None:
     lab.settings = {"defaults": {"compaction": {"on_fold": "archive"}}}
     lab.register(TOPIC, lab.flat("S", ("a", ["null", "int"])))

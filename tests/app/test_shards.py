@@ -93,6 +93,27 @@ def test_only_the_shard_that_changes_fall_into_is_rewritten(lab: Lab) -> None:
     assert [row["name"] for row in lab.rows(TABLE)] == ["n1"] * 7 + ["n2"] + ["n1"] * 4
 
 
+def test_what_has_no_keys_rewrites_no_shard_but_a_small_one(lab: Lab) -> None:
+    lab.register(TOPIC, lab.flat("Student", NAME), key=None)
+    lab.settings = SMALL
+    kept: dict[str, str] = {}
+    for hour in range(1, 4):
+        lab.land(TOPIC, events(*range(20), ts_ms=hour), hour=f"202611200{hour}")
+        done = compacted(lab)
+        there = places(lab)
+        assert (there.items() >= kept.items(), done["shards"], done["shards_rewritten"]) == (True, hour, 1)
+        assert len(lab.rows(TABLE)) == 20 * hour
+        kept = there
+    # All of them are small from now on.
+    lab.settings = {}
+    lab.land(TOPIC, events(*range(20), ts_ms=4), hour="2026112004")
+    done = compacted(lab)
+    assert (done["shards"], done["shards_rewritten"], len(lab.rows(TABLE))) == (1, 1, 80)
+    lab.register(TOPIC, lab.flat("Student", ("grade", ["null", "int"])), key=None)
+    compacted(lab)
+    assert lab.rows(TABLE) == [{"id": key, "grade": None} for key in range(20) for _ in range(4)]
+
+
 def test_a_column_that_was_added_rewrites_no_shard_and_one_that_was_dropped_all(lab: Lab) -> None:
     first_base(lab, list(range(12)))
     before = places(lab)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from schemasync.core.keys import Key, print_key
 from schemasync.core.manifest import DataFile, Manifest, Segment, delta_name, shard_name
-from schemasync.core.sharding import SMALL, KeyRange, ShardFold, bounds, cut, has_ranges, in_one_shard
+from schemasync.core.sharding import SMALL, KeyRange, ShardFold, behind, bounds, cut, has_ranges, in_one_shard
 from schemasync.core.types import Primitive
 from tests.core.builders import fresh, segment
 
@@ -135,6 +135,16 @@ def test_what_a_split_made_is_not_joined_again() -> None:
 
 def test_changes_without_a_row_write_nothing() -> None:
     assert written(table(*THREE, delta(1, 0)), {"d1": [0, 0, 0]}) == []
+
+
+def test_what_has_no_keys_goes_behind_the_base_with_what_is_outdated_or_small() -> None:
+    manifest = table(*THREE, delta(1, 3))
+    sizes = {shard.name: shard.bytes for shard in manifest.base}
+    first, *others = manifest.base
+    (found,) = behind(manifest, outdated={first.name}, shard_bytes=min(sizes.values()))
+    assert (found.rewrite, found.deltas, found.keys) == ((first,), manifest.deltas, KeyRange())
+    (found,) = behind(manifest, outdated=frozenset(), shard_bytes=2 * max(sizes.values()))
+    assert found.rewrite == (first, *others)
 
 
 def test_a_base_that_cannot_be_cut_is_one_shard() -> None:
