@@ -83,6 +83,21 @@ def test_no_text_is_converted_with_anything_around_its_value(target: Primitive |
     assert alike(around.format(value), Primitive.STRING, target) is None
 
 
+@pytest.mark.parametrize(
+    ("text", "fits"),
+    [
+        ("45648228024970122314992066839691.42", False),
+        ("-99999999999999999999.5", True),
+        ("0000000000000000000000000000000000000000012345678901234567890.1", True),
+        ("100000000000000000000", False),
+        ("0." + "1" * 18, True),
+    ],
+)
+def test_a_text_of_too_many_digits_is_no_decimal(text: str, fits: bool) -> None:
+    target = Decimal(precision=38, scale=18)
+    assert alike(text, Primitive.STRING, target) == ([Number(text)] if fits else None)
+
+
 @pytest.mark.spark
 def test_a_real_number_becomes_the_same_decimal_in_the_view_and_in_the_base(spark: SparkSession) -> None:
     """With many digits of scale its shortest text and its exact value are two decimals, and both come back as it."""
