@@ -76,14 +76,15 @@ def test_a_footers_schema_is_found_among_the_versions() -> None:
 def test_what_connect_calls_types_that_it_did_not_make_does_not_matter() -> None:
     """Its converter writes such names into the schema that its sinks put into footers."""
     millis, inner = {"type": "long", "logicalType": "timestamp-millis"}, record("shop.Address", field("city", "string"))
-    plain = avro(field("at", millis), field("a", inner), version=1)
-    named = avro(
-        field("at", {**millis, "connect.name": "org.apache.kafka.connect.data.Timestamp", "connect.version": 1}),
-        field("a", {**inner, "connect.name": "shop.Address"}),
-        version=9,
-    )
+    stamp = {**millis, "connect.name": "org.apache.kafka.connect.data.Timestamp", "connect.version": 1}
+
+    def shaped(at: Any, address: Any, version: int) -> SubjectVersion:
+        listed, mapped = {"type": "array", "items": at}, {"type": "map", "values": at}
+        return avro(field("at", at), field("l", listed), field("m", mapped), field("a", address), version=version)
+
+    plain, named = shaped(millis, inner, 1), shaped(stamp, {**inner, "connect.name": "shop.Address"}, 9)
     assert matched(footer(), [plain], named) == 1
-    other = avro(field("at", "long"), field("a", inner), version=1)
+    other = shaped("long", inner, 1)
     assert matched(footer(), [other], named) == "the Avro schema in its footer is no version of the subject"
 
 
