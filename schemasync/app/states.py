@@ -38,6 +38,8 @@ SCHEMAS = "_schemasync/schemas"
 _KEPT: Final[dict[tuple[str, int, int], RegisteredSchema]] = {}
 """Versions that were read, by where they lie, size and time of change."""
 _MOST_KEPT: Final = 10_000
+MOST_FORGOTTEN: Final = 1000
+"""Manifests that one run deletes: what was left for years goes in several."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -393,19 +395,12 @@ def _drop_strangers(workspace: Workspace, target: TableTarget, properties: Table
 
 
 def _unpublished(lake: Lake, properties: TableProperties) -> list[tuple[StateId, str]]:
-    found = ((_state_of(file.path), file.path) for file in lake.files(GENERATIONS))
-    later = [(state, path) for state, path in found if state is not None and properties.state < state]
-    return sorted(later, key=itemgetter(0))
+    return [(state, file.path) for state, file in _manifests(lake) if properties.state < state]
 
 
 def written_states(lake: Lake, properties: TableProperties) -> tuple[StateId, ...]:
     """Return up to the state in force those whose manifests are there, in order; some were perhaps never in force."""
-    found = (_state_of(file.path) for file in lake.files(GENERATIONS))
-    return tuple(sorted(state for state in found if state is not None and not properties.state < state))
-
-
-MOST_FORGOTTEN = 1000
-"""Manifests that one run deletes: what was left for years goes in several."""
+    return tuple(state for state, _ in _manifests(lake) if not properties.state < state)
 
 
 def forget_states(lake: Lake, in_force: Manifest, *, before_ms: int) -> None:
@@ -415,13 +410,18 @@ def forget_states(lake: Lake, in_force: Manifest, *, before_ms: int) -> None:
     first, which its history tells: of two, as the lowest number may be one that was never in force.
     """
     before = in_force.parent or in_force.state
-    written = [(state, file) for file in lake.files(GENERATIONS) if (state := _state_of(file.path)) is not None]
-    by_generation = groupby(sorted(written, key=itemgetter(0)), key=lambda pair: pair[0].generation)
+    by_generation = groupby(_manifests(lake), key=lambda pair: pair[0].generation)
     later = chain.from_iterable(list(states)[2:] for _, states in by_generation)
     old = (file for state, file in later if state < before and file.modified_ms <= before_ms)
     for file in islice(old, MOST_FORGOTTEN):
         with suppress(StorageError):
             lake.delete(file.path)
+
+
+def _manifests(lake: Lake) -> list[tuple[StateId, FileInfo]]:
+    """Return all states that were written, in order, with their files."""
+    found = [(state, file) for file in lake.files(GENERATIONS) if (state := _state_of(file.path)) is not None]
+    return sorted(found, key=itemgetter(0))
 
 
 def _state_of(path: str) -> StateId | None:
@@ -454,11 +454,14 @@ def kept_schemas(lake: Lake) -> tuple[RegisteredSchema, ...]:
 def _kept_in(lake: Lake, file: FileInfo) -> RegisteredSchema:
     """Read a kept version, once in a process: every look at a table asks for all of them, and none ever changes."""
     place = (lake.uri(file.path), file.bytes, file.modified_ms)
-    if place not in _KEPT:
+    found = _KEPT.get(place)
+    if found is None:
+        found = _kept(lake.read(file.path), place[0])
+        # Other threads look at other tables: what one of them clears, this one still has.
         if len(_KEPT) >= _MOST_KEPT:
             _KEPT.clear()
-        _KEPT[place] = _kept(lake.read(file.path), place[0])
-    return _KEPT[place]
+        _KEPT[place] = found
+    return found
 
 
 def _kept(content: bytes, where: str) -> RegisteredSchema:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
@@ -125,7 +126,7 @@ class TendedTable:
         try:
             self._look(now)
         except Exception as error:
-            if isinstance(error, RegistryUnavailableError) and not answers(self._workspace.registry):
+            if is_silence(error, self._workspace.registry):
                 raise
             self._memory = replace(self._memory, applying=self._failed(self._memory.applying, error))
 
@@ -205,11 +206,10 @@ class TendedTable:
             due = max(due, self._memory.folding.until_ms)
         self._upkeep = upkeep if due is not None and due <= now else None
         found = {d.code for d in applied.diagnostics}
-        again = ([now] if "SS305" in found else []) + ([now + _REFUSAL_MS] if "SS406" in found else [])
+        times = {"SS305": now, "SS406": now + _REFUSAL_MS}
+        dues = [time for code, time in times.items() if code in found] + ([] if due is None else [due])
         self._memory = self._memory.looked_at(
-            landed,
-            manifest=upkeep.manifest if upkeep else None,
-            due_ms=min((*again, *(() if due is None else (due,))), default=None),
+            landed, manifest=upkeep.manifest if upkeep else None, due_ms=min(dues, default=None)
         )
         self._pending = self._memory.pending(landed)
 
@@ -228,15 +228,16 @@ class TendedTable:
             retire(self._workspace, self.target, upkeep.shape, upkeep.draft)
 
 
-def answers(registry: Registry) -> bool:
-    """Tell whether the registry answers: it may fail for one subject alone, and others go on then."""
-    try:
-        registry.subjects()
-    except RegistryUnavailableError:
+def is_silence(error: Exception, registry: Registry) -> bool:
+    """Tell whether an error is that of a registry which answers nothing: it may fail for one subject alone."""
+    if not isinstance(error, RegistryUnavailableError):
         return False
-    except RegistryError:
+    try:
+        with suppress(RegistryError):
+            registry.subjects()
+    except RegistryUnavailableError:
         return True
-    return True
+    return False
 
 
 def table_name(target: TableTarget) -> str:

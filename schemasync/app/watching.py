@@ -19,7 +19,7 @@ from typing import Final
 from schemasync.app.announcing import Outbox
 from schemasync.app.crew import Crew, crew
 from schemasync.app.inspecting import map_tables, select
-from schemasync.app.tending import TendedTable, answers, table_name
+from schemasync.app.tending import TendedTable, is_silence, table_name
 from schemasync.app.watched import WatchResult
 from schemasync.app.workspace import Workspace
 from schemasync.core.mapping import TableTarget
@@ -203,7 +203,7 @@ class _Watcher:
             keys = registry.versions(target.key_subject) if target.key_subject else ()
             return Listed(versions=registry.versions(target.subject), key_versions=keys)
         except (RegistryError, RegistryUnavailableError) as error:
-            if isinstance(error, RegistryUnavailableError) and not answers(registry):
+            if is_silence(error, registry):
                 raise
             # It is about this subject: the look at its table says what it means.
             return Listed(trouble=str(error))

@@ -144,8 +144,8 @@ def whole_default(node: Any, value: Any, names: Mapping[str, Mapping[str, Any]],
         return whole_default(names[node], value, names, budget) if node in names else value
     match node["type"]:
         case "record":
-            given = {field["name"]: value.get(field["name"], field.get("default")) for field in node["fields"]}
-            return {f["name"]: whole_default(f["type"], given[f["name"]], names, budget) for f in node["fields"]}
+            given = ((field, value.get(field["name"], field.get("default"))) for field in node["fields"])
+            return {field["name"]: whole_default(field["type"], one, names, budget) for field, one in given}
         case "array":
             return [whole_default(node["items"], item, names, budget) for item in value]
         case "map":

@@ -62,10 +62,8 @@ def _decode(encoding: Encoding, value: Any) -> Value:
 
 def _decode_branch(members: Sequence[Member], value: Any) -> Value:
     """Decode the default of a union: one of its first branch, and since Avro 1.12 of any."""
-    for member in members:
+    for member in (m for m in members if _may_be(m.encoding, value)):
         with suppress(ValueError, TypeError, KeyError):
-            if not _may_be(member.encoding, value):
-                continue
             found = _decode(member.encoding, value)
             return {m.name: found if m is member else None for m in members}
     raise TypeError(f"{value!r} is of no branch")

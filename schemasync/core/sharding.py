@@ -60,8 +60,7 @@ Sample = Callable[[ShardFold, int], Sequence[Key]]
 
 def in_one_shard(current: Manifest) -> tuple[ShardFold, ...]:
     """Fold everything into one shard: what a base without bounds allows."""
-    name = shard_name(current.next_shard)
-    return (ShardFold(shard=name, keys=KeyRange(), rewrite=current.base, deltas=current.deltas),)
+    return _with_all_changes(current, current.base)
 
 
 def behind(current: Manifest, *, outdated: AbstractSet[str], shard_bytes: int) -> tuple[ShardFold, ...]:
@@ -69,7 +68,12 @@ def behind(current: Manifest, *, outdated: AbstractSet[str], shard_bytes: int) -
 
     Nothing of theirs replaces a row, so no other shard is written.
     """
-    rewrite = tuple(s for s in current.base if s.name in outdated or s.bytes * 2 <= shard_bytes)
+    return _with_all_changes(
+        current, tuple(s for s in current.base if s.name in outdated or s.bytes * 2 <= shard_bytes)
+    )
+
+
+def _with_all_changes(current: Manifest, rewrite: tuple[Segment, ...]) -> tuple[ShardFold, ...]:
     name = shard_name(current.next_shard)
     return (ShardFold(shard=name, keys=KeyRange(), rewrite=rewrite, deltas=current.deltas),)
 

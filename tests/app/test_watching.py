@@ -319,6 +319,18 @@ def test_another_trouble_of_the_registry_is_said_too(world: World, warnings: Cal
     assert warnings()[1:] == ["nothing is done until the registry answers again: 401"]
 
 
+def cannot_list(world: World, monkeypatch: pytest.MonkeyPatch, lacking: str, error: Exception) -> None:
+    """Let the registry fail to list the versions of one subject."""
+    listed = world.registry.versions
+
+    def versions(subject: str) -> tuple[int, ...]:
+        if subject == lacking:
+            raise error
+        return listed(subject)
+
+    monkeypatch.setattr(world.registry, "versions", versions)
+
+
 def test_a_registry_that_goes_down_during_a_look_is_no_failure_of_the_table(world: World) -> None:
     world.errors["a"] = DOWN
     world.on_look = lambda _: world.goes_down(bool(world.errors))
@@ -336,14 +348,7 @@ def test_a_registry_that_fails_for_one_subject_alone_is_that_tables_failure(worl
 def test_a_subject_of_which_the_registry_cannot_list_versions_is_that_tables_matter(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    listed = world.registry.versions
-
-    def fail(subject: str) -> tuple[int, ...]:
-        if subject == "a-value":
-            raise DOWN
-        return listed(subject)
-
-    monkeypatch.setattr(world.registry, "versions", fail)
+    cannot_list(world, monkeypatch, "a-value", DOWN)
     world.watch()
     assert world.looks == ["a", "b"]
 
@@ -351,14 +356,7 @@ def test_a_subject_of_which_the_registry_cannot_list_versions_is_that_tables_mat
 def test_a_subject_that_the_registry_refuses_to_list_is_that_table_s_matter(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    listed = world.registry.versions
-
-    def refuse(subject: str) -> tuple[int, ...]:
-        if subject == "a-value":
-            raise RegistryError("403")
-        return listed(subject)
-
-    monkeypatch.setattr(world.registry, "versions", refuse)
+    cannot_list(world, monkeypatch, "a-value", RegistryError("403"))
     world.watch(world.later(3 * MINUTE))
     assert world.looks == []
 
