@@ -34,6 +34,7 @@ OPERATIONS: Final[dict[str, str]] = {
 MESSAGE: Final = "m"
 """Debezium's logical decoding message: it has no row, and is passed over."""
 UPSERT: Final = "u"
+CREATE: Final = "c"
 DELETE: Final = "d"
 
 _OFFSET: Final = re.compile(r"\+\d+\+(\d+)(?:\+\d+)?\.parquet$")
@@ -258,7 +259,9 @@ def _reads_alike(one: SubjectVersion, other: SubjectVersion, *, named: bool = Tr
 
 def _bare(columns: Iterable[Column]) -> tuple[Column, ...]:
     return tuple(
-        replace(c, encoding=without_lives(c.encoding), doc="", aliases=(), since=1, origin="", default=None)
+        replace(
+            c, encoding=without_lives(c.encoding), doc="", aliases=(), since=1, origin="", replaces=None, default=None
+        )
         for c in columns
     )
 

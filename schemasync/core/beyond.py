@@ -1,4 +1,4 @@
-"""Values beyond the type that a column shows: the one rule, and what is told of them.
+"""Values beyond the type that a column shows, and those that are not there: what shows instead, what is told of them.
 
 A time before or after what DATE and TIMESTAMP can show becomes the nearer end: an open end (``infinity``) goes on
 comparing as one. Any other value that its type cannot hold becomes NULL: no number is ever near enough. Both are
@@ -7,7 +7,7 @@ counted and told; a file whose values became NULL is kept. A key must be held ex
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
@@ -65,6 +65,9 @@ class Shown(Enum):
 
     NEAREST = "SS308"
     NULL = "SS309"
+    PLACEHOLDER = "SS320"
+    """A create lacks the value. An update of a primary key is written as a delete and a create, so PostgreSQL leaves
+    large values out of that, too, and the new key has no history to look into."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,10 +86,16 @@ def findings(found: Iterable[Beyond]) -> Iterator[Diagnostic]:
     ordered = sorted(found, key=_group)
     for (column, code), group in groupby(ordered, key=_group):
         several = list(group)
-        count = sum(one.count for one in several)
-        values = "1 value is" if count == 1 else f"{count} values are"
-        first = several[0]
-        yield diagnose(code, f"{column}: {values} beyond its type, first {first.sample} in {first.path}")
+        yield diagnose(code, f"{column}: {_told(several)}")
+
+
+def _told(several: Sequence[Beyond]) -> str:
+    count, first = sum(one.count for one in several), several[0]
+    if first.shown is Shown.PLACEHOLDER:
+        creates = "1 create lacks its value" if count == 1 else f"{count} creates lack their value"
+        return f"{creates}, as an update of the primary key does, first in {first.path}"
+    values = "1 value is" if count == 1 else f"{count} values are"
+    return f"{values} beyond its type, first {first.sample} in {first.path}"
 
 
 def _group(one: Beyond) -> tuple[str, str]:

@@ -53,13 +53,9 @@ class History:
         return self.column(life, life.since)
 
     def replaced(self, column: Column) -> Column | None:
-        """Return the column of the same name whose place a life took at once, as its last version had it.
-
-        None where the name was free in the version before: then it is a column that was added, maybe again.
-        """
-        before = [v for v in self.versions if v.version < column.since]
-        name = folded(column.origin or column.name)
-        return next((c for c in before[-1].columns if folded(c.name) == name), None) if before else None
+        """Return the column whose place a life took at once, as its last version had it; None where it took none."""
+        before = [v.version for v in self.versions if v.version < column.since]
+        return self.column(column.replaces, before[-1]) if before and column.replaces else None
 
 
 Splits = Callable[[Encoding, Encoding], bool]
@@ -186,10 +182,12 @@ def _live(version: SubjectVersion, previous: Sequence[Column], family: _Family, 
     for found, column in zip(family.ancestors(previous, version.columns, ""), version.columns, strict=True):
         path = f"{column.name}."
         encoding = family.inherit(found.encoding if found else None, column.encoding, version.version, path)
-        ancestor = found
-        # What has lives is compared with what has them, too: a member's is not the first one.
-        if found is not None and splits(found.encoding, encoding):
-            ancestor, encoding = None, family.inherit(None, column.encoding, version.version, path)
-        since, origin = (ancestor.since, ancestor.origin) if ancestor else (version.version, column.name)
-        columns.append(replace(column, encoding=encoding, since=since, origin=origin))
+        if found is None:
+            since, origin, replaces = version.version, column.name, None
+        elif splits(found.encoding, encoding):  # with its members' lives, as the earlier one has them, too
+            since, origin, replaces = version.version, column.name, found.life
+            encoding = family.inherit(None, column.encoding, version.version, path)
+        else:
+            since, origin, replaces = found.since, found.origin, found.replaces
+        columns.append(replace(column, encoding=encoding, since=since, origin=origin, replaces=replaces))
     return tuple(columns)

@@ -13,10 +13,11 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, ClassVar, Final
 
-from schemasync.core.names import RESERVED_COLUMNS, Dialect, quote_identifier, quote_string
+from schemasync.core.names import RESERVED_COLUMNS, Dialect, quote_identifier, quote_string, utf16_length
 from schemasync.core.schema import Column
 from schemasync.core.type_strings import print_type
 from schemasync.core.types import Primitive
+from schemasync.errors import DataError
 
 NULL_VALUE: Final = "__HIVE_DEFAULT_PARTITION__"
 """How Hive calls the directory of rows without a value; an empty text is none, as for Spark."""
@@ -305,6 +306,39 @@ def partition_name(segment: str, directory: str = "") -> str:
     return f"{escaped(segment)}/{directory}" if directory else escaped(segment)
 
 
+_MOST_VALUE: Final = 256
+"""UTF-16 units of a partition's value, and of a partition's whole name below, that a metastore's tables hold."""
+_MOST_NAME: Final = 767
+_MOST_DIRECTORY: Final = 255
+"""Bytes of a directory's name on the file systems of Linux, and on HDFS."""
+_SEGMENT_NAME: Final = len("segment=/") + 32
+"""What the partition's name begins with; no segment has a longer one."""
+ALWAYS_STORABLE: Final = 40
+"""Values of so many bytes together are: each byte escaped, behind the longest name of a column."""
+
+
+def require_storable(directory: str) -> None:
+    """Refuse the directory of a partition that no metastore, or no file system, could have.
+
+    Raises:
+        DataError: it cannot be stored; names the value.
+    """
+    for part in directory.split("/") if directory else ():
+        name, _, value = part.partition("=")
+        if utf16_length(_unescaped(value)) > _MOST_VALUE or len(part.encode()) > _MOST_DIRECTORY:
+            raise _unstorable(f"{name} is {_unescaped(value)[:40]!r}... of {len(_unescaped(value))} characters")
+    if (length := utf16_length(directory)) > _MOST_NAME - _SEGMENT_NAME:
+        raise _unstorable(f"{directory[:80]}... has {length} characters")
+
+
+def _unstorable(why: str) -> DataError:
+    return DataError(
+        "the values of an event make a partition that cannot be stored",
+        why=f"{why}; a metastore holds {_MOST_VALUE} of a value, {_MOST_NAME} of all, a directory {_MOST_DIRECTORY} bytes",
+        fix="Partition by a part of the value (left, substring, pmod), or correct the events at their source.",
+    )
+
+
 def segment_of(partition: str) -> str:
     """Return the segment that a partition is of."""
     return partition.partition("/")[0]
@@ -314,4 +348,8 @@ def values_of(partition: str) -> tuple[str, ...]:
     """Return a partition's values as the metastore lists them, the segment first."""
     segment, *directories = partition.split("/")
     values = (segment, *(directory.partition("=")[2] for directory in directories))
-    return tuple(_ESCAPED.sub(lambda found: chr(int(found[1], 16)), value) for value in values)
+    return tuple(_unescaped(value) for value in values)
+
+
+def _unescaped(value: str) -> str:
+    return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), value)

@@ -82,9 +82,12 @@ def judge(changes: tuple[Change, ...], policies: Policies, *, readded: frozenset
 
 def _variants(changes: tuple[Change, ...]) -> dict[Life, tuple[Column, str]]:
     """Return by old life the columns that took the place of another, and the name that this one has now."""
-    added = {c.column.name.lower(): c.column for c in changes if isinstance(c, AddColumn)}
+    added = [c.column for c in changes if isinstance(c, AddColumn)]
+    named = {column.name.lower(): column for column in added}
+    # One that has another name at once.
+    heirs = {column.replaces: column for column in added}
     moved = (c for c in changes if isinstance(c, RenameColumn))
-    return {c.life: (added[c.current.lower()], c.desired) for c in moved if c.current.lower() in added}
+    return {c.life: (new, c.desired) for c in moved if (new := named.get(c.current.lower()) or heirs.get(c.life))}
 
 
 def _tells_of(change: Change, variants: Mapping[Life, tuple[Column, str]]) -> bool:

@@ -29,7 +29,8 @@ class Column:
 
     ``default`` is the Avro default as canonical JSON text (``"42"``, ``'"x"'``, ``"null"``), or None where the
     field has none. ``since`` is the version in which the column's current life began and ``origin`` its name in
-    that version (empty: the name it has now); together they are the column's identity.
+    that version (empty: the name it has now); together they are the column's identity. ``replaces`` is the life whose
+    place that one took at once, None where the name was free: then it is a column that was added, maybe again.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Column:
     aliases: tuple[str, ...] = ()
     since: int = 1
     origin: str = ""
+    replaces: Life | None = None
 
     @property
     def life(self) -> Life:

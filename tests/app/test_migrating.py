@@ -192,6 +192,19 @@ def test_under_variant_the_old_column_stays_beside_the_new_one(lab: Lab) -> None
     assert (lab.rows(TABLE, order_by="id"), codes(lab)) == (expected, (Verdict.NONE, []))
 
 
+def test_under_variant_a_column_that_is_renamed_at_once_keeps_its_values_too(lab: Lab) -> None:
+    lab.settings = {"defaults": {"policies": {"retype": "variant"}}}
+    retyped(lab, ["null", "int"], ["null", "int"], 1, 2)
+    text = {"type": ["null", "string"], "aliases": ["a"]}
+    lab.register(TOPIC, lab.flat("S", ("b", text)))
+    lab.land(TOPIC, [event(2, 3, b="x")], hour="2026112002")
+    lab.apply()
+    expected = [{"id": 1, "b": None, "a__v2": 1}, {"id": 2, "b": "x", "a__v2": None}]
+    assert lab.rows(TABLE, order_by="id") == expected
+    lab.compact()
+    assert (lab.rows(TABLE, order_by="id"), codes(lab)) == (expected, (Verdict.NONE, []))
+
+
 def test_times_of_another_precision_follow_where_the_configuration_says_so(lab: Lab) -> None:
     lab.settings = {"defaults": {"policies": {"semantic": "migrate"}}}
     units = [{"type": "long", "connect.name": f"io.debezium.time.{name}"} for name in ("Timestamp", "MicroTimestamp")]

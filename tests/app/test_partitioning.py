@@ -150,6 +150,23 @@ def test_values_that_no_directory_may_have_are_escaped(lab: Lab) -> None:
     assert lab.plan().tables[0].verdict is Verdict.NONE
 
 
+@pytest.mark.parametrize("arrow_limit", ["256MB", "0"])
+@pytest.mark.parametrize("text", ["x" * 257, "/" * 90], ids=["a value", "a directory"])
+def test_a_value_that_no_metastore_holds_is_refused_before_anybody_sees_it(
+    lab: Lab, arrow_limit: str, text: str
+) -> None:
+    partitioned(lab, {"p": "left(c, 300)"}, [("c", "string")], arrow_limit=arrow_limit)
+    lab.land(TOPIC, [event(1, 1, c="a")])
+    done(lab)
+    lab.land(TOPIC, [event(2, 2, c=text)], hour="2026112001", name="long.parquet")
+    (applied,) = lab.apply().tables
+    (found,) = [d for d in applied.diagnostics if d.code == "SS303"]
+    assert "long.parquet" in found.message
+    assert "make a partition that cannot be stored" in found.message
+    assert shown(lab) == [(1, "a", "a")]
+    assert lab.strangers() == []
+
+
 def test_a_value_that_was_not_sent_is_looked_up_for_the_partition_too(lab: Lab) -> None:
     partitioned(lab, {"first": "left(big, 1)"}, [("big", "string"), ("n", "int")])
     lab.land(TOPIC, [event(1, 1, op="c", big="abc", n=1)])

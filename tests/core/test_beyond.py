@@ -29,6 +29,19 @@ def test_each_column_is_told_once_with_its_count_and_first_value() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("count", "told"),
+    [
+        (1, "v: 1 create lacks its value, as an update of the primary key does, first in a"),
+        (2, "v: 2 creates lack their value, as an update of the primary key does, first in a"),
+    ],
+)
+def test_creates_that_lack_a_value_are_told(count: int, told: str) -> None:
+    assert [(d.code, d.message) for d in findings([beyond("a", "v", Shown.PLACEHOLDER, count, "?")])] == [
+        ("SS320", told)
+    ]
+
+
 def test_what_a_file_loses_is_what_shows_as_null() -> None:
     assert [lost(FOUND, path) for path in "abc"] == [1, 5, 0]
 
@@ -61,5 +74,5 @@ def test_other_texts_are_no_timestamps(text: str, why: str) -> None:
 
 
 def test_the_published_examples_show_both_outcomes_by_their_codes() -> None:
-    assert {e.shown for e in EXAMPLES} == {None, *Shown}
+    assert {e.shown for e in EXAMPLES} == {None, NEAREST, NULL}
     assert {s.value for s in Shown} <= CODES.keys()

@@ -17,12 +17,14 @@ from schemasync.core.partitioning import (
     directory_of,
     parse_partition,
     partition_name,
+    require_storable,
     resolve,
     segment_of,
     unusable_name,
     values_of,
 )
 from schemasync.core.types import Primitive
+from schemasync.errors import DataError
 from tests.core.builders import BIGINT, DATE, INT, MILLIS, STRING, col, dec, rec
 
 
@@ -143,3 +145,30 @@ def test_values_come_back_from_a_partitions_name(values: list[str | None]) -> No
 
 def test_a_segment_without_user_partitions_is_one() -> None:
     assert (partition_name("delta_00000001"), values_of("delta_00000001")) == ("delta_00000001", ("delta_00000001",))
+
+
+NAMES = ("a", "b", "c", "d")
+
+
+@pytest.mark.parametrize(
+    "values",
+    [(), ("",), ("x" * 253,), ("𝄞" * 63,), ("%" * 84,), ("x" * 238,) * 3],
+    ids=lambda values: repr(values)[:10],
+)
+def test_what_a_metastore_and_a_directory_hold_is_a_partition(values: tuple[str, ...]) -> None:
+    require_storable(directory_of(NAMES[: len(values)], values))
+
+
+@pytest.mark.parametrize(
+    ("values", "why"),
+    [
+        (("x" * 254,), "a is 'x{40}'... of 254 characters"),
+        (("y", "𝄞" * 64), "b is '𝄞{40}'... of 64 characters"),
+        (("%" * 85,), "a is '%{40}'... of 85 characters"),
+        (("x" * 240,) * 4, "a=x{78}... has 971 characters"),
+    ],
+)
+def test_values_that_nothing_holds_are_refused(values: tuple[str, ...], why: str) -> None:
+    with pytest.raises(DataError, match=re.escape(why.partition("{")[0])) as refused:
+        require_storable(directory_of(NAMES[: len(values)], values))
+    assert re.search(why, str(refused.value))

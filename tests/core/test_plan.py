@@ -219,6 +219,16 @@ def test_a_variant_of_a_variant_stays_too_under_a_name_that_is_free() -> None:
     assert [c.name for c in decision.desired.columns] == ["id", "a", "a__v2", "a__v1__2", "a__v1"]
 
 
+def test_a_variant_of_a_column_that_is_renamed_at_once_keeps_its_own_name() -> None:
+    renamed = replace(col("b", STRING), aliases=("a",))
+    found = variants((ID, col("a", BIGINT), NAME), (ID, renamed, NAME))
+    decision = seen(found, applied(found, 1), options=VARIANT)
+    assert outcome(decision) == (Verdict.EVOLVE, ["SS114"])
+    assert decision.diagnostics[0].message == "column b became string; its values from before stay visible as a__v1"
+    assert decision.desired is not None
+    assert [c.name for c in decision.desired.columns] == ["id", "b", "a__v1", "name"]
+
+
 def test_a_variant_goes_when_its_column_goes() -> None:
     found = variants((ID, col("a", BIGINT)), (ID, col("a", STRING)), (ID,))
     decision = seen(found, applied(found, 2), options=VARIANT)

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from schemasync.core.admission import UnsentRule
+from schemasync.core.beyond import Beyond, Shown
 from schemasync.core.encoding import Encoding, Leaf, ListOf
 from schemasync.core.ports import LandedFiles
 from schemasync.core.types import Array, Primitive
@@ -53,6 +54,14 @@ def admit(
     files: LandedFiles, root: Path, *several: Iterable[Event], carry: bool = True, keys: tuple[str, ...] = ("id",)
 ) -> tuple[list[Event], tuple[str, ...]]:
     """Admit files of events; return the rows, newest first inside a key, and the columns with placeholders."""
+    rows, toasted, _ = admitted(files, root, *several, carry=carry, keys=keys)
+    return rows, toasted
+
+
+def admitted(
+    files: LandedFiles, root: Path, *several: Iterable[Event], carry: bool = True, keys: tuple[str, ...] = ("id",)
+) -> tuple[list[Event], tuple[str, ...], tuple[Beyond, ...]]:
+    """The same, and what was counted of the files."""
     names = []
     for number, found in enumerate(several):
         table = pa.Table.from_pylist(list(found), schema=SCHEMA)
@@ -65,7 +74,7 @@ def admit(
         {name: row["__op" if name == "op" else "__ts_ms" if name == "ts_ms" else name] for name in SCHEMA.names}
         for row in rows
     ]
-    return sorted(shown, key=_place, reverse=True), done.toasted
+    return sorted(shown, key=_place, reverse=True), done.toasted, done.beyond
 
 
 def _place(row: Event) -> tuple[int, bool, int]:
@@ -103,9 +112,21 @@ def test_a_placeholder_that_nothing_older_explains_stays(tmp_path: Path, opened:
 
 
 def test_only_updates_have_placeholders(tmp_path: Path, opened: LandedFiles) -> None:
-    """An insert of that text, a snapshot's read of it and a delete end the search; they always say everything."""
+    """An insert of that text, a snapshot's read of it and a delete end the search: nothing older is of that row."""
     landed = [event(1, 1, "a", "c"), event(1, 2, UNSENT, "r"), event(2, 1, UNSENT, "c"), event(2, 2, UNSENT, "d")]
     assert admit(opened, tmp_path, landed) == ([landed[1], landed[3]], ())
+
+
+def test_a_create_without_its_value_is_told(tmp_path: Path, opened: LandedFiles) -> None:
+    """An update of a primary key is a delete and a create, which lacks what the update did not touch."""
+    moved = event(2, 2, UNSENT, "c", b=b"?", l=["?", "a"])
+    landed = [event(1, 1, "a", "c"), event(1, 2, None, "d"), moved, event(3, 2, UNSENT, "c")]
+    rows, toasted, beyond = admitted(opened, tmp_path, landed, [event(3, 3, "b")])
+    assert (rows, toasted) == ([landed[1], moved, event(3, 3, "b")], ())
+    assert {(b.path, b.column, b.shown, b.count) for b in beyond} == {
+        ("0.parquet", "v", Shown.PLACEHOLDER, 2),
+        ("0.parquet", "b", Shown.PLACEHOLDER, 1),
+    }
 
 
 def test_a_null_is_a_value(tmp_path: Path, opened: LandedFiles) -> None:
@@ -130,9 +151,13 @@ def test_an_operation_that_is_null_is_an_update(tmp_path: Path, opened: LandedFi
 
 
 @pytest.mark.parametrize("keys", [("id",), ()])
-def test_placeholders_of_updates_can_become_null(tmp_path: Path, opened: LandedFiles, keys: tuple[str, ...]) -> None:
-    landed = [event(1, 1, UNSENT, b=b"?", l=["?"]), event(2, 1, UNSENT, "c", b=b"??", l=[])]
-    assert admit(opened, tmp_path, landed, carry=False, keys=keys) == ([event(1, 1, None), landed[1]], ())
+def test_placeholders_of_updates_and_creates_can_become_null(
+    tmp_path: Path, opened: LandedFiles, keys: tuple[str, ...]
+) -> None:
+    create = event(3, 1, UNSENT, "c", b=b"?", l=["?", "?"])
+    landed = [event(1, 1, UNSENT, b=b"?", l=["?"]), event(2, 1, UNSENT, "r", b=b"??", l=[]), create]
+    expected = [event(1, 1, None), landed[1], create | {"v": None, "b": None}]
+    assert admit(opened, tmp_path, landed, carry=False, keys=keys) == (expected, ())
 
 
 def test_without_keys_placeholders_stay(tmp_path: Path, opened: LandedFiles) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from schemasync.core.admission import DELETE, UPSERT, AdmissionRequest, UnsentRule
+from schemasync.core.admission import CREATE, DELETE, UPSERT, AdmissionRequest, UnsentRule
 from schemasync.core.layout import OP
 from schemasync.core.types import Array, Primitive, Type
 
@@ -20,11 +20,11 @@ Masks = Mapping[str, pa.BooleanArray]
 """By column: which rows have a placeholder in it."""
 
 
-def unsent_values(table: pa.Table, rule: UnsentRule) -> Masks:
-    """Return the columns that have placeholders, and where."""
-    updates = pc.equal(table.column(OP), UPSERT)
+def unsent_values(table: pa.Table, rule: UnsentRule, operation: str = UPSERT) -> Masks:
+    """Return the columns that have placeholders in rows of an operation, and where."""
+    asked = pc.equal(table.column(OP), operation)
     masks = {
-        name: pc.and_(updates, pc.fill_null(_is(table.column(name), type_, rule.placeholder), fill_value=False))
+        name: pc.and_(asked, pc.fill_null(_is(table.column(name), type_, rule.placeholder), fill_value=False))
         for name, type_ in rule.columns
     }
     return {name: mask.combine_chunks() for name, mask in masks.items() if pc.any(mask).as_py()}
@@ -39,10 +39,11 @@ def _is(values: pa.ChunkedArray, type_: Type, placeholder: str) -> pa.ChunkedArr
 
 def without_placeholders(table: pa.Table, rule: UnsentRule) -> pa.Table:
     """Return the rows with NULL where there were placeholders."""
-    for name, mask in unsent_values(table, rule).items():
-        values = table.column(name)
-        nulled = pc.if_else(mask, pa.scalar(None, values.type), values)
-        table = table.set_column(table.column_names.index(name), name, nulled)
+    for operation in (UPSERT, CREATE):
+        for name, mask in unsent_values(table, rule, operation).items():
+            values = table.column(name)
+            nulled = pc.if_else(mask, pa.scalar(None, values.type), values)
+            table = table.set_column(table.column_names.index(name), name, nulled)
     return table
 
 

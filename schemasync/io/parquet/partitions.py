@@ -11,12 +11,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from schemasync.core.partitioning import (
+    ALWAYS_STORABLE,
     FIRST_DAY,
     LAST_DAY,
     Call,
     PartitionColumn,
     date_regex,
     directory_of,
+    require_storable,
     strftime_format,
 )
 from schemasync.core.types import Primitive
@@ -40,6 +42,18 @@ def by_partition(rows: pa.Table, partitions: Sequence[PartitionColumn]) -> Itera
         row = pc.index(mask, True).as_py()
         values = [texts[row].as_py() for texts in encoded]
         yield directory_of([p.name for p in partitions], values), rows.filter(mask)
+
+
+def check_partitions(rows: pa.Table, partitions: Sequence[PartitionColumn]) -> None:
+    """Refuse rows whose partition nothing could store.
+
+    Raises:
+        DataError: there is one; names the value.
+    """
+    lengths = (pc.max(pc.binary_length(_texts(rows, p))).as_py() or 0 for p in partitions)
+    if sum(lengths) > ALWAYS_STORABLE:
+        for directory, _ in by_partition(rows, partitions):
+            require_storable(directory)
 
 
 def _combined(code: pa.Array, texts: pa.DictionaryArray) -> pa.Array:

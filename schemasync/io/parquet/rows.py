@@ -15,7 +15,16 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from schemasync.core.admission import DELETE, MESSAGE, OPERATIONS, UPSERT, AdmissionRequest, LandedFile
+from schemasync.core.admission import (
+    CREATE,
+    DELETE,
+    MESSAGE,
+    OPERATIONS,
+    UPSERT,
+    AdmissionRequest,
+    LandedFile,
+    UnsentRule,
+)
 from schemasync.core.beyond import Beyond, Shown
 from schemasync.core.config_values import MB
 from schemasync.core.encoding import Leaf
@@ -27,7 +36,8 @@ from schemasync.core.type_strings import print_type
 from schemasync.core.types import Primitive, Type
 from schemasync.errors import DataError
 from schemasync.io.parquet.ahead import ahead
-from schemasync.io.parquet.newest import counted, without_placeholders
+from schemasync.io.parquet.newest import counted, unsent_values, without_placeholders
+from schemasync.io.parquet.partitions import check_partitions
 from schemasync.io.parquet.values import Losses, arrow_type, constant, decode, reshape
 
 BATCH_ROWS: Final = 65_536
@@ -161,10 +171,20 @@ class _Projector:
         arrays = [columns.get(name, pa.nulls(rows, arrow_type(t))) for name, t in self._request.columns]
         table = pa.table(arrays, names=[name for name, _ in self._request.columns])
         table = table.filter(pc.not_equal(operations, MESSAGE))
-        if self._request.unsent is not None and not self._request.unsent.carry:
-            table = without_placeholders(table, self._request.unsent)
+        if (rule := self._request.unsent) is not None:
+            if rule.carry:
+                self._note_creates(table, rule)
+            else:
+                table = without_placeholders(table, rule)
         self._check_keys(table)
+        check_partitions(table, self._request.partition_by)
         return table
+
+    def _note_creates(self, table: pa.Table, rule: UnsentRule) -> None:
+        """Count the creates that have placeholders: there is nothing that could tell their values."""
+        creates = table.select([OP, *(name for name, _ in rule.columns)]).filter(pc.equal(table.column(OP), CREATE))
+        for name, mask in unsent_values(creates, rule, CREATE).items():
+            self._losses[name].note([rule.placeholder] * len(mask), mask, Shown.PLACEHOLDER)
 
     def _at(self, path: tuple[str, ...]) -> pa.Array | None:
         """Return the values at a path from the event's root, None where the file has no such field."""
