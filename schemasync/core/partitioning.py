@@ -334,7 +334,7 @@ def require_storable(directory: str) -> None:
 def _unstorable(why: str) -> DataError:
     return DataError(
         "the values of an event make a partition that cannot be stored",
-        why=f"{why}; a metastore holds {_MOST_VALUE} of a value, {_MOST_NAME} of all, a directory {_MOST_DIRECTORY} bytes",
+        why=f"{why}; a metastore takes {_MOST_VALUE} of each, {_MOST_NAME} of all, a directory {_MOST_DIRECTORY} bytes",
         fix="Partition by a part of the value (left, substring, pmod), or correct the events at their source.",
     )
 

@@ -2,9 +2,10 @@
 
 PostgreSQL leaves a large value (TOAST) that an UPDATE did not touch out of its log, and Debezium writes a placeholder
 in its place. To *carry* is to show what the newest older event of the key says instead; inserts, snapshot reads and
-deletes end the search: nothing older is of the same row (`schemasync.core.beyond` tells of a create that lacks a value). A delta keeps the event that says it beside the newest one, so
-view and fold find it over all segments, whatever arrives late between the two. The fold writes what it found: an event
-that is older than a base's row and comes after it changes nothing any more, unless the base's row still asks.
+deletes end the search: nothing older is of the same row, also where an insert lacks the value
+(`schemasync.core.beyond` tells of it). A delta keeps the event that says it beside the newest one, so view and fold
+find it over all segments, whatever arrives late between the two. The fold writes what it found: an event that is older
+than a base's row and comes after it changes nothing any more, unless the base's row still asks.
 """
 
 from __future__ import annotations

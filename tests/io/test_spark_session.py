@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from schemasync.errors import EngineError, MetastoreBusyError, StorageError
+from schemasync.io.spark_fold import SparkFold
 from schemasync.io.spark_session import SessionSettings, held, lengthen_view_texts, stop_session
 from schemasync.io.spark_sql import translated
 from tests.lab import Lab
@@ -25,12 +26,16 @@ def test_a_spark_whose_jvm_is_gone_is_an_error_of_ours_and_needs_no_stop() -> No
     """What py4j raises then is no error of py4j's."""
 
     class Gone:
-        def stop(self) -> None:
+        def stop(self, *_: Any) -> None:
             raise ConnectionRefusedError(111, "Connection refused")
+
+        sql = stop
 
     with pytest.raises(EngineError, match=r"SELECT 1: Spark refused .*: .*refused"), translated("SELECT 1"):
         Gone().stop()
     gone: Any = Gone()
+    with pytest.raises(EngineError, match=r"the compaction's Spark job failed: \[Errno 111\] Connection refused"):
+        SparkFold(gone).run("SELECT 1", into="file:///base", sort_by=(), unsent={})
     stop_session(gone)
 
 

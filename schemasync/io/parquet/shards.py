@@ -13,10 +13,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
-from py4j.protocol import Py4JError
 from pyarrow import fs
 from pyspark import TaskContext
-from pyspark.errors import PySparkException
 
 from schemasync.core.keys import Key
 from schemasync.core.manifest import DataFile
@@ -25,7 +23,7 @@ from schemasync.core.sharding import KeyRange, Spread
 from schemasync.errors import StorageError
 from schemasync.io.parquet.merge import merge_shard
 from schemasync.io.parquet.sorted_rows import key_batches, sampled, spread
-from schemasync.io.parquet.tasks import of_task
+from schemasync.io.spark_errors import SPARK_FAILED, of_task
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -121,7 +119,7 @@ class SparkShards(ArrowShards):
             # An RDD, because DataFrame.mapInArrow needs pandas (pyspark 3.5, 4.1), and nothing else here does.
             tasks = self._session.sparkContext.parallelize(shards, len(shards))
             return tuple(tasks.map(_task(self._filesystem, self._base, request)).collect())
-        except (PySparkException, Py4JError) as error:
+        except SPARK_FAILED as error:
             raise of_task(error, "Spark failed to merge shards", where=shards[0].directory) from error
 
 

@@ -18,8 +18,6 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
 from pyspark.sql import Observation, Window
 from pyspark.sql import functions as f
 
@@ -37,8 +35,8 @@ from schemasync.io.parquet.arrow import ArrowFiles
 from schemasync.io.parquet.looking import NOTHING_SEEN, Looked, Seen, looked_at
 from schemasync.io.parquet.newest import positions, unsent_values
 from schemasync.io.parquet.rows import CALENDAR, read_rows, table_schema
-from schemasync.io.parquet.tasks import of_task
 from schemasync.io.parquet.writing import PAGE_BYTES
+from schemasync.io.spark_errors import SPARK_FAILED, of_task
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -100,7 +98,7 @@ class SparkFiles:
             unsent = frozenset(name for part in parts for name in part.unsent)
             toasted = self._write(newest_per_key(decoded, request, unsent), request, unsent)
             seen = NOTHING_SEEN if toasted else self._without_late_rows(request, staging)
-        except (PySparkException, Py4JError) as error:
+        except SPARK_FAILED as error:
             raise of_task(error, "Spark failed to admit landed files", where=request.directory) from error
         finally:
             self._lake.delete_directory(staging)

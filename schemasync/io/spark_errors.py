@@ -1,11 +1,16 @@
-"""What went wrong in Spark's tasks, as errors of ours."""
+"""How Spark fails, and what went wrong in its tasks, as errors of ours."""
 
 from __future__ import annotations
 
 from typing import Final
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
 from schemasync.errors import DataError, EngineError, SchemasyncError, StorageError
 
+SPARK_FAILED: Final = (PySparkException, Py4JError, ConnectionError)
+"""What its calls raise; the last one where its JVM is gone."""
 _OURS: Final = {f"{kind.__module__}.{kind.__qualname__}: ": kind for kind in (DataError, StorageError)}
 """How an error of ours that a task raised appears in the text of Spark's error."""
 _CAUSE: Final = (": ", "Caused by: ")
@@ -22,4 +27,4 @@ def of_task(error: Exception, what: str, *, where: str) -> SchemasyncError:
     lines = text.strip().splitlines()
     # Spark 3.5 raises a failed job as Py4J's own error, whose first line only says that a call failed.
     causes = [line.removeprefix("Caused by").removeprefix(": ") for line in lines if line.startswith(_CAUSE)]
-    return EngineError(what, where=where, why=(causes or lines[:1])[-1][:500])
+    return EngineError(what, where=where, why=(causes or lines[:1] or [type(error).__name__])[-1][:500])
