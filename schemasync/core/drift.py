@@ -217,10 +217,8 @@ def _definition_drift(found: Found) -> Drift:
     """Compare what kind of table it is, where it stands, and how its files are read."""
     table, name = found.table, _name(found.table)
     findings = []
-    if table.kind != "EXTERNAL_TABLE":
-        findings.append(diagnose("SS211", f"{name} is a {table.kind.lower()}: DROP TABLE would delete its data"))
-    elif table.properties.get("external.table.purge", "").lower() == "true":
-        findings.append(diagnose("SS211", f"{name} has external.table.purge: DROP TABLE would delete its data"))
+    if reason := table.purges:
+        findings.append(diagnose("SS211", f"{name} {reason}: DROP TABLE would delete its data"))
     if found.placed is not None and not same_place(table.location, found.placed.root):
         findings.append(diagnose("SS212", f"{name} points to {table.location}, its data is in {found.placed.root}"))
     odd = sorted(segment for segment, p in found.partitions.items() if p.formats and p.formats != PARQUET)

@@ -13,6 +13,7 @@ from typing import Protocol, TypeVar
 
 from schemasync.core.encoding import Encoding, Leaf, ListOf, MapOf, Member, Record
 from schemasync.core.names import folded
+from schemasync.core.promotion import widens
 from schemasync.core.schema import Column, Life, SubjectVersion
 
 
@@ -147,23 +148,37 @@ class _Family:
 
 
 def _same_branches(before: Sequence[Member], after: Sequence[Member]) -> list[Member | None]:
-    """Match the branches of a union by what they are: parquet-avro names them by position, which may change.
+    """Match the branches of a union: parquet-avro names them by position, which may change.
 
-    Those that look alike are told by their names, or by their order where the names of all of them are new.
+    By what Avro tells them apart by; those that look alike by their order where the names of all of them are new; then
+    with one all of whose values it holds (``int`` and ``long``). Whose values would be lost is a matter of policy.
     """
-    named = {(m.branch, _branch(m.encoding)): m for m in before if m.branch}
-    found = [named.get((m.branch, _branch(m.encoding))) for m in after]
-    told = {_branch(one.encoding) for one in found if one is not None}
-    left = [m for m in before if _branch(m.encoding) not in told]
-    free = dict(zip(_branches(left), left, strict=True))
-    others = iter(_branches([m for m, one in zip(after, found, strict=True) if one is None]))
-    return [free.get(next(others)) if one is None else one for one in found]
+    free = list(before)
+    found: dict[int, Member] = {}
+
+    def match(alike: Callable[[Member, Member], bool]) -> None:
+        for place, member in enumerate(after):
+            if place not in found and (old := next((m for m in free if alike(m, member)), None)) is not None:
+                found[place] = old
+                free.remove(old)
+
+    match(_is_named_alike)
+    told = {_branch(member.encoding) for member in found.values()}
+    match(lambda old, new: _branch(old.encoding) == _branch(new.encoding) not in told)
+    match(_is_held)
+    return [found.get(place) for place in range(len(after))]
 
 
-def _branches(members: Sequence[Member]) -> list[tuple[object, int]]:
-    """Return what tells each branch from the others: its type, and its number among those that look like it."""
-    kinds = [_branch(m.encoding) for m in members]
-    return [(kind, kinds[:place].count(kind)) for place, kind in enumerate(kinds)]
+def _is_named_alike(before: Member, after: Member) -> bool:
+    return bool(after.branch) and before.branch == after.branch
+
+
+def _is_held(before: Member, after: Member) -> bool:
+    match before.encoding, after.encoding:
+        case Leaf(type=old, meaning=meant), Leaf(type=new, meaning=means):
+            return meant is means and widens(old, new)
+        case _:
+            return False
 
 
 def _branch(encoding: Encoding) -> object:

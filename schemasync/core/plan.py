@@ -135,8 +135,8 @@ def decide(inspected: Inspected) -> Decision:
         return _held(target, diagnose("SS214", message, fix=f"Restore the property; it was {target.subject}, maybe."))
     if table is not None and not is_ours(table.properties) and not target.adopt:
         return _held(target, diagnose("SS201", f"{table.database}.{table.name} exists and is not schemasync's"))
-    if table is not None and not is_ours(table.properties) and table.kind != "EXTERNAL_TABLE":
-        message = f"{table.database}.{table.name} is a {table.kind.lower()}: taking it over would delete its data"
+    if table is not None and not is_ours(table.properties) and (reason := table.purges):
+        message = f"{table.database}.{table.name} {reason}: taking it over would delete its data"
         return _held(target, diagnose("SS201", message, fix="Rename it, or choose another name (table:)."))
     view = inspected.view
     if view is not None and not is_ours(view.properties) and not target.adopt:

@@ -171,6 +171,15 @@ class HiveTable:
     owner: str = ""
     formats: tuple[str, ...] = ()
 
+    @property
+    def purges(self) -> str:
+        """Why a DROP TABLE would delete its data, empty where it would not."""
+        if self.kind != "EXTERNAL_TABLE":
+            return f"is a {self.kind.lower()}"
+        # Hive 4 makes one of every CREATE TABLE that does not say EXTERNAL.
+        purged = self.properties.get("external.table.purge", "").lower() == "true"
+        return "has external.table.purge" if purged else ""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionSize:

@@ -7,7 +7,7 @@ dropped in between reads NULL even where its name came back, one that was rename
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, assert_never
 
@@ -45,9 +45,13 @@ class Field:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fields:
-    """A struct is made anew, field by field."""
+    """A struct is made anew, field by field; ``lost`` are branches of a union that it no longer has, by old name.
+
+    A value in one of these has no place any more. (A field that was dropped is meant to be gone.)
+    """
 
     fields: tuple[Field, ...]
+    lost: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +151,8 @@ def _record(stored: Record, target: Record, path: str) -> Reshape | Beyond:
     type_ = shown_type(target)
     if shown_type(stored) == type_ and all(isinstance(f.shape, Keep) and f.source == f.name for f in fields):
         return Keep(target=type_)
-    return Fields(fields=tuple(fields))
+    taken = {m.life for m in target.members} if target.union else by_life.keys()
+    return Fields(fields=tuple(fields), lost=tuple(m.name for life, m in by_life.items() if life not in taken))
 
 
 def _field(stored: Member | None, target: Member, path: str) -> Field | Beyond:
@@ -181,7 +186,9 @@ def reshaped(value: Any, shape: Reshape) -> Any:
             return None
         case Convert(stored=stored, target=target), _:
             return converted(value, stored, target)
-        case Fields(fields=fields), _:
+        case Fields(fields=fields, lost=lost), _:
+            if gone := [name for name in lost if value.get(name) is not None]:
+                raise ValueError(f"{value[gone[0]]!r} is of a branch that the union no longer has")
             return {f.name: None if f.source is None else reshaped(value.get(f.source), f.shape) for f in fields}
         case Elements(element=element), _:
             return [reshaped(item, element) for item in value]
@@ -249,13 +256,9 @@ def lost_sql(expression: str, shape: Reshape) -> str:
             return ""
         case Convert():
             return _misfit_sql(expression, shape)
-        case Fields(fields=fields):
-            inside = (
-                lost_sql(f"{expression}.{quote_identifier(f.source, Dialect.SPARK)}", f.shape)
-                for f in fields
-                if f.source
-            )
-            return _any(inside)
+        case Fields(fields=fields, lost=lost):
+            inside = [lost_sql(_member_sql(expression, f.source), f.shape) for f in fields if f.source]
+            return _any([*inside, *(f"{_member_sql(expression, name)} IS NOT NULL" for name in lost)])
         case Elements(element=element):
             inner = lost_sql("e", element)
             return f"coalesce(exists({expression}, e -> {inner}), FALSE)" if inner else ""
@@ -266,7 +269,11 @@ def lost_sql(expression: str, shape: Reshape) -> str:
             assert_never(shape)
 
 
-def _any(predicates: Iterator[str]) -> str:
+def _member_sql(expression: str, name: str) -> str:
+    return f"{expression}.{quote_identifier(name, Dialect.SPARK)}"
+
+
+def _any(predicates: Iterable[str]) -> str:
     found = [p for p in predicates if p]
     return f"({' OR '.join(found)})" if found else ""
 

@@ -274,3 +274,34 @@ def test_a_union_that_gains_a_branch_keeps_what_it_holds(lab: Lab) -> None:
     assert column(lab) == expected
     lab.compact()
     assert column(lab) == expected
+
+
+@pytest.mark.parametrize("arrow_limit", ["256MB", "0"])
+def test_a_union_whose_branch_is_widened_keeps_what_it_holds(lab: Lab, arrow_limit: str) -> None:
+    lab.settings = {"defaults": {"compaction": {"arrow_limit": arrow_limit}}}
+    one, two = {"member0": None, "member1": 1}, {"member0": "x", "member1": None}
+    retyped(lab, ["string", "int"], ["string", "long"], one, two)
+    lab.land(TOPIC, [event(3, 3, a=one)], version=1, hour="2026112001", name="late.parquet")
+    lab.apply()
+    assert column(lab) == [one, two, one]
+    lab.compact()
+    assert (column(lab), codes(lab)) == ([one, two, one], (Verdict.NONE, []))
+
+
+def test_a_branch_that_is_gone_takes_no_value_with_it(lab: Lab) -> None:
+    retyped(lab, ["string", "int"], ["string", "boolean"], {"member0": "x", "member1": None}, {"member1": 7})
+    (applied,) = lab.apply().tables
+    assert (applied.held, [d.code for d in applied.diagnostics if d.code == "SS125"]) == (True, ["SS125"])
+    assert column(lab)[1] == {"member0": None, "member1": 7}
+
+
+def test_a_branch_that_nothing_holds_may_go_and_a_late_file_that_does_is_named(lab: Lab) -> None:
+    empty = {"member0": "x", "member1": None}
+    retyped(lab, ["string", "int"], ["string", "boolean"], empty, empty)
+    lab.apply()
+    assert column(lab) == [empty, empty]
+    lab.land(TOPIC, [event(3, 3, a={"member1": 7})], version=1, hour="2026112001", name="late.parquet")
+    (applied,) = lab.apply().tables
+    (refused,) = [d for d in applied.diagnostics if d.code == "SS303"]
+    assert "late.parquet" in refused.message
+    assert "a union's branch is gone, for example of 7" in refused.message

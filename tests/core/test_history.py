@@ -9,7 +9,22 @@ from schemasync.core.diff import retypes
 from schemasync.core.encoding import Encoding, ListOf, MapOf, Member, Record
 from schemasync.core.history import History, read_history
 from schemasync.core.schema import Life
-from tests.core.builders import BIGINT, DATE, INT, STRING, col, histories, history, rec, union, version
+from tests.core.builders import (
+    BIGINT,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INT,
+    MICROS,
+    MILLIS,
+    STRING,
+    col,
+    histories,
+    history,
+    rec,
+    union,
+    version,
+)
 
 
 def lives(found: History) -> list[dict[str, str]]:
@@ -154,6 +169,24 @@ def test_the_branches_of_a_union_are_followed_wherever_they_stand() -> None:
         ("member0", "member0", 2),
         ("member1", "member1", 1),
         ("member2", "member0", 1),
+    ]
+
+
+def test_a_branch_that_another_one_holds_goes_on_as_that() -> None:
+    rows = [(col("u", union(STRING, INT, FLOAT)),), (col("u", union(DOUBLE, STRING, BIGINT)),)]
+    assert members(history(*rows), 2) == [
+        ("member0", "member2", 1),
+        ("member1", "member0", 1),
+        ("member2", "member1", 1),
+    ]
+
+
+def test_a_branch_of_the_same_name_goes_on_whatever_it_means_now() -> None:
+    def branches(meaning: Encoding) -> Record:
+        return Record(members=(Member(name="member0", encoding=meaning, branch="long"),), union=True)
+
+    assert members(history((col("u", branches(MILLIS)),), (col("u", branches(MICROS)),)), 2) == [
+        ("member0", "member0", 1)
     ]
 
 

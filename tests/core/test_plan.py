@@ -265,6 +265,10 @@ FOREIGN_VIEW = hive("student_view", kind="VIRTUAL_VIEW")
             "lake.student is a managed_table: taking it over would delete its data",
         ),
         (
+            {"table": hive(**{"external.table.purge": "TRUE"})}, True,
+            "lake.student has external.table.purge: taking it over would delete its data",
+        ),
+        (
             {"table": hive(kind="VIRTUAL_VIEW")}, True,
             "lake.student is a virtual_view: taking it over would delete its data",
         ),

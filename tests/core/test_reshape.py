@@ -202,6 +202,18 @@ def test_values_inside_of_values_are_looked_at() -> None:
     )
 
 
+TAGGED = Record(members=(Member(name="member0", encoding=STRING), Member(name="member1", encoding=INT)), union=True)
+UNTAGGED = Record(members=TAGGED.members[:1], union=True)
+
+
+def test_values_of_a_branch_that_is_gone_are_looked_for() -> None:
+    assert lost(TAGGED, UNTAGGED) == "(a.`member1` IS NOT NULL)"
+    assert lost(rec(x=INT, y=INT), rec(x=INT)) == ""
+    assert reshaped({"member0": "a", "member1": None}, shape(TAGGED, UNTAGGED)) == {"member0": "a"}
+    with pytest.raises(ValueError, match="7 is of a branch that the union no longer has"):
+        reshaped({"member0": None, "member1": 7}, shape(TAGGED, UNTAGGED))
+
+
 @pytest.mark.parametrize(
     ("nested", "wider"),
     [

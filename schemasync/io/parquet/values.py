@@ -119,7 +119,9 @@ def reshape(values: pa.Array, shape: Reshape) -> pa.Array:
             return values
         case Convert(stored=stored, target=target):
             return convert(values, stored, target)
-        case Fields(fields=fields):
+        case Fields(fields=fields, lost=lost):
+            for name in lost:
+                _none(_member(values, name), target_of(shape))
             return _struct(values, {f.name: _field(values, f) for f in fields})
         case Elements(element=element):
             return _list(values, reshape(values.values, element))
@@ -195,6 +197,12 @@ def _only(fits: pa.Array, values: pa.Array, target: Type) -> None:
     wrong = values.filter(pc.invert(pc.fill_null(fits, True)))
     if len(wrong):
         raise _misfit(wrong, target, "for example " + ", ".join(repr(v) for v in wrong[:3].to_pylist()))
+
+
+def _none(values: pa.Array, target: Type) -> None:
+    """Refuse values of a branch that a union no longer has."""
+    if len(there := values.drop_null()):
+        raise _misfit(there, target, f"a union's branch is gone, for example of {there[0].as_py()!r}")
 
 
 def _misfit(values: pa.Array, target: Type, why: str) -> DataError:
