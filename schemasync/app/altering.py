@@ -77,10 +77,12 @@ def _keep_schemas(workspace: Workspace, view: TableView) -> None:
         return
     lake = workspace.storage(view.decision.target).lake
     live = set(workspace.registry.versions(view.decision.target.subject))
+    applied = view.decision.properties.version if view.decision.properties else 0
     # All of them, not only those since the baseline: a column's identity is the version in which its life began.
     for version in shape.history.versions:
         if version.version in live and version.version <= shape.version.version:
-            keep_schema(lake, workspace.registry.schema(version.subject, version.version))
+            registered = workspace.registry.schema(version.subject, version.version)
+            keep_schema(lake, registered, applied=version.version <= applied)
 
 
 def _rebuild(workspace: Workspace, step: Step, plan: TablePlan) -> TablePlan:

@@ -131,7 +131,8 @@ def _history(
     workspace: Workspace, target: TableTarget, kept: Sequence[RegisteredSchema], current: int | None
 ) -> tuple[History | None, tuple[Diagnostic, ...]]:
     trouble: list[Diagnostic] = []
-    found = {r.version: r for r in kept}
+    # Of an attempt that failed there may be more: what the table never came to counts as the registry has it.
+    found = {r.version: r for r in kept if current is not None and r.version <= current}
     try:
         live = workspace.registry.versions(target.subject)
         fetched = {number: workspace.registry.schema(target.subject, number) for number in live}

@@ -432,8 +432,11 @@ def _state_of(path: str) -> StateId | None:
         return None
 
 
-def keep_schema(lake: Lake, registered: RegisteredSchema) -> None:
-    """Keep a copy of a version beside the data: the history must outlive what is deleted from a registry."""
+def keep_schema(lake: Lake, registered: RegisteredSchema, *, applied: bool) -> None:
+    """Keep a copy of a version beside the data: the history must outlive what is deleted from a registry.
+
+    What was kept of one that is not ``applied`` yet is of an attempt that failed; the registry may say otherwise now.
+    """
     content = {
         "subject": registered.subject,
         "version": registered.version,
@@ -442,7 +445,10 @@ def keep_schema(lake: Lake, registered: RegisteredSchema) -> None:
         "references": list(registered.references),
         "group": registered.group,
     }
-    lake.create(f"{SCHEMAS}/{registered.version:06}.json", json.dumps(content, indent=1).encode())
+    path, text = f"{SCHEMAS}/{registered.version:06}.json", json.dumps(content, indent=1).encode()
+    if not lake.create(path, text) and not applied and lake.read(path) != text:
+        lake.delete(path)
+        lake.create(path, text)
 
 
 def kept_schemas(lake: Lake) -> tuple[RegisteredSchema, ...]:

@@ -22,11 +22,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from schemasync.app import admitting
-from schemasync.app.applying import Applied
+from schemasync.app.applying import Applied, apply
 from schemasync.app.compacting import Compacted
 from schemasync.core.diagnostics import Severity
 from schemasync.core.manifest import FORMAT
 from schemasync.errors import DataError, OwnershipError, SchemasyncError, StorageError
+from tests.app.mortal import Fuse, KilledError, mortal
 from tests.lab import Lab
 
 pytestmark = [pytest.mark.spark, pytest.mark.one_spark]
@@ -418,6 +419,19 @@ class TestRegistry:
         shop.registry.delete(f"{STUDENT}-value")
         shop.registry.register(f"{STUDENT}-value", old)
         assert (codes(applied(shop)), students(shop)) == ([], [row(1, "first")])
+
+    def test_a_version_that_an_attempt_kept_and_never_applied_may_be_corrected(self, shop: Lab) -> None:
+        shop.register(STUDENT, shop.flat("Row", ("age", "int")))
+        with pytest.raises(KilledError):
+            apply(mortal(shop.workspace, Fuse(2)))
+        shop.registry.delete(f"{STUDENT}-value", 2)
+        assert codes(applied(shop)) == []
+        shop.register(STUDENT, shop.flat("Row", NAME, ("email", ["null", "string"])))
+        assert codes(applied(shop)) == []
+        assert students(shop) == [row(1, "first") | {"email": None}]
+        # What was applied in its place is kept from then on.
+        shop.registry.register(f"{STUDENT}-value", shop.registry.schema(f"{STUDENT}-value", 1).text, version=2)
+        told(applied(shop), "SS404", "version 2", "another content")
 
     def test_a_version_that_goes_backwards_is_another_history(self, shop: Lab) -> None:
         first = shop.registry.schema(f"{STUDENT}-value", 1).text

@@ -115,7 +115,7 @@ def test_what_is_kept_beside_the_data_counts_as_it_was_applied(still: Still) -> 
     still.register(avro(NAME), avro(NAME, AGE))
     lake = open_lake(map_tables(still.workspace).targets[0])
     for version in (1, 2):
-        keep_schema(lake, still.registry.schema("student-value", version))
+        keep_schema(lake, still.registry.schema("student-value", version), applied=True)
     still.registry.delete("student-value", 1)
     still.registry.register("student-value", avro(NAME), version=2)
     still.register(avro(NAME, WIDE))

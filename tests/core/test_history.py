@@ -173,12 +173,8 @@ def test_the_branches_of_a_union_are_followed_wherever_they_stand() -> None:
 
 
 def test_a_branch_that_another_one_holds_goes_on_as_that() -> None:
-    rows = [(col("u", union(STRING, INT, FLOAT)),), (col("u", union(DOUBLE, STRING, BIGINT)),)]
-    assert members(history(*rows), 2) == [
-        ("member0", "member2", 1),
-        ("member1", "member0", 1),
-        ("member2", "member1", 1),
-    ]
+    rows = [(col("u", union(STRING, INT, FLOAT)),), (col("u", union(BIGINT, STRING, DOUBLE)),)]
+    assert [origin for _, origin, _ in members(history(*rows), 2)] == ["member1", "member0", "member2"]
 
 
 def test_a_branch_of_the_same_name_goes_on_whatever_it_means_now() -> None:
