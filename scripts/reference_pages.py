@@ -215,9 +215,10 @@ UNSENT_TAIL: Final = """
 ## Values that the source did not send
 
 PostgreSQL leaves a large value (TOAST) that an UPDATE did not touch out of its log, and Debezium writes
-`__debezium_unavailable_value` in its place. It is known as a placeholder in updates only (inserts, snapshot reads and
-deletes always say everything), in columns that are no key: as a `string`, as a `binary` with the bytes of that text, and
-as an `array<string>` with that text alone. `toast_placeholder` sets another text.
+`__debezium_unavailable_value` in its place. It is known as a placeholder in updates and creates (an update of the primary
+key is written as a delete of the old key and a create of the new one; snapshot reads and deletes never have it), in
+columns that are no key: as a `string`, as a `binary` with the bytes of that text, and as an `array<string>` with that
+text alone. `toast_placeholder` sets another text.
 
 | `toast` | the placeholder becomes |
 |---|---|
@@ -228,7 +229,8 @@ as an `array<string>` with that text alone. `toast_placeholder` sets another tex
 Carrying looks at all events that were admitted, so files may land late and in any order. A compaction writes into the
 base what it found; an event that is older than a row of the base, and is admitted after that, no longer changes what the
 row carries. Where no event has the value, the placeholder shows, also in the base (SS320), until an event that has it
-comes, late or not. Rows without a key have no history: there `carry` leaves the placeholder.
+comes, late or not. Nothing older than a create is of the same row, so there the placeholder shows, which is told when
+its file is admitted (SS320). Rows without a key have no history: there `carry` leaves the placeholder.
 
 While a segment has placeholders, the view has a window per such column, which every query pays for: until a compaction
 has folded that segment and `reader_grace` is over, and for as long as the base itself has some (SS320).

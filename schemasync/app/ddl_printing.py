@@ -257,6 +257,7 @@ class _Printing:
             columns=self.shape.columns_hash,
             state=StateId(generation=0, admission=0),
             partition_by=self.target.partition_by,
+            lives=self.shape.lives_hash,
         )
 
     def _run(self) -> ddl.PerRun:

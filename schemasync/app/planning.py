@@ -252,6 +252,7 @@ def next_properties(decision: Decision) -> TableProperties | None:
         state=old.state if old else StateId(generation=0, admission=0),
         partition_by=old.partition_by if old and shape is decision.current else decision.target.partition_by,
         marks=shape.marks,
+        lives=old.lives if old and shape is decision.current else shape.lives_hash,
     )
 
 

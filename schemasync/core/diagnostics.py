@@ -448,7 +448,8 @@ _ALL: Final = (
     Code(
         code="SS408",
         severity=Severity.ERROR,
-        meaning="renames:, policies.rename or an old version changed after it was applied: columns swap identity.",
+        meaning="renames:, policies.rename, policies.retype (to or from variant) or an old version changed after it "
+        "was applied: columns swap identity.",
         example="lake.student: its columns would be told apart otherwise than when they were applied",
         fix=_HOLD + "undo that change. A rename can only be said before the version that brings it is applied.",
     ),

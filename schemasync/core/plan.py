@@ -15,7 +15,7 @@ from typing import Any
 from schemasync.core.changes import AddColumn, Change
 from schemasync.core.diagnostics import Diagnostic, diagnose
 from schemasync.core.diff import diff, retypes
-from schemasync.core.encoding import Encoding, Leaf, Record
+from schemasync.core.encoding import Encoding, Leaf, Record, lives
 from schemasync.core.history import History, read_history
 from schemasync.core.layout import (
     METADATA,
@@ -96,6 +96,12 @@ class Shape:
     def columns_hash(self) -> str:
         """Hash of which physical column each column of the version stands in."""
         return fingerprint([[c.name.lower(), self.layout.current(c).name] for c in self.version.columns])
+
+    @property
+    def lives_hash(self) -> str:
+        """Hash of what tells each column of the version, and all that is inside of it, from others of its name."""
+        columns = self.version.columns
+        return fingerprint([[c.name.lower(), c.life.name, c.life.since, lives(c.encoding)] for c in columns])
 
     @property
     def schema(self) -> TableSchema:
@@ -205,7 +211,7 @@ def _decide_evolution(inspected: Inspected, history: History, properties: TableP
     current, _ = shape_of(as_created, history, known, key=properties.keys, baseline=properties.baseline)
     envelope = with_ordering(known.envelope, properties)
     current = replace(current, keys=properties.keys, envelope=envelope, marks=properties.marks)
-    if current.columns_hash != properties.columns:
+    if current.columns_hash != properties.columns or properties.lives not in {"", current.lives_hash}:
         message = (
             f"{target.database}.{target.table}: its columns would be told apart otherwise than when they were applied"
         )

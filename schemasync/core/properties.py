@@ -22,6 +22,7 @@ STATE: Final = "schemasync.state"
 
 PARTITION_BY: Final = "schemasync.partition_by"
 MARKS: Final = "schemasync.tombstones"
+LIVES: Final = "schemasync.lives"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +43,9 @@ class TableProperties:
     """(name, expression) of the user partitions that the table was created with."""
     marks: bool = True
     """Whether the table has the column that tells deleted rows; tables of earlier releases do not say so."""
+    lives: str = ""
+    """Hash of the identity of each column, and of all members inside of it, which ``columns`` alone does not tell where
+    a type changes, too. Tables of earlier releases have none until their schema is next applied."""
 
     @property
     def token(self) -> str:
@@ -52,9 +56,10 @@ class TableProperties:
 def write_properties(values: TableProperties) -> dict[str, str]:
     """Return the properties as the metastore holds them."""
     ordering = [["/".join(field.path), field.type.value, field.meaning.value] for field in values.ordering]
-    # Most tables have no user partitions, and those of earlier releases mark no deleted rows.
+    # Most tables have no user partitions, and those of earlier releases lack the others.
     some = {PARTITION_BY: json.dumps(values.partition_by)} if values.partition_by else {}
     some |= {MARKS: "true"} if values.marks else {}
+    some |= {LIVES: values.lives} if values.lives else {}
     return some | {
         SUBJECT: values.subject,
         "schemasync.version": str(values.version),
@@ -92,6 +97,7 @@ def read_properties(properties: Mapping[str, str]) -> TableProperties:
         state=_read(properties, STATE, lambda text: StateId.parse(text.partition("@")[0])),
         partition_by=_read(properties, PARTITION_BY, _pairs) if PARTITION_BY in properties else (),
         marks=properties.get(MARKS) == "true",
+        lives=properties.get(LIVES, ""),
     )
 
 
