@@ -86,7 +86,7 @@ def check(workspace: Workspace, proposal: Proposal) -> CheckResult:
     value = read_schema_file(proposal.file, proposal.references)
     key = read_schema_file(proposal.key, {}) if proposal.key else None
     target = _target(workspace, proposal.subject, keyed=key is not None)
-    proposed = [propose(workspace.registry, target.subject, value)]
+    proposed = [propose(workspace.registry, target.subject, value, group=target.compatibility_group)]
     if key is not None and target.key_subject is not None:
         proposed.append(propose(workspace.registry, target.key_subject, key))
     news = [version for version in proposed if version is not None]

@@ -75,14 +75,15 @@ def _json_text(file: Path) -> str:
     return text
 
 
-def propose(registry: Registry, subject: str, file: SchemaFile) -> RegisteredSchema | None:
+def propose(registry: Registry, subject: str, file: SchemaFile, *, group: str | None = None) -> RegisteredSchema | None:
     """Make a subject's next version of a file; None where its newest version is that very schema.
 
-    Named types that the file uses and does not define come from the newest version's references; those that the
-    caller gave replace them by name.
+    The newest is that of the compatibility ``group`` which a table is told to follow, if there is one. Named types that
+    the file uses and does not define come from the newest version's references; those that the caller gave replace them
+    by name.
     """
     live = registry.versions(subject)
-    newest = _newest(registry, subject, live)
+    newest = _newest(registry, subject, live, group)
     known = {**_named(newest.references if newest else ()), **file.references}
     proposed = RegisteredSchema(
         subject=subject,
@@ -91,15 +92,16 @@ def propose(registry: Registry, subject: str, file: SchemaFile) -> RegisteredSch
         text=file.text,
         references=_needed(file, known),
         # Else nothing would judge it: a table follows the versions of one group.
-        group=newest.group if newest else "",
+        group=newest.group if newest else group or "",
     )
     return None if newest is not None and _same(proposed, newest) else proposed
 
 
-def _newest(registry: Registry, subject: str, live: Sequence[int]) -> RegisteredSchema | None:
+def _newest(registry: Registry, subject: str, live: Sequence[int], group: str | None) -> RegisteredSchema | None:
     """Return the newest version; one that the registry cannot give is the plan's to report."""
     try:
-        return registry.schema(subject, live[-1]) if live else None
+        versions = (registry.schema(subject, number) for number in reversed(live))
+        return next((found for found in versions if group in {None, found.group}), None)
     except RegistryError:
         return None
 

@@ -23,7 +23,7 @@ from schemasync.core.groups import line_of
 from schemasync.core.mapping import TableTarget, map_subjects
 from schemasync.core.plan import Decision, Inspected, decide, history_of
 from schemasync.core.policy import Verdict
-from schemasync.core.ports import HiveTable, Lake, RegisteredSchema, Registry
+from schemasync.core.ports import HiveColumn, HiveTable, Lake, RegisteredSchema, Registry
 from schemasync.core.properties import TableProperties, write_properties
 from schemasync.core.schema import SubjectVersion
 from schemasync.errors import RegistryError, SchemaError, SchemasyncError, UsageError
@@ -210,7 +210,7 @@ class _Run:
             name=self.target.table,
             kind="EXTERNAL_TABLE",
             columns=(),
-            partition_keys=(),
+            partition_keys=tuple(HiveColumn(name=name, type="string") for name, _ in self.properties.partition_by),
             location=self.target.location,
             properties=write_properties(self.properties),
         )

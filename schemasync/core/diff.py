@@ -36,6 +36,7 @@ from schemasync.core.encoding import Encoding, Leaf, ListOf, MapOf, Record
 from schemasync.core.names import folded
 from schemasync.core.promotion import widens
 from schemasync.core.schema import Column, Life, TableSchema
+from schemasync.core.semantics import DECIMALS
 from schemasync.core.types import Primitive
 from schemasync.core.written import avro_type
 
@@ -149,7 +150,7 @@ def _member_facts(path: str, current: Record, desired: Record) -> Iterator[_Foun
 
 
 def _leaf_facts(path: str, current: Leaf, desired: Leaf) -> Iterator[_Found]:
-    meaning_kept = _same_meaning(current, desired)
+    meaning_kept = same_meaning(current, desired)
     if meaning_kept and current.type == desired.type:
         return
     if meaning_kept and widens(current.type, desired.type):
@@ -160,13 +161,16 @@ def _leaf_facts(path: str, current: Leaf, desired: Leaf) -> Iterator[_Found]:
         yield _Found("retype", path)
 
 
-def _same_meaning(current: Leaf, desired: Leaf) -> bool:
+def same_meaning(current: Leaf, desired: Leaf) -> bool:
     """Tell whether a value means the same on both sides.
 
-    A text that gains or loses a label (Json, Uuid) is the same text; a number under another name is another number.
+    A text that gains or loses a label (Json, Uuid) is the same text; a number under another name is another number,
+    but for a decimal, which Avro and Connect call differently.
     """
     if current.meaning is not desired.meaning:
         return False
+    if {current.name, desired.name} <= DECIMALS:
+        return True
     label_only = "" in {current.name, desired.name} and current.type is desired.type is Primitive.STRING
     return current.name == desired.name or label_only
 

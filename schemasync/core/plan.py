@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -146,14 +147,22 @@ def decide(inspected: Inspected) -> Decision:
         return _held(target, diagnose("SS201", message, fix="Rename it, or choose another name (table:)."))
     view = inspected.view
     if view is not None and not is_ours(view.properties) and not target.adopt:
-        name = f"{view.database}.{view.name}"
-        return _held(target, diagnose("SS201", f"{name}, which the view would replace, is not schemasync's"))
+        message = f"{view.database}.{view.name}, which the view would replace, is not schemasync's"
+        return _held(target, diagnose("SS201", message), properties=_known(table))
     if view is not None and view.kind != "VIRTUAL_VIEW":
         message = f"{view.database}.{view.name} is a {view.kind.lower()}, which no view can replace"
-        return _held(target, diagnose("SS201", message, fix="Rename it, or choose another name (names: {view: ...})."))
+        fix = "Rename it, or choose another name (names: {view: ...})."
+        return _held(target, diagnose("SS201", message, fix=fix), properties=_known(table))
     if table is None or not is_ours(table.properties):
         return _decide_new(inspected, drop_first=table is not None)
     return _decide_ours(inspected, table)
+
+
+def _known(table: HiveTable | None) -> TableProperties | None:
+    """Return what a table says of itself: one whose view is not ours has its state all the same."""
+    with suppress(ValueError):
+        return read_properties(table.properties) if table and is_ours(table.properties) else None
+    return None
 
 
 def _held(target: TableTarget, *diagnostics: Diagnostic, **rest: Any) -> Decision:

@@ -33,6 +33,7 @@ from schemasync.core.changes import (
 )
 from schemasync.core.config import Policies
 from schemasync.core.diagnostics import Diagnostic, diagnose
+from schemasync.core.diff import same_meaning
 from schemasync.core.encoding import Encoding, Leaf, ListOf, MapOf, Meaning, Record, shown_type
 from schemasync.core.names import Dialect
 from schemasync.core.reshape import Beyond, reshape
@@ -121,9 +122,9 @@ def _judge_one(change: Change, policies: Policies, readded: frozenset[str]) -> J
         case ChangeSemanticType():
             return _redefined(change, policies)
         case AddField():
-            return _evolve("SS111", f"field {change.path} was added")
+            return _by_policy(policies.add, "add", diagnose("SS111", f"field {change.path} was added"))
         case DropField():
-            return _evolve("SS112", f"field {change.path} was dropped")
+            return _by_policy(policies.drop, "drop", diagnose("SS112", f"field {change.path} was dropped"))
         case RenameField():
             return _evolve("SS107", f"field {change.path} was called {change.old}")
         case ReorderColumns():
@@ -194,11 +195,12 @@ def _shown_alike(current: Encoding, desired: Encoding) -> bool:
     """Tell whether values of both sides can stand in one column: they were decoded to the same type of date or text.
 
     Plain numbers under another name (micro- and nanoseconds of a duration) cannot: nothing says how to convert them.
+    What else changes in the same column is another change.
     """
     match current, desired:
         case Leaf(), Leaf():
             plain = Meaning.PLAIN in {current.meaning, desired.meaning} and current.type is not Primitive.STRING
-            return current == desired or (current.type == desired.type and not plain)
+            return same_meaning(current, desired) or (current.type == desired.type and not plain)
         case ListOf(), ListOf():
             return _shown_alike(current.element, desired.element)
         case MapOf(), MapOf():

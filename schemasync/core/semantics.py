@@ -96,7 +96,7 @@ SEMANTICS: Final[Mapping[str, Mapping[str, Rule]]] = {
 _CONNECT_WIDTHS: Final[Mapping[str, Primitive]] = {"int8": Primitive.TINYINT, "int16": Primitive.SMALLINT}
 """``connect.type`` on an Avro int: the width that the source really has."""
 
-_DECIMALS: Final = frozenset({"decimal", "org.apache.kafka.connect.data.Decimal"})
+DECIMALS: Final = frozenset({"decimal", "org.apache.kafka.connect.data.Decimal"})
 _VARIABLE_DECIMAL: Final = "io.debezium.data.VariableScaleDecimal"
 _LISTED_SYMBOLS: Final = frozenset({"io.debezium.data.Enum", "io.debezium.data.EnumSet"})
 _SYMBOL_PREFIXES: Final = ("io.confluent.connect.avro.Enum.", "org.apache.kafka.connect.data.Enum.")
@@ -109,7 +109,7 @@ def leaf_of(node: Node) -> Leaf:
     """
     names = (semantic_name(node), text_of(node, "logicalType"))
     name = names[0] or names[1]
-    decimal = _decimal(node) if _DECIMALS.intersection(names) else None
+    decimal = _decimal(node) if DECIMALS.intersection(names) else None
     if decimal is not None:
         return Leaf(type=decimal, name=name)
     meaning, shown = _rule(node, names)

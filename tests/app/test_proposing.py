@@ -63,6 +63,17 @@ def test_a_proposal_is_of_the_newest_versions_compatibility_group(registry: Memo
     assert found == RegisteredSchema(subject="a-value", version=2, schema_id=0, text=record("Two"), group="1")
 
 
+def test_a_proposal_is_of_the_group_that_the_table_is_told_to_follow(registry: MemoryRegistry) -> None:
+    registry.register("a-value", ONE, group="1")
+    registry.register("a-value", record("Two"), group="2")
+    found = propose(registry, "a-value", SchemaFile(text=record("Two"), references={}), group="1")
+    assert found == RegisteredSchema(subject="a-value", version=3, schema_id=0, text=record("Two"), group="1")
+    assert propose(registry, "a-value", SchemaFile(text=ONE, references={}), group="1") is None
+    other = propose(registry, "a-value", SchemaFile(text=ONE, references={}), group="3")
+    assert other is not None
+    assert other.group == "3"
+
+
 def test_what_the_registry_has_as_its_newest_version_is_no_proposal(registry: MemoryRegistry) -> None:
     registry.register("a-value", record("Two"))
     registry.register("a-value", ONE)

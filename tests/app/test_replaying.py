@@ -80,6 +80,12 @@ def test_a_version_that_can_be_no_table_is_held_and_history_for_the_next(still: 
     ]
 
 
+def test_user_partitions_are_those_that_the_table_was_made_with(still: Still) -> None:
+    still.settings = {"tables": [{"subject": "student-value", "partition_by": {"bucket": "pmod(id, 4)"}}]}
+    still.register(avro(NAME), avro(NAME, AGE))
+    assert story(still) == [(None, 1, "evolve", []), (1, 2, "evolve", ["SS101"])]
+
+
 def test_the_key_is_the_newest_whose_columns_the_version_has(still: Still) -> None:
     region = ("region", "long")
     still.register(avro(NAME), avro(NAME, region), keys=("id",))

@@ -109,6 +109,7 @@ NANOS = replace(BIGINT, name="io.debezium.time.NanoTimestamp")
 ZONED = Leaf(type=Primitive.TIMESTAMP, meaning=Meaning.ZONED_TIMESTAMP, name="io.debezium.time.ZonedTimestamp")
 JSON, UUID = (replace(STRING, name=f"io.debezium.data.{n}") for n in ("Json", "Uuid"))
 VARIABLE = Leaf(type=Primitive.STRING, meaning=Meaning.VARIABLE_DECIMAL)
+CONNECT_DECIMAL = "org.apache.kafka.connect.data.Decimal"
 SYMBOLS = replace(STRING, symbols=("A", "B"))
 
 
@@ -136,6 +137,7 @@ SYMBOLS = replace(STRING, symbols=("A", "B"))
         (JSON, UUID, "ChangeSemanticType"),
         (VARIABLE, STRING, "ChangeSemanticType"),
         (STRING, JSON, "ChangeDetail"),
+        (replace(dec(5, 2), name="decimal"), replace(dec(7, 2), name=CONNECT_DECIMAL), "WidenColumn"),
         (STRING, SYMBOLS, "ChangeDetail"),
         (rec(a=INT, b=INT), rec(b=INT, a=INT), "ChangeDetail"),
         (replace(rec(a=INT), name="x.A"), replace(rec(a=INT), name="x.B"), "ChangeDetail"),

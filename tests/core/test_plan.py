@@ -289,6 +289,16 @@ def test_the_configuration_decides_whose_lives_go_on() -> None:
     assert (split.since, whole.since) == (2, 1)
 
 
+def test_a_table_whose_view_is_not_ours_keeps_its_state() -> None:
+    properties = applied(TWO, 2)
+    for view in (FOREIGN_VIEW, hive("student_view", schemasync_subject="s", kind="EXTERNAL_TABLE")):
+        decision = seen(TWO, properties, view=view)
+        assert (outcome(decision), decision.properties) == ((Verdict.HOLD, ["SS201"]), properties)
+    mangled = hive(**write_properties(properties) | {"schemasync.version": "two"})
+    assert seen(TWO, table=mangled, view=FOREIGN_VIEW).properties is None
+    assert seen(TWO, view=FOREIGN_VIEW).properties is None
+
+
 FOREIGN_VIEW = hive("student_view", kind="VIRTUAL_VIEW")
 
 
