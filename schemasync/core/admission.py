@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from schemasync.core.beyond import Beyond
-from schemasync.core.encoding import Leaf, ListOf, MapOf, Record, lives, without_lives, without_names
+from schemasync.core.encoding import Encoding, Leaf, ListOf, MapOf, Meaning, Record, lives, without_lives, without_names
 from schemasync.core.history import History
 from schemasync.core.in_place import Stored
 from schemasync.core.keys import Key
@@ -22,7 +22,7 @@ from schemasync.core.partitioning import PartitionColumn
 from schemasync.core.projection import Projection
 from schemasync.core.schema import Column, OrderingField, SubjectVersion
 from schemasync.core.types import Struct, Type
-from schemasync.core.written import may_be_written_as
+from schemasync.core.written import avro_type, may_be_written_as
 
 OPERATIONS: Final[dict[str, str]] = {
     # Debezium; what other tools write for the same; r is a snapshot's read.
@@ -37,8 +37,9 @@ UPSERT: Final = "u"
 CREATE: Final = "c"
 DELETE: Final = "d"
 
-_OFFSET: Final = re.compile(r"\+\d+\+(\d+)(?:\+\d+)?\.parquet$")
-"""Connect's file names: ``TOPIC+PARTITION+FIRST_OFFSET.parquet``; its sink for HDFS puts ``+LAST_OFFSET`` behind."""
+_OFFSET: Final = re.compile(r"\+\d+\+(\d+)(?:\+\d+)?(?:\.[a-z0-9]+)?\.parquet$")
+"""Connect's file names: ``TOPIC+PARTITION+FIRST_OFFSET.parquet``; its sink for HDFS puts ``+LAST_OFFSET`` behind,
+that for S3 the codec (``.snappy``)."""
 
 STILL_WRITING_MS: Final = 60_000
 """A file without a footer that changed less than this ago may still be being written."""
@@ -216,23 +217,32 @@ def match_writer(
     """Say under which version a file was written.
 
     ``embedded`` is the schema of the file's own footer, understood. It must be equal to a version in all that
-    matters for reading, if need be but for what its types are called; one that is equal in all, down to comments, comes
-    first: it alone tells a column from the one that had its name before. Without a footer the file's column types are
-    matched; where several versions fit and mean the same the newest is taken, where they mean different things none is.
+    matters for reading, if need be but for what its types are called, and for logical types that Connect does not know;
+    one that is equal in all, down to comments, comes first: it alone tells a column from the one that had its name
+    before. Without a footer the file's column types are matched; where several versions fit and mean the same the
+    newest is taken, where they mean different things none is.
     """
     if embedded is not None:
         equal = [v for v in versions if v.fingerprint == embedded.fingerprint]
         if equal:
             return equal[-1]
         alike = [v for v in versions if _reads_alike(v, embedded)]
-        # Connect's converter writes its own names of types beside those of a schema that Connect did not make.
+        # Connect's converter writes its own names of types beside those of a schema that Connect did not make, and of an
+        # enum's symbols neither order nor more than their names.
         alike = alike or [v for v in versions if _reads_alike(v, embedded, named=False)]
+        if alike:
+            return _one_of(alike)
+        alike = [v for v in versions if _may_pass_as(v, embedded)]
         if not alike:
             return NoWriter(reason="the Avro schema in its footer is no version of the subject")
-        return _one_of(alike)
+        return _of_one_meaning(alike)
     fitting = _fitting(footer, versions)
     if not fitting:
         return NoWriter(reason="its columns fit no version of the subject, and its footer has no Avro schema")
+    return _of_one_meaning(fitting)
+
+
+def _of_one_meaning(fitting: Sequence[SubjectVersion]) -> SubjectVersion | NoWriter:
     if any(not _means_alike(v, fitting[-1]) for v in fitting):
         numbers = ", ".join(str(v.version) for v in fitting)
         return NoWriter(reason=f"its columns fit versions {numbers}, which give the values different meanings")
@@ -268,6 +278,46 @@ def _bare(columns: Iterable[Column]) -> tuple[Column, ...]:
 
 def _unnamed(columns: Iterable[Column]) -> tuple[Column, ...]:
     return tuple(replace(c, encoding=without_names(c.encoding)) for c in _bare(columns))
+
+
+_KEPT_BY_CONNECT: Final = (
+    "date",
+    "time-millis",
+    "timestamp-millis",
+    "decimal",
+    "io.debezium.",
+    "org.apache.kafka.connect.",
+)
+"""How names of meanings begin that Connect's converter for Avro writes again; of others only the plain type is left."""
+
+
+def _may_pass_as(version: SubjectVersion, embedded: SubjectVersion) -> bool:
+    """Tell whether Connect would have written ``embedded`` for a version whose logical types it does not all know."""
+    columns = zip(_unnamed(version.columns), _unnamed(embedded.columns), version.columns, strict=False)
+    return (
+        len(version.columns) == len(embedded.columns)
+        and version.envelope == embedded.envelope
+        and all(
+            replace(theirs, encoding=ours.encoding) == ours and _passes_as(column.encoding, theirs.encoding)
+            for ours, theirs, column in columns
+        )
+    )
+
+
+def _passes_as(encoding: Encoding, plain: Encoding) -> bool:
+    match encoding, plain:
+        case Leaf(), Leaf(meaning=Meaning.PLAIN) if encoding.meaning is not Meaning.PLAIN:
+            return avro_type(encoding) == plain.type and not encoding.name.startswith(_KEPT_BY_CONNECT)
+        case ListOf(), ListOf():
+            return _passes_as(encoding.element, plain.element)
+        case MapOf(), MapOf():
+            return _passes_as(encoding.key, plain.key) and _passes_as(encoding.value, plain.value)
+        case Record(), Record():
+            named = [(m.name, m.nullable) for m in encoding.members] == [(m.name, m.nullable) for m in plain.members]
+            members = zip(encoding.members, plain.members, strict=False)
+            return named and all(_passes_as(ours.encoding, theirs.encoding) for ours, theirs in members)
+        case _:
+            return without_names(encoding) == plain
 
 
 def _means_alike(one: SubjectVersion, other: SubjectVersion) -> bool:

@@ -140,10 +140,10 @@ def without_lives(encoding: Encoding) -> Encoding:
 
 
 def without_names(encoding: Encoding) -> Encoding:
-    """Return an encoding without what its types, and those of a union's branches, are called."""
+    """Return an encoding without what its types, those of a union's branches, and an enum's symbols are called."""
     match encoding:
         case Leaf():
-            return replace(encoding, name="")
+            return replace(encoding, name="", symbols=())
         case ListOf(element=element):
             return ListOf(element=without_names(element))
         case MapOf():

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -86,6 +86,73 @@ def test_what_connect_calls_types_that_it_did_not_make_does_not_matter() -> None
     assert matched(footer(), [plain], named) == 1
     other = shaped("long", inner, 1)
     assert matched(footer(), [other], named) == "the Avro schema in its footer is no version of the subject"
+
+
+def test_symbols_of_an_enum_that_connect_writes_again_are_no_other_type() -> None:
+    """Its converter makes strings of enums, with their symbols as parameters, which have no order."""
+    made = {"connect.name": "shop.State", "connect.parameters": {}}
+    prefix = "io.confluent.connect.avro.Enum"
+    made["connect.parameters"] = {prefix: "shop.State"} | {f"{prefix}.{s}": s for s in ("CANCELLED", "NEW", "PAID")}
+    state = {"type": "enum", "name": "State", "symbols": ["NEW", "PAID", "CANCELLED"]}
+    again = {"type": "string", **made}
+    for found in (again, "string"):
+        assert matched(footer(), [avro(field("s", state), version=1)], avro(field("s", found), version=9)) == 1
+
+
+MICROS_OF = {"type": "long", "logicalType": "timestamp-micros"}
+NESTED = [
+    lambda t: t,
+    lambda t: {"type": "array", "items": t},
+    lambda t: {"type": "map", "values": t},
+    lambda t: record("R", field("x", t)),
+]
+
+
+@pytest.mark.parametrize("nested", NESTED)
+@pytest.mark.parametrize(
+    ("logical", "plain"),
+    [
+        (MICROS_OF, "long"),
+        ({"type": "long", "logicalType": "time-micros"}, "long"),
+        ({"type": "long", "logicalType": "local-timestamp-millis"}, "long"),
+    ],
+)
+def test_logical_types_that_connect_does_not_know_are_plain_in_its_footers(
+    nested: Callable[[Any], Any], logical: dict[str, str], plain: str
+) -> None:
+    def of(type_: Any, number: int) -> SubjectVersion:
+        return avro(field("at", nested(type_)), field("n", "int"), version=number)
+
+    assert matched(footer(), [of(logical, 1)], of(plain, 9)) == 1
+    assert matched(footer(), [of(logical, 1), of(plain, 2)], of(plain, 9)) == 2
+    none = "the Avro schema in its footer is no version of the subject"
+    assert matched(footer(), [of(logical, 1)], of("int", 9)) == none
+    for known in ("timestamp-millis", "date"):
+        type_ = {"type": "int" if known == "date" else "long", "logicalType": known}
+        assert matched(footer(), [of(type_, 1)], of(type_["type"], 9)) == none
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        avro(field("at", ["null", "long"]), version=9),
+        avro(field("at", record("R", field("y", "long"))), version=9),
+        avro(field("at", "long"), A, version=9),
+        avro(field("other", "long"), version=9),
+    ],
+)
+def test_what_is_not_only_a_logical_type_less_is_no_version(other: SubjectVersion) -> None:
+    for at in (MICROS_OF, record("R", field("x", MICROS_OF)), {"type": "array", "items": MICROS_OF}):
+        assert isinstance(matched(footer(), [avro(field("at", at), version=1)], other), str)
+
+
+def test_plain_numbers_that_may_be_of_two_meanings_are_not_guessed() -> None:
+    found = [
+        avro(field("at", logical), version=n)
+        for n, logical in enumerate((MICROS_OF, {"type": "long", "logicalType": "time-micros"}), start=1)
+    ]
+    reason = "its columns fit versions 1, 2, which give the values different meanings"
+    assert matched(footer(), found, avro(field("at", "long"), version=9)) == reason
 
 
 def test_branches_of_another_namespace_are_the_same_where_nothing_else_tells() -> None:
@@ -249,6 +316,7 @@ def test_a_file_of_no_group_is_refused() -> None:
         ("incremental/h=1/shop.student+0+0000000042.parquet", 42),
         ("a+b+3+7.parquet", 7),
         ("h=1/shop.student+0+0000000100+0000000199.parquet", 100),
+        ("shop.student+0+0000000042.snappy.parquet", 42),
         ("shop.student+0+0000000042.parquet.tmp", None),
         ("part-00001.parquet", None),
         ("shop.student+0+x.parquet", None),
