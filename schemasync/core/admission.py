@@ -227,8 +227,8 @@ def match_writer(
         if equal:
             return equal[-1]
         alike = [v for v in versions if _reads_alike(v, embedded)]
-        # Connect's converter writes its own names of types beside those of a schema that Connect did not make, and of an
-        # enum's symbols neither order nor more than their names.
+        # Connect's converter writes its own names of types beside those of a schema that Connect did not make, and an
+        # enum's symbols in no order.
         alike = alike or [v for v in versions if _reads_alike(v, embedded, named=False)]
         if alike:
             return _one_of(alike)

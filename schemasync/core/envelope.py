@@ -37,37 +37,47 @@ _UNORDERED_MEANINGS: Final = frozenset({Meaning.VARIABLE_DECIMAL, Meaning.UUID_B
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrderingRule:
-    """For events that have all of ``when`` (dotted paths): of each alternative in ``order`` the first that exists."""
+    """For events that have all of ``when`` (dotted paths): of each alternative in ``order`` the first that exists.
+
+    ``numbers`` says that ``when`` must be whole numbers; a ``source`` of a record type in ``unless`` has another rule.
+    """
 
     when: tuple[str, ...] = ()
     order: tuple[tuple[str, ...], ...] = ()
+    numbers: bool = False
+    unless: tuple[str, ...] = ()
+
+
+def _unwrapped(prefix: str) -> tuple[OrderingRule, ...]:
+    """Return the rules for log positions that were added to an unwrapped row under names with this prefix."""
+    clocks = (("__source_ts_ns", "__source_ts_us", "__source_ts_ms"), ("__ts_ns", "__ts_us", "__ts_ms", "ts_ms"))
+    files, lsns = (f"{prefix}file", f"{prefix}pos"), (f"{prefix}commit_lsn", f"{prefix}change_lsn")
+    return (
+        OrderingRule(when=(f"{prefix}lsn",), order=((f"{prefix}lsn",), *clocks), numbers=True),
+        OrderingRule(when=files, order=(*((path,) for path in files), (f"{prefix}row",), *clocks)),
+        OrderingRule(when=lsns, order=(*((path,) for path in lsns), (f"{prefix}event_serial_no",), *clocks)),
+        OrderingRule(order=clocks),
+    )
 
 
 ORDERINGS: Final[Mapping[EnvelopeKind, tuple[OrderingRule, ...]]] = {
     EnvelopeKind.DEBEZIUM: (
-        # PostgreSQL
-        OrderingRule(when=("source.lsn",), order=(("source.lsn",), _TS)),
+        # PostgreSQL; YugabyteDB's is a text
+        OrderingRule(when=("source.lsn",), order=(("source.lsn",), _TS), numbers=True),
         # MySQL, MariaDB: names of binlog files are zero-padded; one event may hold several rows
         OrderingRule(
             when=("source.file", "source.pos"), order=(("source.file",), ("source.pos",), ("source.row",), _TS)
         ),
-        # SQL Server: fixed-width hexadecimal text
+        # SQL Server, Db2: fixed-width hexadecimal text; Informix's are decimal numbers without leading zeros
         OrderingRule(
             when=("source.commit_lsn", "source.change_lsn"),
             order=(("source.commit_lsn",), ("source.change_lsn",), ("source.event_serial_no",), _TS),
+            unless=("io.debezium.connector.informix.Source",),
         ),
         OrderingRule(order=(tuple(f"source.{ts}" for ts in _TS), _TS)),
     ),
     EnvelopeKind.FLAT: (OrderingRule(order=(("ts_ms",), ("kafka_offset",))),),
-    EnvelopeKind.UNWRAPPED: (
-        OrderingRule(
-            order=(
-                ("__lsn", "__source_lsn"),
-                ("__source_ts_ns", "__source_ts_us", "__source_ts_ms"),
-                ("__ts_ns", "__ts_us", "__ts_ms", "ts_ms"),
-            )
-        ),
-    ),
+    EnvelopeKind.UNWRAPPED: (*_unwrapped("__")[:-1], *_unwrapped("__source_")),
     EnvelopeKind.PLAIN: (OrderingRule(),),
 }
 """The ordering key of an event, by its envelope and by what its ``source`` holds; the first rule that fits counts.
@@ -161,11 +171,19 @@ def _required(kind: EnvelopeKind, root: Mapping[str, Column]) -> EnvelopeKind:
 
 
 def _detected(kind: EnvelopeKind, root: Mapping[str, Column]) -> Iterator[OrderingField]:
-    rule = next(r for r in ORDERINGS[kind] if all(_ordered(root, path) for path in r.when))
+    rule = next(r for r in ORDERINGS[kind] if _applies(r, root))
     for alternatives in rule.order:
         found = next(filter(None, (_ordered(root, path) for path in alternatives)), None)
         if found is not None:
             yield found
+
+
+def _applies(rule: OrderingRule, root: Mapping[str, Column]) -> bool:
+    found = [_ordered(root, path) for path in rule.when]
+    source = root["source"].encoding if "source" in root else None
+    return all(field is not None and not (rule.numbers and field.type is Primitive.STRING) for field in found) and not (
+        isinstance(source, Record) and source.name in rule.unless
+    )
 
 
 def _demanded(root: Mapping[str, Column], path: str) -> OrderingField:

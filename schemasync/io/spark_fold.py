@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
 from schemasync.core.compaction import FoldCounts
 from schemasync.core.layout import OP
 from schemasync.core.names import Dialect, quote_identifier
 from schemasync.core.partitioning import PartitionColumn, spark_sql
 from schemasync.errors import EngineError, SchemasyncError, StorageError
-from schemasync.io.spark_errors import SPARK_FAILED
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, SparkSession
@@ -58,7 +60,7 @@ class SparkFold:
             ordered = placed.sortWithinPartitions(*order) if order else placed
             ordered.write.mode("append").parquet(into, partitionBy=names)
             counts = observation.get
-        except SPARK_FAILED as error:
+        except (PySparkException, Py4JError, ConnectionError) as error:
             raise _translated(error, into) from error
         found = {name: int(count or 0) for name, count in counts.items()}
         left = tuple(name for name in unsent if found.pop(f"{_UNSENT}{name}"))
@@ -72,7 +74,7 @@ class SparkFold:
             rows = self._session.read.option("recursiveFileLookup", "true").parquet(directory)
             counted = rows.groupBy(*(quote_identifier(key, Dialect.SPARK) for key in keys)).agg(f.expr("count(*) AS n"))
             return not counted.where("n > 1").isEmpty()
-        except SPARK_FAILED as error:
+        except (PySparkException, Py4JError, ConnectionError) as error:
             raise _translated(error, directory) from error
 
 

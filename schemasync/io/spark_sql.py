@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import pyarrow as pa
 from py4j.java_gateway import is_instance_of
 from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 
 from schemasync.core.ports import Rows
 from schemasync.errors import EngineError, UsageError
-from schemasync.io.spark_errors import SPARK_FAILED
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -175,7 +175,8 @@ def translated(statement: str) -> Iterator[None]:
     """Turn Spark's errors into one that carries its first line and the statement's."""
     try:
         yield
-    except SPARK_FAILED as error:
+    except (PySparkException, Py4JError, ConnectionError) as error:
+        # ConnectionError: its JVM is gone.
         raise EngineError(
             "Spark refused the statement or failed in it",
             where=_first_line(statement),

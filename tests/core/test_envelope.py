@@ -83,7 +83,7 @@ def test_the_row_of_a_flat_event_is_all_but_its_envelope() -> None:
 
 def test_the_row_of_an_unwrapped_event_is_all_but_what_debezium_added() -> None:
     added = ("__op", "__lsn", "__source_ts_ms", "__ts_ms", "__deleted", "__offset")
-    version = read(field("id", "int"), *(field(name, "string") for name in added))
+    version = read(field("id", "int"), *(field(n, "long" if n == "__lsn" else "string") for n in added))
     assert names(version) == ["id"]
     assert order(version) == ["__lsn", "__source_ts_ms", "__ts_ms"]
     assert (version.envelope.op, version.envelope.deleted) == ("__op", "__deleted")
@@ -134,6 +134,38 @@ def test_the_order_follows_what_the_source_says(source: tuple[dict[str, Any], ..
 )
 def test_the_finest_clock_of_the_envelope_comes_last(ts: tuple[str, ...], finest: list[str]) -> None:
     assert order(debezium(field("lsn", LONG), ts=ts)) == ["source.lsn", *finest]
+
+
+def test_positions_that_are_no_fixed_width_text_do_not_order() -> None:
+    """As text 98 is after 103: YugabyteDB's and Informix's positions are decimal numbers."""
+    clock = field("ts_ms", "long")
+    assert order(debezium(field("lsn", ["null", "string"]), clock)) == ["source.ts_ms", "ts_ns"]
+    for owner, expected in (
+        ("informix", ["source.ts_ms", "ts_ns"]),
+        ("db2", ["source.commit_lsn", "source.change_lsn", "ts_ns"]),
+    ):
+        source = record("Source", *LSNS, clock) | {"connect.name": f"io.debezium.connector.{owner}.Source"}
+        version = read(AFTER, field("source", source), OP, field("ts_ns", ["null", "long"]))
+        assert order(version) == expected
+
+
+@pytest.mark.parametrize("prefix", ["__", "__source_"])
+@pytest.mark.parametrize(
+    ("added", "expected"),
+    [
+        (("file", "pos", "row"), ("file", "pos", "row")),
+        (("file", "pos"), ("file", "pos")),
+        (("commit_lsn", "change_lsn", "event_serial_no"), ("commit_lsn", "change_lsn", "event_serial_no")),
+        (("file", "lsn"), ("lsn",)),
+        (("file",), ()),
+    ],
+)
+def test_the_positions_of_unwrapped_rows_order_them(
+    prefix: str, added: tuple[str, ...], expected: tuple[str, ...]
+) -> None:
+    fields = [field(f"{prefix}{name}", ["null", "long"]) for name in added]
+    version = read(field("id", "long"), field("__op", "string"), *fields, field("__ts_ms", ["null", "long"]))
+    assert order(version) == [*(f"{prefix}{name}" for name in expected), "__ts_ms"]
 
 
 def test_an_event_without_its_own_clock_takes_the_sources() -> None:

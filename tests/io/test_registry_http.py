@@ -124,6 +124,15 @@ def test_a_version_has_an_id_and_a_schema_or_is_an_error(
     assert "the answer is not version 1 of a subject" in failure(lambda: connect(server.url).schema("s", 1))
 
 
+def test_references_without_a_context_are_in_that_of_their_schema(server: RegistryServer, connect: Connect) -> None:
+    listed = [{"name": "a", "subject": "common", "version": 1}, {"name": "b", "subject": ":.us:b", "version": 1}]
+    server.add(":.eu:r", 1, '"int"', references=listed)
+    server.add("common", 1, '"string"')
+    server.add(":.eu:common", 1, '"long"')
+    server.add(":.us:b", 1, '"bytes"')
+    assert connect(server.url).schema(":.eu:r", 1).references == ('"long"', '"bytes"')
+
+
 @pytest.mark.parametrize("references", ["x", 7, [7], [{}], [{"name": "a", "subject": "s", "version": -1}]])
 def test_references_are_complete_or_an_error(server: RegistryServer, connect: Connect, references: object) -> None:
     server.add("r", 1, references=references)

@@ -23,7 +23,7 @@ from schemasync.core.sharding import KeyRange, Spread
 from schemasync.errors import StorageError
 from schemasync.io.parquet.merge import merge_shard
 from schemasync.io.parquet.sorted_rows import key_batches, sampled, spread
-from schemasync.io.spark_errors import SPARK_FAILED, of_task
+from schemasync.io.parquet.tasks import SPARK_FAILED, of_task
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

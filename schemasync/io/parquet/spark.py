@@ -35,8 +35,8 @@ from schemasync.io.parquet.arrow import ArrowFiles
 from schemasync.io.parquet.looking import NOTHING_SEEN, Looked, Seen, looked_at
 from schemasync.io.parquet.newest import positions, unsent_values
 from schemasync.io.parquet.rows import CALENDAR, read_rows, table_schema
+from schemasync.io.parquet.tasks import SPARK_FAILED, of_task
 from schemasync.io.parquet.writing import PAGE_BYTES
-from schemasync.io.spark_errors import SPARK_FAILED, of_task
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession

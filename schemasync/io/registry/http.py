@@ -143,7 +143,7 @@ class HttpRegistry:
                 self._cache.move_to_end(key)
                 return self._cache[key]
         answer = self._listed_version(trail)
-        found = replace(wire.held_schema(answer, key[1]), group=self._group(key[0], wire.metadata(answer)))
+        found = replace(wire.held_schema(answer, *key), group=self._group(key[0], wire.metadata(answer)))
         with self._lock:
             self._cache[key] = found
             if len(self._cache) > CACHED_VERSIONS:

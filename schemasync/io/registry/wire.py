@@ -34,7 +34,7 @@ def version_numbers(answer: Answer) -> list[int]:
     return numbers
 
 
-def held_schema(answer: Answer, version: int) -> HeldSchema:
+def held_schema(answer: Answer, subject: str, version: int) -> HeldSchema:
     """Return what an answer of ``/subjects/S/versions/N`` holds."""
     match _content(answer):
         case {"schemaType": str(kind)} if kind != "AVRO":
@@ -46,7 +46,7 @@ def held_schema(answer: Answer, version: int) -> HeldSchema:
         case {"id": int(schema_id), "schema": str(text), **rest} if (
             _is_number(schema_id) and rest.get("version", version) == version
         ):
-            references = tuple(_references(answer, rest.get("references")))
+            references = tuple(_references(answer, _context(subject), rest.get("references")))
             return HeldSchema(schema_id=schema_id, text=text, references=references)
         case _:
             raise _strange(answer, f"version {version} of a subject with an id and a schema")
@@ -83,11 +83,17 @@ def newest_id(answer: Answer) -> int | None:
             raise _strange(answer, "a schema")
 
 
-def _references(answer: Answer, listed: object) -> Iterator[Reference]:
+def _context(subject: str) -> str:
+    """Return the context that a subject's name begins with (``:.eu:``), empty where it is in the default one."""
+    return f":{subject.split(':')[1]}:" if subject.startswith(":.") else ""
+
+
+def _references(answer: Answer, context: str, listed: object) -> Iterator[Reference]:
+    """Read references; one without a context of its own is to a subject in the context of what refers to it."""
     for reference in listed if isinstance(listed, list) else [listed] if listed else []:
         match reference:
             case {"name": str(name), "subject": str(subject), "version": int(number)} if _is_number(number):
-                yield Reference(name=name, key=(subject, number))
+                yield Reference(name=name, key=(subject if subject.startswith(":.") else context + subject, number))
             case _:
                 raise _strange(answer, "a schema whose references have a name, a subject and a version")
 
