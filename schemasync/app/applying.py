@@ -108,7 +108,8 @@ def apply(
     """Bring the named tables (all where none is named) to what the registry says, and admit what landed.
 
     So many at once as the configuration says, results in the order of the configuration.
-    ``expected`` are the fingerprints of a stored plan by table: where one differs now, that table is refused.
+    ``expected`` are the fingerprints of a stored plan by ``database.table``: where one differs now, that table is
+    refused.
     ``allowed`` may refuse to change a table's schema; what landed is admitted all the same.
 
     Raises:
@@ -118,7 +119,7 @@ def apply(
     mapping = map_tables(workspace)
     targets = select(mapping, names)
     if expected is not None:
-        targets = tuple(t for t in targets if t.table in expected)
+        targets = tuple(t for t in targets if t.full_name in expected)
     with crew(workspace) as workers:
 
         def bring(target: TableTarget) -> Applied:
@@ -149,7 +150,7 @@ def apply_table(
         if admitting and _finish_publication(workspace, target, entries):
             entries = entries_of(workspace, target)
         plan = lay_out_steps(workspace, look(workspace, target, entries))
-        if expected is not None and expected[target.table] != plan.fingerprint:
+        if expected is not None and expected[target.full_name] != plan.fingerprint:
             raise moved(target)
         if admitting:
             _repair_partitions(workspace, plan, done)

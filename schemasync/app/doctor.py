@@ -229,7 +229,7 @@ def _tables(mapping: TableMapping) -> Check:
         names = ", ".join(target.subject for target in mapping.missing)
         fix = "Check the subjects' names in tables:, and this user's rights."
         return Check(name="tables", health=Health.WARN, detail=f"the registry does not have {names}", fix=fix)
-    return _ok("tables", f"{len(mapping.targets)} tables: {', '.join(t.table for t in mapping.targets)}".rstrip(": "))
+    return _ok("tables", f"{len(mapping.targets)} tables: {', '.join(t.name for t in mapping.targets)}".rstrip(": "))
 
 
 def _top(config: Config) -> str:

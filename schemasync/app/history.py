@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import Any
 
 from schemasync.app.applied_records import applied_versions
-from schemasync.app.inspecting import inspect, map_tables, select
+from schemasync.app.inspecting import inspect, map_tables, select_one
 from schemasync.app.states import advanced, read_manifest, written_states
 from schemasync.app.workspace import Workspace
 from schemasync.core.describe import diagnostic_json
@@ -90,11 +90,7 @@ def history(workspace: Workspace, name: str) -> TableHistory:
         RegistryUnavailableError: the registry does not answer.
     """
     mapping = map_tables(workspace)
-    found = select(mapping, [name])
-    if len(found) > 1:
-        names = ", ".join(f"{t.database}.{t.table}" for t in found)
-        raise UsageError(f"there are several tables {name}", fix=f"Name one of them: {names}.")
-    return _history(workspace, found[0], mapping.problems)
+    return _history(workspace, select_one(mapping, name), mapping.problems)
 
 
 def _history(workspace: Workspace, target: TableTarget, problems: Sequence[UsageError]) -> TableHistory:

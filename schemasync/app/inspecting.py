@@ -54,10 +54,23 @@ def select(mapping: Mapping, names: Sequence[str]) -> tuple[TableTarget, ...]:
     for name in names:
         found = [t for t in known if name in {t.table, f"{t.database}.{t.table}", t.subject}]
         if not found:
-            tables = ", ".join(t.table for t in known) or "none"
+            tables = ", ".join(t.name for t in known) or "none"
             raise UsageError(f"there is no table {name}", fix=f"The tables here: {tables}.")
         chosen += found
     return tuple(dict.fromkeys(chosen))
+
+
+def select_one(mapping: Mapping, name: str) -> TableTarget:
+    """Return the target of this table.
+
+    Raises:
+        UsageError: the name is no configured table, or that of several.
+    """
+    found = select(mapping, (name,))
+    if len(found) > 1:
+        names = ", ".join(t.full_name for t in found)
+        raise UsageError(f"there are several tables {name}", fix=f"Name one of them: {names}.")
+    return found[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,8 @@
 """Plans kept in files, between `schemasync plan --out FILE` and `schemasync apply --plan FILE`.
 
 The file is what ``plan --json`` prints: people can read it, review can approve it, and apply only trusts its
-fingerprints. A file that was edited, cut off or made by something else is refused, never half applied.
+fingerprints. A file that was edited, cut off or made by something else is refused, never half applied. So is one of
+an earlier release, which does not say in which database its tables are.
 """
 
 from __future__ import annotations
@@ -11,20 +12,27 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from schemasync.app.planning import Plan
+from schemasync.app.planning import Plan, TablePlan
 from schemasync.core.plan import fingerprint
 from schemasync.errors import UsageError
 
 
 def plan_json(plan: Plan) -> dict[str, Any]:
-    """Return what ``plan --json`` prints: the plan, each table's fingerprint, and the configuration's problems."""
+    """Return what ``plan --json`` prints: the plan, each table's database and fingerprint, and the problems.
+
+    ``problems`` are those of the configuration.
+    """
     document = plan.to_json()
     tables = zip(document["tables"], plan.tables, strict=True)
     return {
         **document,
-        "tables": [{**shown, "fingerprint": table.fingerprint} for shown, table in tables],
+        "tables": [_table_json(shown, table) for shown, table in tables],
         "problems": [str(problem) for problem in plan.problems],
     }
+
+
+def _table_json(shown: dict[str, Any], table: TablePlan) -> dict[str, Any]:
+    return {**shown, "database": table.target.database, "fingerprint": table.fingerprint}
 
 
 def write_plan(plan: Plan, file: Path) -> None:
@@ -42,10 +50,10 @@ def write_plan(plan: Plan, file: Path) -> None:
 
 
 def read_plan(file: Path) -> Mapping[str, str]:
-    """Return table -> fingerprint of a kept plan.
+    """Return ``database.table`` -> fingerprint of a kept plan.
 
     Raises:
-        UsageError: there is no such file, it is not a plan of ours, or it was changed.
+        UsageError: there is no such file, it is not a plan of this release, or it was changed.
     """
     try:
         text = file.read_text(encoding="utf-8")
@@ -53,13 +61,22 @@ def read_plan(file: Path) -> Mapping[str, str]:
         raise _refused(file, "the plan cannot be read", getattr(error, "strerror", None) or str(error)) from error
     try:
         raw = json.loads(text)
-        found = [(str(table["table"]), str(table["fingerprint"])) for table in raw["tables"]]
+        found = [(_full_name(table), str(table["fingerprint"])) for table in raw["tables"]]
         whole = raw["fingerprint"]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise _refused(file, "this is not a plan", "it is no JSON that `schemasync plan` wrote") from error
+    if not all(name for name, _ in found):
+        raise _refused(
+            file, "this plan was made by an earlier release", "it does not say in which database its tables are"
+        )
     if whole != fingerprint([one for _, one in found]) or len(dict(found)) < len(found):
         raise _refused(file, "this plan was changed after it was made", "its fingerprints do not belong together")
     return dict(found)
+
+
+def _full_name(table: Mapping[str, Any]) -> str:
+    """Return ``database.table``, empty where an earlier release left out the database."""
+    return f"{table['database']}.{table['table']}" if "database" in table else ""
 
 
 def _refused(file: Path, what: str, why: str) -> UsageError:

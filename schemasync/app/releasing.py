@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from schemasync.app.applying import ApplyResult, apply_table
-from schemasync.app.inspecting import TableView, map_tables, select
+from schemasync.app.inspecting import TableView, map_tables, select_one
 from schemasync.app.migrating import with_values_checked
 from schemasync.app.rekeying import with_keys_checked
 from schemasync.app.workspace import Workspace
@@ -18,10 +18,10 @@ def release(workspace: Workspace, name: str, how: Release) -> ApplyResult:
     """Apply one table under the policies of a release; what is held all the same is part of the result.
 
     Raises:
-        UsageError: the name is no configured table.
+        UsageError: the name is no configured table, or that of several.
         RegistryUnavailableError: the registry does not answer.
     """
-    (target,) = select(map_tables(workspace), (name,))
+    target = select_one(map_tables(workspace), name)
     return ApplyResult(tables=(apply_table(workspace, released(target, how)),))
 
 

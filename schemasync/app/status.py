@@ -227,7 +227,7 @@ def _hold(workspace: Workspace, plan: TablePlan) -> Hold | None:
     if plan.current_version is not None:
         since = held_since_ms(workspace.storage(plan.target).lake, plan.current_version)
     how = way_out(workspace, found)
-    command = None if how is None else f"schemasync release {plan.target.table}{how}"
+    command = None if how is None else f"schemasync release {plan.target.name}{how}"
     return Hold(since_ms=since, release=command)
 
 

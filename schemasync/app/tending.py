@@ -94,7 +94,7 @@ class TendedTable:
     @property
     def name(self) -> str:
         """``database.table``."""
-        return table_name(self.target)
+        return self.target.full_name
 
     @property
     def status(self) -> TableStatus:
@@ -238,11 +238,6 @@ def is_silence(error: Exception, registry: Registry) -> bool:
     except RegistryUnavailableError:
         return True
     return False
-
-
-def table_name(target: TableTarget) -> str:
-    """Return ``database.table``."""
-    return f"{target.database}.{target.table}"
 
 
 def _upkeep(applied: Applied) -> Upkeep | None:

@@ -128,7 +128,7 @@ def seen_of(applied: Applied, listed: Listed, *, refused: bool, mode: str) -> Se
 
 
 def _waits(plan: TablePlan, mode: str) -> Diagnostic:
-    table = plan.target.table
+    table = plan.target.name
     return diagnose(
         "SS124",
         f"watch.apply is {mode}: the changes of {table} wait for a person",

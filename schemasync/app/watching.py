@@ -19,7 +19,7 @@ from typing import Final
 from schemasync.app.announcing import Outbox
 from schemasync.app.crew import Crew, crew
 from schemasync.app.inspecting import map_tables, select
-from schemasync.app.tending import TendedTable, is_silence, table_name
+from schemasync.app.tending import TendedTable, is_silence
 from schemasync.app.watched import WatchResult
 from schemasync.app.workspace import Workspace
 from schemasync.core.mapping import TableTarget
@@ -185,7 +185,7 @@ class _Watcher:
             table.listed(target, self._versions(target), sweep=sweep)
 
     def _table(self, target: TableTarget) -> TendedTable:
-        name = table_name(target)
+        name = target.full_name
         if name not in self._ever:
             self._ever[name] = TendedTable(self._workspace, target, self._outbox, draw=self._draw)
         return self._ever[name]

@@ -23,6 +23,7 @@ HELD: Final = "io.schemasync.schema.held"
 class SchemaEvent:
     """A table went, or was refused to go, from one version of its subject to another.
 
+    ``table`` is a name that no other configured table has: without its database where that is enough.
     ``from_version`` is None where the table is new. ``verdict`` is the plan's (``none``, ``evolve``, ``migrate``,
     ``hold``); ``changes`` and ``diagnostics`` have the shape that ``plan --json`` prints, and hold only what JSON can.
     ``time`` is when the change was decided, with a time zone.

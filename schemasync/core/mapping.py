@@ -8,9 +8,10 @@ ever belongs to two tables: without that rule one table's per-run tables could d
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from schemasync.core.config import Compaction, Config, Names, Policies, Settings, TableEntry, View, is_pattern
@@ -40,7 +41,7 @@ class TableTarget:
     yyyy, MM, dd and HH in braces. ``key_subject`` is None where the registry has none. Empty ``keys``: those of the key
     subject. Empty ``sequence_by``: by envelope. ``renames`` are (new, old), ``partition_by`` are
     (name, expression). ``metadata``: the view shows our columns, too. ``only_spark``: no other engine
-    reads the view.
+    reads the view. ``shares_name``: a table of this name is configured in another database, too.
     """
 
     subject: str
@@ -66,9 +67,20 @@ class TableTarget:
     envelope: EnvelopeKind | None
     metadata: bool
     only_spark: bool = False
+    shares_name: bool = False
     partition_by: tuple[tuple[str, str], ...] = ()
     policies: Policies
     compaction: Compaction
+
+    @property
+    def full_name(self) -> str:
+        """``database.table``."""
+        return f"{self.database}.{self.table}"
+
+    @property
+    def name(self) -> str:
+        """The shortest name that means this table and no other: ``table``, or `full_name` where that is shared."""
+        return self.full_name if self.shares_name else self.table
 
     def incremental_table(self, hour: str) -> str:
         """Return the name of the per-run table of one hour, given as yyyyMMddHH."""
@@ -102,7 +114,9 @@ def map_subjects(subjects: Sequence[str], config: Config) -> Mapping:
     found = [_target(subject, entry, config, present) for subject, entry in sorted(entries.items())]
     problems += [t for t in found if isinstance(t, UsageError)]
     whole = [t for t in found if isinstance(t, TableTarget)]
-    usable, clashes = _separate(sorted(whole, key=lambda t: (t.database, t.table, t.subject)))
+    separate, clashes = _separate(sorted(whole, key=lambda t: (t.database, t.table, t.subject)))
+    names = Counter(t.table for t in separate)
+    usable = [replace(t, shares_name=names[t.table] > 1) for t in separate]
     return Mapping(
         targets=tuple(t for t in usable if t.subject in present),
         missing=tuple(t for t in usable if t.subject not in present),
@@ -194,6 +208,7 @@ def _target(subject: str, entry: TableEntry, config: Config, present: AbstractSe
             partition_by=tuple(entry.partition_by.items()),
             metadata=view.metadata,
             only_spark=_only_spark(view, config),
+            shares_name=False,  # until all tables are known
             policies=_merged(defaults.policies, entry.policies),
             compaction=_merged(defaults.compaction, entry.compaction),
         )

@@ -84,7 +84,7 @@ def _event(
     seen: Seen, current: int | None, desired: int, verdict: Verdict, changes: Iterable[Change], time: datetime
 ) -> SchemaEvent:
     return SchemaEvent(
-        table=seen.target.table,
+        table=seen.target.name,
         subject=seen.target.subject,
         from_version=current,
         to_version=desired,

@@ -97,6 +97,7 @@ class Still:
         keys = (HiveColumn(name=SEGMENT, type="string"),)
         self.put(
             target.table,
+            database=target.database,
             columns=columns,
             partition_keys=keys,
             location=self.workspace.storage(target).lake.root,
@@ -109,7 +110,14 @@ class Still:
             for name, type_, comment in ddl.shown_columns(target, shape)
         )
         properties = spark_schema.rewritten({SUBJECT: target.subject}, shown, ())
-        self.put(target.view, kind="VIRTUAL_VIEW", columns=shown, properties=properties, view_text=body)
+        self.put(
+            target.view,
+            database=target.database,
+            kind="VIRTUAL_VIEW",
+            columns=shown,
+            properties=properties,
+            view_text=body,
+        )
 
     def view(self, name: str, text: str, database: str = "lake", **properties: str) -> None:
         """Make a view of somebody else."""

@@ -50,6 +50,7 @@ def test_the_json_of_plan_has_the_promised_shape(project: Project) -> None:
         "diagnostics": [],
         "steps": ["create_database", "create_table", "replace_view", "admit", "record_history"],
         "cost": {"files": 0, "bytes": 0},
+        "database": project.database,
         "fingerprint": table["fingerprint"],
     }
 
@@ -181,6 +182,17 @@ def test_a_kept_plan_is_applied_as_it_was_seen(project: Project) -> None:
     codes = [project(*argv).code for argv in (["plan", "student", "--out", "p"], ["apply", "--plan", "p"])]
     left = [t["table"] for t in project("plan", "--json").json["tables"] if t["verdict"] == "evolve"]
     assert (codes, left) == ([3, 0], ["course"])
+
+
+def test_a_kept_plan_of_one_table_leaves_the_one_of_its_name_in_another_database_alone(project: Project) -> None:
+    other = f"{project.database}_other"
+    for topic in ("student", "pupil"):
+        project.register(topic, NAME)
+    entries = [{"subject": "student-value"}, {"subject": "pupil-value", "table": "student", "database": other}]
+    project.configure(f"tables: {json.dumps(entries)}")
+    commands = ["plan", f"{other}.student", "--out", "p"], ["apply", "--plan", "p"], ["plan", "--out", "p"]
+    codes = [project(*argv).code for argv in (*commands, ["apply", "--plan", "p"])]
+    assert (codes, project("plan").code) == ([3, 0, 3, 0], 0)
 
 
 def test_a_kept_plan_is_refused_when_the_registry_has_moved(project: Project) -> None:

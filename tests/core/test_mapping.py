@@ -298,6 +298,12 @@ def test_one_name_in_two_databases_is_two_names() -> None:
     assert tables(mapped(["a-value", "b-value"], *entries)) == {"a-value": "x", "b-value": "x"}
 
 
+def test_a_table_is_called_with_its_database_where_another_one_has_its_name() -> None:
+    entries = {"subject": "a-value", "table": "x"}, {"subject": "b-value", "table": "x", "database": "other"}
+    mapping = mapped(["a-value", "c-value"], *entries, {"subject": ".*"})
+    assert [t.name for t in (*mapping.targets, *mapping.missing)] == ["c", "lake.x", "other.x"]
+
+
 def test_two_entries_for_one_subject_are_refused() -> None:
     found = mapped(["a-value", "b-value"], {"subject": "a-value"}, {"subject": ".+"}, {"subject": "a-value"})
     assert (tables(found), told(found)) == (

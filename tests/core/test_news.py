@@ -68,6 +68,16 @@ def test_an_event_says_what_the_plan_said() -> None:
     )
 
 
+def test_tables_of_one_name_in_two_databases_have_events_of_their_own() -> None:
+    targets = [replace(TARGET, database=database, shares_name=True) for database in ("a", "b")]
+    events = [event for target in targets for event in news(Told(), replace(WENT, target=target), time=NOON)[0]]
+    assert [event.cloudevent()["source"] for event in events] == [
+        "/schemasync/tables/a.shop_student",
+        "/schemasync/tables/b.shop_student",
+    ]
+    assert len({event.id for event in events}) == 2
+
+
 EVOLVED: Short = (1, 2, "evolve", ("add_column",))
 
 
