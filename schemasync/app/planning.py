@@ -159,7 +159,7 @@ def plan_table(workspace: Workspace, target: TableTarget) -> TablePlan:
         return TablePlan(
             target=target,
             verdict=Verdict.HOLD,
-            diagnostics=(diagnose(error.code if isinstance(error, SchemaError) else "SS204", str(failure)),),
+            diagnostics=(diagnose(error.code if isinstance(error, SchemaError) else "SS217", str(failure)),),
             error=failure,
         )
 

@@ -147,7 +147,7 @@ def compact(call: Call, tables: tuple[str, ...], *, minor: bool, major: bool, dr
 def status(call: Call, tables: tuple[str, ...]) -> int:
     """Show versions, state, what waits, what is held, and drift; nothing is changed.
 
-    Exits with 3 when anything drifted.
+    Exits with 3 when anything drifted, with 1 when a table could not be looked at.
     """
     found = standing.status(call.workspace("status"), tables)
     call.answer(found.to_json(), rendering.status_text(found))

@@ -70,7 +70,9 @@ def compact_exit(result: CompactResult) -> Exit:
 
 
 def status_exit(status: Status) -> Exit:
-    """Say whether anything drifted."""
+    """Say whether a table could not be looked at; else whether anything drifted."""
+    if any(table.plan.error for table in status.tables):
+        return _unless(status.problems, Exit.FAILED)
     return _unless(status.problems, Exit.PENDING if status.drifted else Exit.DONE)
 
 

@@ -325,6 +325,13 @@ _ALL: Final = (
         fix="Restore the file from a backup of the table's location.",
     ),
     Code(
+        code="SS217",
+        severity=Severity.ERROR,
+        meaning="The table could not be looked at, so nothing is known of it, and nothing is done with it.",
+        example="file:/lake/student/incremental: the directory cannot be listed: Permission denied",
+        fix="Mend what the message names; other tables go on.",
+    ),
+    Code(
         code="SS301",
         severity=Severity.ERROR,
         meaning="A landed file is corrupt or cannot be read.",

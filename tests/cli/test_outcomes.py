@@ -188,6 +188,8 @@ GONE = TablePlan(target=TARGET, verdict=Verdict.NONE, current_version=1)
         (standing(NOTHING, "SS205"), (), 3),
         *((standing(NOTHING, code), (), 3) for code in sorted(DRIFT)),
         (standing(NOTHING, "SS215"), (), 0),
+        (standing(BROKEN, "SS217"), (), 1),
+        (standing(BROKEN, "SS217"), PROBLEM, 2),
         (standing(NOTHING), PROBLEM, 2),
     ],
 )
