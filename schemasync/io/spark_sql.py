@@ -10,7 +10,7 @@ import math
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import date, datetime, time
+from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -145,8 +145,11 @@ def _json_leaf(value: Any) -> Any:
             return value if math.isfinite(value) else _NOT_FINITE[str(value)]
         case Decimal():
             return format(value, "f")
+        case datetime() if value.tzinfo is not None:
+            # Arrow gives it in the session's time zone.
+            return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
         case datetime() | date() | time():
-            return value.isoformat().replace("+00:00", "Z")
+            return value.isoformat()
         case bytes():
             return base64.b64encode(value).decode()
         case _:

@@ -48,6 +48,17 @@ def test_a_value_is_such_as_json_can_hold(lab: Lab, expression: str, value: Any)
     assert one(lab, expression) == value
 
 
+def test_a_timestamp_is_told_in_utc_whatever_the_sessions_time_zone(lab: Lab) -> None:
+    zone = "spark.sql.session.timeZone"
+    before = lab.session.conf.get(zone)
+    assert before is not None
+    lab.session.conf.set(zone, "Asia/Tokyo")
+    try:
+        assert one(lab, "array(TIMESTAMP '2026-11-21 00:19:49.5')") == ["2026-11-20T15:19:49.500000Z"]
+    finally:
+        lab.session.conf.set(zone, before)
+
+
 def test_the_document_has_columns_and_rows(lab: Lab) -> None:
     document = rows_json(query(lab.workspace, "SELECT 1 AS a, 'x' AS a UNION ALL SELECT 2, NULL ORDER BY 1"))
     assert document == {"columns": ["a", "a"], "rows": [[1, "x"], [2, None]]}
