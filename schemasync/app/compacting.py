@@ -79,7 +79,10 @@ class Compacted:
         return self.error or self.applied.error
 
     def to_json(self) -> dict[str, Any]:
-        """Return the table's part of ``compact --json``."""
+        """Return the table's part of ``compact --json``.
+
+        ``rows`` are the live ones of the whole base as it is then, None where that is not known because it failed.
+        """
         counts = self.counts or FoldCounts()
         work = self.fold or self.merge
         return {
@@ -89,7 +92,7 @@ class Compacted:
             "generation": self.generation,
             "events": work.events if work else 0,
             "keys": counts.keys,
-            "rows": self.rows if self.counts else 0,
+            "rows": None if self.failure else self.rows,
             "inserted": counts.inserted,
             "updated": counts.updated,
             "deleted": counts.deleted,

@@ -82,6 +82,15 @@ def test_the_json_of_compact_has_the_promised_shape(project: Project) -> None:
     assert min(measured.values()) > 0
 
 
+def test_the_rows_of_the_base_are_told_also_where_nothing_is_folded_into_it(project: Project) -> None:
+    project.register("student", NAME)
+    project.land("student", event(1, name="a"), event(2, name="b"))
+    project("compact")
+    asked: list[list[str]] = [[], ["--dry-run"], ["--minor"]]
+    told = [project("compact", "--json", *options).json["tables"][0]["rows"] for options in asked]
+    assert told == [2, 2, 2]
+
+
 def test_a_dry_run_compacts_nothing(project: Project) -> None:
     project.register("student", NAME)
     project.land("student", event(1, name="a"))
