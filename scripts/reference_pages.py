@@ -49,7 +49,7 @@ MEANINGS: Final[Mapping[str, str]] = {
     "registry.auth.mtls.key": "PEM file of its key.",
     "registry.ca": "PEM file of the certificate authority that the registry is checked against; without it those of the system. Checking is never off.",
     "registry.timeout": "How long one request may take.",
-    "registry.retries": "How often a request is repeated after no answer, 408, 429 or 5xx, with growing pauses (`Retry-After` is respected).",
+    "registry.retries": "How often a request is repeated after no answer, 408, 429 or 5xx (but for 501 and 505), with growing pauses (`Retry-After` is respected).",
     "metastore.kind": "`embedded`: Derby in `dir`, one process at a time. `thrift`: a Hive metastore service.",
     "metastore.uri": "`thrift://HOST:PORT`, for `kind: thrift`.",
     "metastore.dir": "Directory of the embedded metastore, of Spark's log, and of an unpacked Java.",

@@ -367,13 +367,13 @@ def test_a_failure_does_not_tell_what_the_caller_was_handling(connect: Connect, 
     assert "tried 1 time: Connection refused." in message
 
 
-@pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504])
+@pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504, 507, 520, 526, 599])
 def test_what_may_pass_is_tried_again(server: RegistryServer, connect: Connect, status: int) -> None:
     server.faults.extend([Canned(status=status)] * 2)
     assert (connect(server.url).subjects(), len(server.log)) == (("s",), 3)
 
 
-@pytest.mark.parametrize("status", [204, 400, 401, 403, 404, 405, 406, 422, 501])
+@pytest.mark.parametrize("status", [204, 400, 401, 403, 404, 405, 406, 422, 501, 505, 600])
 def test_what_is_final_is_not_tried_again(server: RegistryServer, connect: Connect, status: int) -> None:
     server.always = Canned(status=status)
     failure(connect(server.url).subjects)

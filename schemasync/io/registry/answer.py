@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from schemasync.io.registry.auth import secrets
 from schemasync.io.registry.endpoint import Endpoint
 
-RETRIED_STATUSES = frozenset({408, 429, 500, 502, 503, 504})
-"""What Confluent's own client takes for temporary."""
+RETRIED_STATUSES = frozenset({408, 429, *range(500, 600)}) - {501, 505}
+"""What is temporary: also what proxies answer for a registry that they do not reach (Cloudflare: 520 to 526). That
+something is not implemented, or not in this version of HTTP, is no accident."""
 EXCERPT = 80
 """How many characters of a strange answer an error shows."""
 
