@@ -209,7 +209,7 @@ def test_a_redirect_is_not_followed(server: RegistryServer, connect: Connect) ->
     ("auth", "fix"),
     [
         (NO_AUTH, "Set registry.auth (basic, bearer or mtls): no user or token is configured."),
-        (BasicAuth(username="u", password="wr0ng"), "Check username and password in registry.auth.basic"),
+        (BasicAuth(username="u", password="wr0ng"), "Check username and password in registry.auth.basic."),
         (BearerAuth(token="wr0ng"), "Check the token in registry.auth.bearer: it may have expired."),
     ],
 )

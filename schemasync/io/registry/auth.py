@@ -70,7 +70,7 @@ def unauthorized_fix(auth: Auth) -> str:
         case NoAuth():
             return "Set registry.auth (basic, bearer or mtls): no user or token is configured."
         case BasicAuth():
-            return "Check username and password in registry.auth.basic (or in registry.url)."
+            return "Check username and password in registry.auth.basic."
         case BearerAuth():
             return "Check the token in registry.auth.bearer: it may have expired."
         case _:

@@ -89,5 +89,5 @@ def _refuse(url: str) -> NoReturn:
         "this is not the URL of a schema registry",
         where=f"registry.url {redact_url(url)}",
         fix="Write http://host:port or https://host:port, with the base path if there is one and without a query; put "
-        "credentials into registry.auth (in a URL, percent-encode what is special in them).",
+        "credentials into registry.auth.",
     ) from None
