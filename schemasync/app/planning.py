@@ -43,6 +43,9 @@ FILE_ERRORS = frozenset({"SS301", "SS302", "SS303", "SS306"})
 SCHEMA_STEPS = REPAIRS | {"create_table", "rebuild", "drop_table", "add_columns", "replace_view", "set_version"}
 """Steps that change schemas; the others bring in or clean up data."""
 
+RESTORING_STEPS = frozenset({"repair_partitions", "restore_view"})
+"""Steps that put right what is in force, whatever becomes of the schema: also for a table that is held."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TablePlan:
@@ -73,6 +76,11 @@ class TablePlan:
     def pending(self) -> bool:
         """Tell whether apply would change schemas."""
         return self.verdict is not Verdict.HOLD and any(step.kind in SCHEMA_STEPS for step in self.steps)
+
+    @property
+    def due(self) -> bool:
+        """Tell whether apply would change the table or its view, be it only to put right what is in force."""
+        return self.pending or any(step.kind in RESTORING_STEPS for step in self.steps)
 
     def to_json(self) -> dict[str, Any]:
         """Return the table's part of ``plan --json``."""

@@ -31,8 +31,8 @@ class Exit(IntEnum):
 
 
 def plan_exit(plan: Plan) -> Exit:
-    """Say whether apply has schemas to change; else whether a table could not be looked at, or waits for a person."""
-    if any(table.pending for table in plan.tables):
+    """Say whether apply has tables to change; else whether one could not be looked at, or waits for a person."""
+    if any(table.due for table in plan.tables):
         return _unless(plan.problems, Exit.PENDING)
     if any(table.error for table in plan.tables):
         return _unless(plan.problems, Exit.FAILED)

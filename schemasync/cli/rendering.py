@@ -39,7 +39,7 @@ def plan_text(plan: Plan) -> Iterator[Line]:
     for table in plan.tables:
         yield from _table_plan(table)
         yield ""
-    pending = sum(table.pending for table in plan.tables)
+    pending = sum(table.due for table in plan.tables)
     held = sum(table.verdict is Verdict.HOLD for table in plan.tables)
     admitting = sum(1 for table in plan.tables if table.landed)
     yield f"{_many(len(plan.tables), 'table')}: {pending} to change, {held} held, {admitting} with landed files"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from schemasync.app.admitting import AdmissionOutcome
@@ -53,6 +55,7 @@ BROKEN = TablePlan(target=TARGET, verdict=Verdict.HOLD, error=LOST)
 NOTHING = TablePlan(target=TARGET, verdict=Verdict.NONE, current_version=1, desired_version=1)
 ADMITTING = TablePlan(target=TARGET, verdict=Verdict.NONE, steps=(Step(kind="admit", why="landed"),))
 EVOLVING = TablePlan(target=TARGET, verdict=Verdict.EVOLVE, steps=(Step(kind="add_columns", why="new"),))
+REPAIRED = TablePlan(target=TARGET, verdict=Verdict.NONE, steps=(Step(kind="repair_partitions", why="one is gone"),))
 MIGRATING = TablePlan(target=TARGET, verdict=Verdict.MIGRATE, steps=(Step(kind="add_columns", why="retyped"),))
 HELD = TablePlan(target=TARGET, verdict=Verdict.HOLD, current_version=1, desired_version=1)
 
@@ -64,6 +67,8 @@ HELD = TablePlan(target=TARGET, verdict=Verdict.HOLD, current_version=1, desired
         ((NOTHING,), (), 0),
         ((NOTHING, ADMITTING), (), 0),
         ((NOTHING, EVOLVING), (), 3),
+        ((REPAIRED,), (), 3),
+        ((replace(REPAIRED, verdict=Verdict.HOLD), HELD), (), 3),
         ((MIGRATING,), (), 3),
         ((HELD, EVOLVING), (), 3),
         ((HELD, NOTHING), (), 4),
