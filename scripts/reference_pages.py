@@ -20,6 +20,7 @@ from schemasync.core.conversion import converts, keeps_all, notation
 from schemasync.core.diagnostics import CODES, Severity
 from schemasync.core.encoding import Meaning
 from schemasync.core.in_place import FORMS, forms_of
+from schemasync.core.mapping import DEFAULT_EXCLUDES
 from schemasync.core.names import Dialect
 from schemasync.core.promotion import widens
 from schemasync.core.schema import EnvelopeKind
@@ -121,7 +122,10 @@ SECTIONS: Final[Mapping[str, str]] = {
     "metastore": "",
     "spark": "",
     "defaults": "What holds for every table that does not say otherwise.",
-    "tables[]": "A list. Each entry takes one subject, or all that an expression matches.",
+    "tables[]": "A list. Each entry takes one subject, or all that an expression matches, but for those that hold no "
+    "table's rows by their names: "
+    + ", ".join(f"`{pattern}`" for pattern in DEFAULT_EXCLUDES)
+    + ". `plan` and `status` name them; an entry that names one exactly takes it.",
     "watch": "",
     "server": "",
     "notify[]": "A list of receivers; each has one of `webhook` and `command`.",

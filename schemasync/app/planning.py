@@ -6,7 +6,8 @@ schemas, so that apply can tell when either has moved; landed files come and go 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import abc
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,7 +27,7 @@ from schemasync.core.diagnostics import Diagnostic, diagnose
 from schemasync.core.drift import Drift
 from schemasync.core.kept import NOTHING, Kept
 from schemasync.core.manifest import Contents, Manifest, Segment, StateId
-from schemasync.core.mapping import TableTarget
+from schemasync.core.mapping import Mapping, TableTarget
 from schemasync.core.migration import to_rewrite
 from schemasync.core.names import Dialect
 from schemasync.core.plan import Decision, Shape, Step, fingerprint
@@ -122,10 +123,14 @@ class TablePlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """The plans of all tables that were asked for, and what in the configuration stands in the way."""
+    """The plans of all tables that were asked for, and what in the configuration stands in the way.
+
+    ``skipped`` are the subjects that `left_out` names, where all tables were asked for.
+    """
 
     tables: tuple[TablePlan, ...]
     problems: tuple[UsageError, ...] = ()
+    skipped: tuple[str, ...] = ()
 
     @property
     def fingerprint(self) -> str:
@@ -134,7 +139,11 @@ class Plan:
 
     def to_json(self) -> dict[str, Any]:
         """Return what ``plan --json`` prints."""
-        return {"tables": [table.to_json() for table in self.tables], "fingerprint": self.fingerprint}
+        return {
+            "tables": [table.to_json() for table in self.tables],
+            "fingerprint": self.fingerprint,
+            "skipped": list(self.skipped),
+        }
 
 
 def plan(workspace: Workspace, names: Sequence[str] = ()) -> Plan:
@@ -147,7 +156,19 @@ def plan(workspace: Workspace, names: Sequence[str] = ()) -> Plan:
     mapping = map_tables(workspace)
     readers = ReadingViews(workspace.metastore)
     tables = (plan_table(workspace, target) for target in select(mapping, names))
-    return Plan(tables=tuple(_with_readers(readers, table) for table in tables), problems=mapping.problems)
+    return Plan(
+        tables=tuple(_with_readers(readers, table) for table in tables),
+        problems=mapping.problems,
+        skipped=() if names else left_out(workspace, mapping),
+    )
+
+
+def left_out(workspace: Workspace, mapping: Mapping) -> tuple[str, ...]:
+    """Return the subjects that an expression of the configuration matches, and that are called like no table's.
+
+    One of them may be a table all the same. Without a configured expression nobody has asked for them.
+    """
+    return mapping.skipped if workspace.config.tables else ()
 
 
 def _with_readers(readers: ReadingViews, plan: TablePlan) -> TablePlan:
@@ -470,7 +491,7 @@ def _shown(workspace: Workspace, target: TableTarget, shape: Shape) -> str:
 def _table_json(table: HiveTable | None) -> Any:
     if table is None:
         return None
-    ours: Mapping[str, str] = {k: v for k, v in table.properties.items() if k.startswith("schemasync.")}
+    ours: abc.Mapping[str, str] = {k: v for k, v in table.properties.items() if k.startswith("schemasync.")}
     # The state moves with every admission; which schema it belongs to is in the other properties.
     kept = {k: v for k, v in ours.items() if k not in {"schemasync.state", "schemasync.generation"}}
     return [[[c.name, c.type] for c in table.columns], table.kind, table.view_text, kept]

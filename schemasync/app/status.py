@@ -13,7 +13,7 @@ from typing import Any
 
 from schemasync.app.holds import held_since_ms
 from schemasync.app.inspecting import look_at, map_tables, select
-from schemasync.app.planning import TablePlan, plan_table
+from schemasync.app.planning import TablePlan, left_out, plan_table
 from schemasync.app.releasing import way_out
 from schemasync.app.repairing import find_drift
 from schemasync.app.retiring import retirement
@@ -169,10 +169,11 @@ def _sizes(segments: Sequence[Segment]) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """How all tables stand, and what in the configuration stands in the way."""
+    """How all tables stand, and what in the configuration stands in the way; ``skipped`` as in a plan."""
 
     tables: tuple[TableStatus, ...]
     problems: tuple[UsageError, ...] = ()
+    skipped: tuple[str, ...] = ()
 
     @property
     def drifted(self) -> bool:
@@ -180,8 +181,15 @@ class Status:
         return any(table.drift for table in self.tables)
 
     def to_json(self) -> dict[str, Any]:
-        """Return ``{"tables": [...], "problems": ["..."]}``, the tables as `TableStatus.to_json` says."""
-        return {"tables": [t.to_json() for t in self.tables], "problems": [str(p) for p in self.problems]}
+        """Return ``{"tables": [...], "problems": ["..."], "skipped": ["..."]}``, tables as `TableStatus.to_json` says.
+
+        ``skipped`` are subjects.
+        """
+        return {
+            "tables": [t.to_json() for t in self.tables],
+            "problems": [str(p) for p in self.problems],
+            "skipped": list(self.skipped),
+        }
 
 
 def status(workspace: Workspace, names: Sequence[str] = ()) -> Status:
@@ -193,7 +201,11 @@ def status(workspace: Workspace, names: Sequence[str] = ()) -> Status:
     """
     mapping = map_tables(workspace)
     targets = select(mapping, names)
-    return Status(tables=tuple(table_status(workspace, t) for t in targets), problems=mapping.problems)
+    return Status(
+        tables=tuple(table_status(workspace, t) for t in targets),
+        problems=mapping.problems,
+        skipped=() if names else left_out(workspace, mapping),
+    )
 
 
 def table_status(workspace: Workspace, target: TableTarget) -> TableStatus:

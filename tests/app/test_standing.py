@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from schemasync.app.planning import plan
 from schemasync.app.status import status
 from schemasync.app.workspace import Storage, Workspace
 from schemasync.core.mapping import TableTarget
@@ -31,3 +32,13 @@ def test_a_table_that_cannot_be_looked_at_is_no_drift(still: Still) -> None:
     still.settle()
     (table,) = status(without_storage(still.workspace)).tables
     assert ([d.code for d in table.diagnostics], table.drift, table.held) == (["SS217"], (), True)
+
+
+def test_subjects_that_an_entry_matches_and_that_are_left_out_are_named(still: Still) -> None:
+    for topic in ("bank.student", "bank.transaction"):
+        still.register(avro(), topic=topic)
+    by_default = still.plan().skipped
+    still.settings = {"tables": [{"subject": r"bank\..+"}]}
+    named = plan(still.workspace, ["bank_student"])
+    said = [found.to_json()["skipped"] for found in (still.plan(), status(still.workspace), named)]
+    assert (by_default, said) == ((), [["bank.transaction-value"], ["bank.transaction-value"], []])

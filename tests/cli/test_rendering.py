@@ -12,8 +12,9 @@ import pytest
 from rich.text import Text
 
 from schemasync.app.planning import Plan, TablePlan
+from schemasync.app.status import Status
 from schemasync.cli.progress import PlainConsole, Teller
-from schemasync.cli.rendering import plan_text, rows_text
+from schemasync.cli.rendering import plan_text, rows_text, status_text
 from schemasync.core.changes import AddColumn, ReorderColumns, WidenColumn
 from schemasync.core.config import Config
 from schemasync.core.diagnostics import diagnose
@@ -65,6 +66,20 @@ def test_a_plan_shows_every_change_finding_and_step_with_its_whole_sql() -> None
         f"       ADD COLUMNS ({LONG} int)\n"
         "\n"
         "1 table: 1 to change, 0 held, 0 with landed files"
+    )
+
+
+def test_a_plan_names_the_subjects_that_it_left_out_for_their_names() -> None:
+    assert text_of(plan_text(Plan(tables=(), skipped=("bank.transaction-value", "dbhistory.bank-value")))) == (
+        "no tables by their names: bank.transaction-value, dbhistory.bank-value\n"
+        "    fix: Where one of them holds rows, add an entry to tables: that names it exactly.\n"
+        "0 tables: 0 to change, 0 held, 0 with landed files"
+    )
+
+
+def test_so_does_status() -> None:
+    assert text_of(status_text(Status(tables=(), skipped=("bank.transaction-value",)))).splitlines()[0] == (
+        "no tables by their names: bank.transaction-value"
     )
 
 
