@@ -168,8 +168,10 @@ def apply_table(
         shape, properties = _standing(plan, changed=changing)
         properties = carried_out or properties
         admitted = seen = None
-        if admitting and shape is not None and properties is not None:
+        if admitting and properties is not None:
+            # Also where the table's own shape is not understood.
             note_hold(workspace, target, properties.version, held=plan.verdict is Verdict.HOLD)
+        if admitting and shape is not None and properties is not None:
             seen = None if done or plan.view is None else plan.view.inspected.view
             admitted = _admit(workspace, plan, shape, properties, publishing=publishing, seen=seen).after(first)
             properties = admitted.draft.properties

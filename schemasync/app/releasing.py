@@ -27,6 +27,8 @@ def release(workspace: Workspace, name: str, how: Release) -> ApplyResult:
 
 def way_out(workspace: Workspace, found: TableView) -> Release | None:
     """Return the release that agrees to the least and lifts a table's hold, None where none does."""
+    if any(d.code == "SS306" for d in found.decision.diagnostics):
+        return None  # a file of ours is missing; that is no decision which policies could make otherwise
     for how in RELEASES:
         inspected = replace(found.inspected, target=released(found.inspected.target, how))
         tried = with_values_checked(workspace, replace(found, inspected=inspected, decision=decide(inspected)))
