@@ -149,7 +149,9 @@ DIAGNOSTICS_HEAD: Final = """\
 
 What `plan`, `check`, `apply`, `status` and notifications say about a table. Codes are stable: programs may rely on them, and
 none is ever reused for something else. An *error* means that something waits for a person: the table is held, its view
-goes on answering, and other tables go on. SS501 holds nothing: it asks for a change of a view that is not schemasync's."""
+goes on answering, and other tables go on. Some errors hold nothing: what `apply` puts right by itself, because queries may be
+wrong until then (SS204, SS207, SS209, SS211, SS213, and SS214 where the value follows from others); SS216, which asks for a file
+to be restored; SS501, which asks for a change of a view that is not schemasync's."""
 
 TYPES_HEAD: Final = """\
 # Types

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import schemasync
 from schemasync.app.quickstart import STORY
 from schemasync.cli import program
 from schemasync.core.config import Config
@@ -50,6 +51,16 @@ def test_the_reference_pages_are_what_the_script_writes() -> None:
 
 def test_every_code_has_a_row() -> None:
     assert re.findall(r"^\| (SS\d+) ", text("docs/diagnostics.md"), re.MULTILINE) == list(CODES)
+
+
+def test_what_the_readme_says_is_not_there_is_not_there() -> None:
+    sentence = re.compile(
+        r"^- Not in this version: the commands (.+?) \(.+?; in Python (.+?);", re.MULTILINE | re.DOTALL
+    )
+    (found,) = sentence.findall(text("README.md"))
+    missing = set(re.findall(r"`(\w+)`", " ".join(found)))
+    assert missing == {"changes", "snapshot", "rollback", "vacuum", "table_changes", "read_as_of"}
+    assert not missing & {*program.commands, *schemasync.__all__}
 
 
 def test_every_function_of_a_partition_has_a_row() -> None:

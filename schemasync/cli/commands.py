@@ -37,7 +37,11 @@ tables_argument = click.argument("tables", nargs=-1, metavar="[TABLE]...")
 @click.command(short_help="Show what apply would do, and why.")
 @tables_argument
 @click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Keep the plan, for apply --plan FILE.")
-@click.option("--replay", is_flag=True, help="Judge every recorded version instead; needs the registry only.")
+@click.option(
+    "--replay",
+    is_flag=True,
+    help="Judge every recorded version instead; without Spark, unless nothing else reaches the tables.",
+)
 @global_options
 @pass_call
 def plan(call: Call, tables: tuple[str, ...], *, out: Path | None, replay: bool) -> int:

@@ -13,7 +13,7 @@ from typing import Final
 
 
 class Severity(Enum):
-    """How much a diagnostic weighs; ``ERROR`` means that something waits for a person."""
+    """How much a diagnostic weighs; ``ERROR``: it waits for a person, or queries may be wrong until then."""
 
     INFO = "info"
     WARNING = "warning"
