@@ -527,6 +527,14 @@ _ALL: Final = (
         fix="Undo that change, or give the subject another table: with a location: of its own, which is made anew.",
     ),
     Code(
+        code="SS418",
+        severity=Severity.WARNING,
+        meaning="A field of sequence_by: is text, which is compared as text, byte by byte: a number in it with fewer "
+        "digits may count as newer than one with more.",
+        example="lake.student: sequence_by: revision is compared as text, byte by byte: '10' is before '9'",
+        fix="Order by a number, a date or a timestamp; or see to it that all texts are of one length, as dates are.",
+    ),
+    Code(
         code="SS501",
         severity=Severity.ERROR,
         meaning="A view of somebody else uses a column that goes away: its queries fail from then on.",

@@ -34,6 +34,11 @@ _ORDERED_TYPES: Final = frozenset(
 _UNORDERED_MEANINGS: Final = frozenset({Meaning.VARIABLE_DECIMAL, Meaning.UUID_BYTES})
 """Shown as text whose order is not that of the values."""
 
+_MADE_FOR_ORDER: Final = frozenset(
+    f"{before}{name}" for before in ("source.", "__source_", "__") for name in ("file", "commit_lsn", "change_lsn")
+)
+"""Debezium's own positions that are text: padded to a fixed width, as they are and as its unwrapping calls them."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrderingRule:
@@ -123,6 +128,12 @@ def detect_envelope(fields: Iterable[Column]) -> EnvelopeKind:
     root = {field.name: field for field in fields}
     candidates = (EnvelopeKind.DEBEZIUM, EnvelopeKind.UNWRAPPED, EnvelopeKind.FLAT)
     return next((kind for kind in candidates if _looks_like(kind, root)), EnvelopeKind.PLAIN)
+
+
+def compared_as_text(ordering: Iterable[OrderingField]) -> tuple[str, ...]:
+    """Return the paths whose text decides which event is newer, byte by byte, though nobody may have written it so."""
+    texts = (f for f in ordering if f.type is Primitive.STRING and f.meaning is Meaning.PLAIN)
+    return tuple(str(field) for field in texts if str(field) not in _MADE_FOR_ORDER)
 
 
 def row_columns(kind: EnvelopeKind, fields: tuple[Column, ...]) -> tuple[Column, ...]:

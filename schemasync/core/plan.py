@@ -17,6 +17,7 @@ from schemasync.core.changes import AddColumn, Change
 from schemasync.core.diagnostics import Diagnostic, diagnose
 from schemasync.core.diff import diff, retypes
 from schemasync.core.encoding import Encoding, Leaf, Record, lives
+from schemasync.core.envelope import compared_as_text
 from schemasync.core.history import History, read_history
 from schemasync.core.layout import (
     METADATA,
@@ -384,6 +385,8 @@ def _remarks(target: TableTarget, shape: Shape) -> Iterator[Diagnostic]:
             )
     for name, length in _long_types(shape):
         yield diagnose("SS414", f"{table}: the type of {name} is a text of {length} characters")
+    for path in compared_as_text(shape.envelope.ordering if target.sequence_by else ()):
+        yield diagnose("SS418", f"{table}: sequence_by: {path} is compared as text, byte by byte: '10' is before '9'")
 
 
 def _long_types(shape: Shape) -> Iterator[tuple[str, int]]:

@@ -483,7 +483,7 @@ def test_a_configured_order_is_followed_and_a_change_of_it_holds_the_table() -> 
     found = reordered(FLAT, FINER)
     decision = seen(found, applied(found, 1), options={"sequence_by": ("name", "ts_ms")})
     assert (outcome(decision), decision.changes) == (
-        (Verdict.HOLD, ["SS123"]), (ChangeEnvelope(current=FLAT, desired=FINER),),
+        (Verdict.HOLD, ["SS123", "SS418"]), (ChangeEnvelope(current=FLAT, desired=FINER),),
     )  # fmt: skip
 
 
@@ -586,6 +586,16 @@ def test_metadata_that_the_row_has_too_is_shown_under_another_name() -> None:
     columns = (col("__Op"), col("__op__2"))
     assert told(*columns, metadata=True) == ["SS412 lake.student_view shows our __op as __op__3"]
     assert told(*columns) == []
+
+
+def test_a_configured_order_by_text_is_said() -> None:
+    by = [OrderingField(path=path, type=Primitive.STRING) for path in (("revision",), ("source", "file"))]
+    found = read_history([version(1, ID, NAME, envelope=replace(FLAT, ordering=(*by, *FLAT.ordering)))])
+    findings = seen(found, options={"sequence_by": ("revision", "source.file", "ts_ms")}).diagnostics
+    assert [f"{d.code} {d.message}" for d in findings] == [
+        "SS418 lake.student: sequence_by: revision is compared as text, byte by byte: '10' is before '9'"
+    ]
+    assert seen(found).diagnostics == ()
 
 
 def test_names_and_types_that_some_metastores_do_not_store_are_said() -> None:
