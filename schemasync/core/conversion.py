@@ -117,7 +117,8 @@ def _same(value: Any, found: Any, current: Type) -> bool:
         case date(), _ if not isinstance(value, datetime):
             return True  # a date is the midnight that it becomes
         case Number(), float():
-            return bool(Number(found).quantize(value) == value)
+            # By its shortest text, as it would become one again.
+            return bool(Number(repr(found)).quantize(value) == value)
         case float(), Number():
             return bool(_CONVERSIONS[current](found) == value)
         case _:

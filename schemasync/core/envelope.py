@@ -31,7 +31,9 @@ _ORDERED_TYPES: Final = frozenset(
         Primitive.TIMESTAMP,
     }
 )
-_UNORDERED_MEANINGS: Final = frozenset({Meaning.VARIABLE_DECIMAL, Meaning.UUID_BYTES})
+_UNORDERED_MEANINGS: Final = frozenset(
+    {Meaning.VARIABLE_DECIMAL, Meaning.UUID_BYTES, Meaning.TIME_MILLIS, Meaning.TIME_MICROS, Meaning.TIME_NANOS}
+)
 """Shown as text whose order is not that of the values."""
 
 _MADE_FOR_ORDER: Final = frozenset(

@@ -203,15 +203,21 @@ def test_sequence_by_replaces_the_detected_order() -> None:
     )
 
 
-@pytest.mark.parametrize("path", ["nothing", "source.nothing", "op.x", "source", "after.id.x", "", "amount", "uuid"])
+@pytest.mark.parametrize(
+    "path", ["nothing", "source.nothing", "op.x", "source", "after.id.x", "", "amount", "uuid", "time"]
+)
 def test_sequence_by_takes_only_paths_that_have_an_order(path: str) -> None:
     decimal = field("amount", {"type": "bytes", "logicalType": "decimal", "precision": 4})
     uuid = field("uuid", {"type": "fixed", "name": "U", "size": 16, "logicalType": "uuid"})
+    # MySQL's may be negative, and have more than two digits of hours.
+    time = field("time", {"type": "long", "connect.name": "io.debezium.time.MicroTime"})
+    source = field("source", record("S", field("lsn", "long")))
     with pytest.raises(SchemaError) as caught:
-        read(AFTER, OP, field("source", record("S", field("lsn", "long"))), decimal, uuid, sequence_by=(path,))
+        read(AFTER, OP, source, decimal, uuid, time, sequence_by=(path,))
     assert caught.value.text() == (
         f"shop-value version 3: events cannot be ordered by {path}: `sequence_by` takes paths, from the event's "
-        "root, of whole numbers, text, dates and timestamps. At the root there are: after, op, source, amount, uuid."
+        "root, of whole numbers, text, dates and timestamps. At the root there are: after, op, source, amount, uuid, "
+        "time."
     )
 
 

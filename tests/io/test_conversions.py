@@ -98,6 +98,13 @@ def test_a_text_of_too_many_digits_is_no_decimal(text: str, fits: bool) -> None:
     assert alike(text, Primitive.STRING, target) == ([Number(text)] if fits else None)
 
 
+@pytest.mark.parametrize("text", ["0.008076863122047880", "46406629909.416510000000000000", "0.100000000000000001"])
+def test_a_decimal_that_a_real_numbers_shortest_text_says_is_that_number(text: str) -> None:
+    stored, value = Decimal(precision=38, scale=18), Number(text)
+    found = alike(value, stored, Primitive.DOUBLE)
+    assert found == (None if text.endswith("01") else [float(value)])
+
+
 @pytest.mark.spark
 def test_a_real_number_becomes_the_same_decimal_in_the_view_and_in_the_base(spark: SparkSession) -> None:
     """With many digits of scale its shortest text and its exact value are two decimals, and both come back as it."""

@@ -201,6 +201,47 @@ def test_looking_where_to_cut_holds_no_more_the_more_files_there_are(tmp_path: P
     assert ten < one * 3 // 2
 
 
+def nulls() -> dict[str, pa.Array]:
+    return {f"n{n}": pa.array([None] * 5_999 + [n], pa.int64()) for n in range(200)}
+
+
+def texts() -> dict[str, pa.Array]:
+    return {"v": pa.array([f"{n % 5}" + "x" * 3_000 for n in range(4_000)])}
+
+
+def long_texts() -> dict[str, pa.Array]:
+    return {"v": pa.array([f"{n % 5}" + "x" * 9_000 for n in range(1_300)])}
+
+
+@pytest.mark.parametrize("of", [nulls, texts, long_texts])
+def test_what_takes_next_to_nothing_in_a_file_takes_no_more_than_is_given(
+    tmp_path: Path, of: Callable[[], dict[str, pa.Array]]
+) -> None:
+    """Nulls and entries of dictionaries are as wide as others once they are decoded."""
+    values = of()
+    count = len(next(iter(values.values())))
+    rows = {"id": pa.array(range(count)), "op": pa.array(["u"] * count), "ts_ms": pa.array([1] * count)} | values
+    names = [land(tmp_path, f"{n}.parquet", rows) for n in (1, 2)]
+    assert sum((tmp_path / name).stat().st_size for name in names) < MEMORY // 4
+    assert sum(column.nbytes for column in rows.values()) > MEMORY
+    kind = Primitive.STRING if "v" in values else Primitive.BIGINT
+    encodings: dict[str, Encoding] = {"id": Leaf(type=Primitive.BIGINT)} | {n: Leaf(type=kind) for n in values}
+
+    def asked(name: str) -> AdmissionRequest:
+        return request(tmp_path, [name], encodings, directory=f"delta/{name}", keys=("id",), memory=MEMORY)
+
+    peak, done = peak_of(admit, tmp_path, asked(names[0]))
+    (other,) = admit(tmp_path, asked(names[1])).files
+    assert peak <= MEMORY
+
+    wanted = merging([done.files[0], other])
+    columns = asked(names[0]).columns
+    stored = tuple(StoredColumn(name=n, type=t, source=Carried(name=n, shape=Keep(target=t))) for n, t in columns)
+    wanted = replace(wanted, columns=columns, keys=(("id", Primitive.BIGINT),), stored={1: stored})
+    peak, merged = peak_of(merge, tmp_path, wanted, False)
+    assert (merged.counts.written, peak <= MEMORY) == (count, True)
+
+
 @pytest.mark.parametrize(
     ("kept", "passed", "stays"),
     [(4, 1_000, True), (5, 32, True), (5, 33, False), (1_000, 1_000, False)],

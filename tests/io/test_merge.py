@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 import threading
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from itertools import count, pairwise
 from pathlib import Path
 from typing import Any
@@ -271,6 +272,20 @@ def test_rows_are_counted_in_their_ranges_and_cuts_lie_between_them(
         assert list(cuts) == sorted(set(cuts))
         assert set(cuts) <= set(inside[1:])
         assert len(cuts) == min(pieces, len(inside)) - 1 if inside else not cuts
+
+
+def test_keys_that_are_times_in_int96_are_those_of_other_files(tmp_path: Path) -> None:
+    """Arrow makes nanoseconds of them, which end in the year 2262: Spark writes them where it is told to."""
+    days = [datetime(y, 1, 1, tzinfo=UTC) for y in (1, 2000, 2001, 9999)]
+    table = pa.table({"a": pa.array(days, pa.timestamp("us", "UTC"))})
+    pq.write_table(table, tmp_path / "new.parquet")
+    pq.write_table(table, tmp_path / "old.parquet", use_deprecated_int96_timestamps=True)
+    job = ArrowShards(fs.LocalFileSystem(), str(tmp_path))
+    files = [DataFile(path=f"{name}.parquet", rows=4, bytes=1) for name in ("new", "old")]
+    cuts = [job.cuts([file], ["a"], EVERYWHERE, 2) for file in files]
+    assert cuts[0] == cuts[1] != ()
+    new, old = job.spread(files, ["a"], cuts[0]).values()
+    assert new == old == {0: 2, 1: 2}
 
 
 def test_row_groups_outside_of_the_shard_are_not_read(files: Files) -> None:

@@ -18,6 +18,9 @@ import pytest
 from pyarrow import fs
 
 from schemasync.core.manifest import SegmentKind
+from schemasync.core.partitioning import PartitionColumn
+from schemasync.core.types import Primitive
+from schemasync.errors import StorageError
 from schemasync.io.parquet.shard_writer import ShardWriter
 from schemasync.io.parquet.writing import open_writer
 
@@ -264,3 +267,26 @@ def test_whoever_looks_for_a_key_reads_one_page(tmp_path: Path, spark: SparkSess
     scans = plan.collectLeaves()
     read = scans.apply(0).metrics().apply("numOutputRows").value()
     assert (scans.size(), read) == (1, 16_384)
+
+
+def test_a_disk_that_is_full_is_told_as_such_also_with_several_files_open(tmp_path: Path) -> None:
+    """Each open file would have a footer written when it is closed, for which there is no room either."""
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    rows = pa.table({"id": [1, 2], "p": ["a", "b"]})
+    by = [PartitionColumn(name="q", type=Primitive.STRING, source="p")]
+    local, kind = fs.LocalFileSystem(), SegmentKind.DELTA
+
+    def write() -> None:
+        with ShardWriter(
+            local, str(tmp_path), "d", rows.schema, 1, kind=kind, keys=[], ordering=[], partition_by=by
+        ) as writer:
+            writer.write(rows)
+            full.setattr(pq.ParquetWriter, "write_table", refuse)
+            full.setattr(pq.ParquetWriter, "close", refuse)
+            writer.write(rows)
+
+    with pytest.MonkeyPatch.context() as full, pytest.raises(StorageError, match=r"cannot be written: .*No space left"):
+        write()

@@ -195,6 +195,12 @@ CASES: tuple[Written, ...] = (
         ),
         ["-1.23", str(10**40), None],
     ),
+    written(
+        "uuid as parquet has it",
+        leaf(P.STRING, Meaning.PLAIN),
+        pa.array([_UUID_BYTES, None], pa.binary(16)),
+        [_UUID, None],
+    ),
     written("uuid", leaf(P.STRING, Meaning.UUID_BYTES), pa.array([_UUID_BYTES, None], pa.binary(16)), [_UUID, None]),
     written("list", ListOf(element=INT), pa.array([[1, None], [], None]), [[1, None], [], None]),
     written(

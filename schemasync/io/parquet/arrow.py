@@ -63,7 +63,10 @@ class ArrowFiles:
     @contextmanager
     def _opened(self, path: str) -> Iterator[pq.ParquetFile]:
         """Open a file, and close it whatever it is: Arrow leaves open what it opens itself and makes no sense of."""
-        with self.filesystem.open_input_file(self._path(path)) as source, pq.ParquetFile(source) as parquet:
+        with (
+            self.filesystem.open_input_file(self._path(path)) as source,
+            pq.ParquetFile(source, coerce_int96_timestamp_unit="us") as parquet,
+        ):
             yield parquet
 
     @contextmanager

@@ -127,7 +127,13 @@ def _parts(
     with filesystem.open_input_file(path) as source:
         metadata = pq.read_metadata(source)
         size, row = batch_rows(metadata, share, BATCH_ROWS), 0
-        file = pq.ParquetFile(source, metadata=metadata, pre_buffer=False, buffer_size=buffer_size(metadata, share))
+        file = pq.ParquetFile(
+            source,
+            metadata=metadata,
+            coerce_int96_timestamp_unit="us",
+            pre_buffer=False,
+            buffer_size=buffer_size(metadata, share),
+        )
         for batch in file.iter_batches(size, columns=schema.names):
             rows = pa.Table.from_batches([batch]).select(schema.names).cast(schema)
             yield pc.add(positions(rows), row), rows

@@ -103,10 +103,38 @@ def tombstones(operations: pa.Array) -> pa.Array:
 
 
 def batch_rows(metadata: pq.FileMetaData, share: int, most: int) -> int:
-    """Return how many rows of a file take about ``share`` bytes, by what its widest row group says; at least one."""
+    """Return how many rows of a file take about ``share`` bytes once they are decoded; at least one.
+
+    By what its widest row group says, and its first one column by column: nulls, entries of dictionaries and runs take
+    next to nothing in a file.
+    """
     groups = [metadata.row_group(n) for n in range(metadata.num_row_groups)]
     widest = max((group.total_byte_size // max(group.num_rows, 1) for group in groups), default=0)
+    decoded = sum(_decoded(groups[0].column(n)) for n in range(metadata.num_columns)) if groups else 0
+    widest = max(widest, decoded // max(groups[0].num_rows, 1) if groups else 0)
     return int(min(max(share // (widest + 1), 1), most))
+
+
+_WIDTHS: Final = {"BOOLEAN": 1, "INT32": 4, "FLOAT": 4, "INT64": 8, "DOUBLE": 8, "INT96": 8}
+_OFFSET_BYTES: Final = 4
+_LONG_TEXT: Final = 4096
+"""Arrow writes no statistics of texts that are longer."""
+
+
+def _decoded(column: pq.ColumnChunkMetaData) -> int:
+    """Return about how many bytes Arrow has for the values of one column."""
+    stored, values = column.total_uncompressed_size, column.num_values
+    if column.physical_type in _WIDTHS:
+        return int(max(stored, values * _WIDTHS[column.physical_type]))
+    if column.physical_type != "BYTE_ARRAY" or not any(e.endswith("DICTIONARY") for e in column.encodings):
+        return int(stored + values * _OFFSET_BYTES)
+    told = column.statistics
+    if told is None or not told.has_min_max:
+        length = 0 if told is not None and not told.num_values else min(stored, _LONG_TEXT)
+    else:
+        # The least and the largest stand for all of them.
+        length = (len(told.min_raw) + len(told.max_raw)) // 2
+    return int(max(stored, values * (length + _OFFSET_BYTES)))
 
 
 def buffer_size(metadata: pq.FileMetaData, share: int) -> int:
@@ -193,7 +221,8 @@ class _Projector:
             if not pa.types.is_struct(values.type) or values.type.get_field_index(step) < 0:
                 return None
             values = pc.struct_field(values, step)
-        return values
+        # A UUID, for one: what of Arrow takes no such types takes their bytes.
+        return values.storage if isinstance(values, pa.ExtensionArray) else values
 
     def _required(self, path: tuple[str, ...]) -> pa.Array:
         values = self._at(path)

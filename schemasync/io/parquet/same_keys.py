@@ -153,6 +153,7 @@ class _InGroups:
             self.path,
             metadata=self.metadata,
             filesystem=self.files.filesystem,
+            coerce_int96_timestamp_unit="us",
             pre_buffer=False,
             buffer_size=size,
         ) as file:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from types import TracebackType
 from typing import Final, Self
 
@@ -144,7 +145,9 @@ class ShardWriter:
             self._attempt(self._close)
         else:
             for writer in self._writers.values():
-                writer.close()
+                # Each writes a footer, for which there may be no room either.
+                with suppress(OSError, pa.ArrowException):
+                    writer.close()
 
 
 def delta_writer(

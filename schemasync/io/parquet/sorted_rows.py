@@ -107,7 +107,12 @@ class Stored:
         metadata = pq.read_metadata(self._path, filesystem=self._filesystem)
         size, rows = buffer_size(metadata, self._part_bytes), batch_rows(metadata, self._part_bytes, _BATCH_ROWS)
         with pq.ParquetFile(
-            self._path, metadata=metadata, filesystem=self._filesystem, pre_buffer=False, buffer_size=size
+            self._path,
+            metadata=metadata,
+            filesystem=self._filesystem,
+            coerce_int96_timestamp_unit="us",
+            pre_buffer=False,
+            buffer_size=size,
         ) as file:
             there = set(file.schema_arrow.names)
             columns = [name for name in wanted if name in there]
@@ -240,7 +245,9 @@ def statistics(metadata: pq.FileMetaData, column: str) -> Iterator[pq.Statistics
 
 def key_batches(filesystem: fs.FileSystem, path: str, keys: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """Yield a file's keys, many at a time."""
-    with pq.ParquetFile(path, filesystem=filesystem, pre_buffer=False, buffer_size=1 << 20) as file:
+    with pq.ParquetFile(
+        path, filesystem=filesystem, coerce_int96_timestamp_unit="us", pre_buffer=False, buffer_size=1 << 20
+    ) as file:
         yield from file.iter_batches(batch_size=PART_ROWS, columns=list(keys), use_threads=False)
 
 

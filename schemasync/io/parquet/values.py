@@ -250,7 +250,13 @@ def _plain(values: pa.Array, leaf: Leaf, losses: Losses) -> pa.Array:
         return _or_null(values, -bound, bound - 1, losses).cast(target)
     if pa.types.is_binary(target) and not pa.types.is_binary(values.type):
         return values.cast(pa.binary())
+    if pa.types.is_string(target) and values.type == _UUID_BYTES:
+        # Parquet's own form of a UUID, which newer writers give a string that Avro calls one.
+        return _uuid(values, leaf, losses)
     return values.cast(target)
+
+
+_UUID_BYTES: Final = pa.binary(16)
 
 
 def _decimals(values: pa.Array, type_: Decimal, losses: Losses) -> pa.Array:
