@@ -17,12 +17,12 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 from schemasync.app.ddl_printing import from_text, print_ddl
 from schemasync.app.opening import is_left_to_spark, open_registry, open_renderer
 from schemasync.app.workspace import Workspace
 from schemasync.core.config import Config
+from schemasync.core.locations import parse_location
 from schemasync.core.mapping import Mapping as TableMapping
 from schemasync.core.mapping import TableTarget, map_subjects
 from schemasync.core.names import Dialect
@@ -239,8 +239,8 @@ def _top(config: Config) -> str:
 
 def _local(location: str) -> Path | None:
     """Return the nearest existing place on the way to a local location, None where it is elsewhere."""
-    parts = urlsplit(location)
-    if parts.scheme not in {"", "file"}:
+    parts = parse_location(location)
+    if not parts.is_local:
         return None
     place = Path(parts.path)
     while not _exists(place):

@@ -14,10 +14,10 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import unquote, urlsplit
 
 from schemasync.app.workspace import Progress, Storage, Workspace, silent
 from schemasync.core.config import Config, Notice
+from schemasync.core.locations import parse_location
 from schemasync.core.mapping import TableTarget
 from schemasync.core.ports import Lake, Notifier, Registry
 from schemasync.errors import MetastoreBusyError, StorageError
@@ -52,8 +52,9 @@ def open_registry(config: Config) -> Registry:
         UsageError: a certificate or a header value cannot be used.
     """
     settings = config.registry
-    if settings.url.startswith("file:"):
-        return FileRegistry(unquote(urlsplit(settings.url).path))
+    place = parse_location(settings.url)
+    if place.is_local:
+        return FileRegistry(place.path)
     seconds = settings.timeout / 1000
     mtls = settings.auth.mtls
     return HttpRegistry(

@@ -22,6 +22,7 @@ from zlib import crc32
 
 from pydantic import BaseModel, ConfigDict
 
+from schemasync.core.locations import PATTERN_SIGNS
 from schemasync.core.types import Primitive, Type
 
 LISTED: Final = 200
@@ -70,7 +71,6 @@ WORDS_FILE: Final = "_keys/words.orc"
 
 ORC, as Spark reads its schema without a job of its own, which Parquet's takes.
 """
-_PATTERN: Final = re.compile(r"[{}\[\]*?\\]")
 _PLAIN: Final = re.compile(r"[\w .,:/@+=~-]*", re.ASCII)
 """Text that stands in a view as it is: some metastores store Latin-1, and every engine that reads or translates the
 view has escapes of its own."""
@@ -201,4 +201,4 @@ def may_be_text(count: int) -> bool:
 
 def may_be_asked_for(location: str) -> bool:
     """Tell whether a view can name files of a table: Spark takes such a name for a pattern of names where it is one."""
-    return _PATTERN.search(location) is None
+    return PATTERN_SIGNS.search(location) is None

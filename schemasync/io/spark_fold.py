@@ -13,6 +13,7 @@ from pyspark.errors import PySparkException
 
 from schemasync.core.compaction import FoldCounts
 from schemasync.core.layout import OP
+from schemasync.core.locations import as_pattern
 from schemasync.core.names import Dialect, quote_identifier
 from schemasync.core.partitioning import PartitionColumn, spark_sql
 from schemasync.errors import EngineError, SchemasyncError, StorageError
@@ -71,7 +72,7 @@ class SparkFold:
         from pyspark.sql import functions as f  # noqa: PLC0415
 
         try:
-            rows = self._session.read.option("recursiveFileLookup", "true").parquet(directory)
+            rows = self._session.read.option("recursiveFileLookup", "true").parquet(as_pattern(directory))
             counted = rows.groupBy(*(quote_identifier(key, Dialect.SPARK) for key in keys)).agg(f.expr("count(*) AS n"))
             return not counted.where("n > 1").isEmpty()
         except (PySparkException, Py4JError, ConnectionError) as error:

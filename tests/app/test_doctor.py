@@ -169,6 +169,12 @@ def test_a_place_that_may_not_be_looked_into_is_told_like_any_other_trouble(
     assert (check.health, check.detail) == (Health.FAIL, "ValueError: unheard of")
 
 
+def test_the_storage_is_probed_in_the_very_directory_whatever_its_name(tmp_path: Path) -> None:
+    (tmp_path / "c#").mkdir()
+    check = found(surroundings(tmp_path, defaults={"location": "c#/{topic}"}), "storage")
+    assert check.detail == f"1 locations can be written, tried in {tmp_path}/c#"
+
+
 def test_probing_the_storage_leaves_nothing_behind(tmp_path: Path) -> None:
     examine(surroundings(tmp_path))
     assert [path for path in tmp_path.rglob("*") if ".schemasync" not in path.parts] == []

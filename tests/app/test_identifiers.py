@@ -94,6 +94,20 @@ def test_a_key_in_another_case_goes_on(lab: Lab) -> None:
     assert lab.rows("t") == [{"id": 1, "uid": 7, "state": "new"}]
 
 
+@pytest.mark.parametrize("compaction", [{}, {"kernel": "spark", "arrow_limit": 0}])
+def test_a_lake_lies_in_a_directory_of_any_name(lab: Lab, compaction: dict[str, Any]) -> None:
+    """For Spark's readers, not for its tables, ? [ ] and * would name other directories."""
+    lab.root = lab.root / "c# 100%41? [x]*"
+    lab.settings = {"defaults": {"compaction": compaction}}
+    lab.register("t", lab.flat("R", ("a", TEXT)))
+    for hour in range(2):
+        lab.land("t", [{"id": hour, "a": "x", "op": "c", "ts_ms": 1}], hour=f"202611200{hour}")
+        fought(lab)
+    (table,) = lab.apply().tables
+    assert table.target.location == f"file://{lab.root}/lake/t"
+    assert lab.rows("t") == [{"id": 0, "a": "x"}, {"id": 1, "a": "x"}]
+
+
 def test_a_version_with_a_clash_is_held_under_the_one_before(lab: Lab) -> None:
     lab.register("t", lab.flat("R", ("State", TEXT)))
     lab.land("t", [{"id": 1, "State": "a", "op": "c", "ts_ms": 1}])

@@ -48,6 +48,13 @@ def test_what_the_registry_holds_becomes_tables(tmp_path: Path) -> None:
     assert '# Left out, they hold no table\'s rows: "__debezium-heartbeat.x-value"' in found.path.read_text()
 
 
+def test_a_registry_is_read_from_the_very_directory_whatever_its_name(tmp_path: Path) -> None:
+    directory = tmp_path / "c#100%41"
+    (directory / "shop.student-value").mkdir(parents=True)
+    (directory / "shop.student-value" / "1.avsc").write_text('{"type": "record", "name": "R", "fields": []}')
+    assert made(tmp_path / "project", f"file:{directory}").tables == (("shop.student-value", "shop_student"),)
+
+
 def test_subjects_that_would_share_a_table_are_left_out_and_said_so(tmp_path: Path) -> None:
     with RegistryServer() as server:
         for subject in ("a.b-value", "a_b-value", "c-value"):

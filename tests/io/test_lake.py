@@ -112,3 +112,11 @@ def test_a_file_where_a_directory_should_be_is_an_error_that_names_it(tmp_path: 
 def test_the_file_system_in_memory_is_not_the_local_disk() -> None:
     """Or the suite above would test one code path under two names."""
     assert not isinstance(ArrowLake("mock://host/shop").filesystem, fs.LocalFileSystem)
+
+
+@pytest.mark.parametrize("sign", ["#", "?", "%41"])
+@pytest.mark.parametrize("scheme", ["", "file://"])
+def test_every_character_of_a_local_path_stands_for_itself(tmp_path: Path, sign: str, scheme: str) -> None:
+    for name in ("a", "b"):
+        ArrowLake(f"{scheme}{tmp_path}/c{sign}{name}").create("x", name.encode())
+    assert [(tmp_path / f"c{sign}{name}" / "x").read_text() for name in ("a", "b")] == ["a", "b"]

@@ -10,11 +10,11 @@ import errno
 import posixpath
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from urllib.parse import urlsplit
 
 import pyarrow as pa
 from pyarrow import fs
 
+from schemasync.core.locations import parse_location
 from schemasync.core.ports import FileInfo
 from schemasync.errors import StorageError
 from schemasync.io.lake.creating import creation, has_directories
@@ -50,7 +50,7 @@ class ArrowLake:
             StorageError: no such scheme, or the file system cannot be reached.
             UsageError: a library is missing for it.
         """
-        parts = urlsplit(location)
+        parts = parse_location(location)
         self._local = filesystem is None and is_local(location)
         try:
             if filesystem is not None:
@@ -171,12 +171,12 @@ class ArrowLake:
 
 def is_local(location: str) -> bool:
     """Tell whether a location, a URI or a path, is on the local disk."""
-    return urlsplit(location).scheme in {"", "file"}
+    return parse_location(location).is_local
 
 
 def is_of_arrow(location: str) -> bool:
     """Tell whether Arrow has a file system of its own for a location."""
-    return urlsplit(location).scheme in _SCHEMES
+    return parse_location(location).scheme in _SCHEMES
 
 
 def storage_error(error: Exception, *, verb: str, where: str) -> StorageError:

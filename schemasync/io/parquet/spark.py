@@ -24,6 +24,7 @@ from pyspark.sql import functions as f
 from schemasync.core.admission import DELETE, AdmissionRequest, Admitted, Footer, Unreadable, WrittenFooter
 from schemasync.core.beyond import Beyond
 from schemasync.core.layout import OP
+from schemasync.core.locations import as_pattern
 from schemasync.core.manifest import DataFile
 from schemasync.core.names import Dialect, is_hidden, quote_identifier
 from schemasync.core.partitioning import spark_sql
@@ -93,7 +94,7 @@ class SparkFiles:
         try:
             parts = self._decode(request, staging)
             # Only what the tasks reported: one that was tried twice leaves a file that nobody may read.
-            uris = [self._lake.uri(part.path) for part in parts]
+            uris = [as_pattern(self._lake.uri(part.path)) for part in parts]
             decoded = self._session.read.schema(_ddl(request)).parquet(*uris)
             unsent = frozenset(name for part in parts for name in part.unsent)
             toasted = self._write(newest_per_key(decoded, request, unsent), request, unsent)

@@ -1,0 +1,44 @@
+"""Where something lies, as text: a URI, or a path of the local disk.
+
+Used by whoever opens a location or a registry's directory. Promises that every character of a path stands for itself,
+as engines read it (Hadoop's ``Path``): ``#``, ``?`` and ``%23`` are ordinary in the name of a directory. A parser of
+URLs would cut the path at the first two, and two directories would become one.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+PATTERN_SIGNS: Final = re.compile(r"[][*?{}\\]")
+"""What makes a pattern of a path where Spark's readers are given one; in a table's definition it is a name."""
+_PARTS: Final = re.compile(
+    r"(?:(?P<scheme>[a-z][a-z0-9+.-]*):(?://(?P<host>[^/]*))?)?(?P<path>.*)", re.IGNORECASE | re.DOTALL
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Location:
+    """The parts of a location; ``scheme`` is in lower case, and empty for a bare path, which has no host either."""
+
+    scheme: str
+    host: str
+    path: str
+
+    @property
+    def is_local(self) -> bool:
+        """Tell whether it is on the local disk."""
+        return self.scheme in {"", "file"}
+
+
+def parse_location(text: str) -> Location:
+    """Take a location apart; every text is one."""
+    found = _PARTS.fullmatch(text)
+    scheme, host, path = found.group("scheme", "host", "path") if found else (None, None, text)
+    return Location(scheme=(scheme or "").lower(), host=host or "", path=path)
+
+
+def as_pattern(text: str) -> str:
+    """Return the pattern that only this location matches, for Spark's readers."""
+    return PATTERN_SIGNS.sub(r"\\\g<0>", text)

@@ -1,0 +1,31 @@
+import pytest
+
+from schemasync.core.locations import Location, as_pattern, parse_location
+
+
+@pytest.mark.parametrize(
+    ("text", "scheme", "host", "path"),
+    [
+        ("/srv/c#/a?b/100%41", "", "", "/srv/c#/a?b/100%41"),
+        ("lake/{topic}", "", "", "lake/{topic}"),
+        ("", "", "", ""),
+        ("file:/srv/c#", "file", "", "/srv/c#"),
+        ("FILE:///srv/a?b\n", "file", "", "/srv/a?b\n"),
+        ("file://localhost/srv", "file", "localhost", "/srv"),
+        ("file:reg", "file", "", "reg"),
+        ("s3a://lake/x#y", "s3a", "lake", "/x#y"),
+        ("viewfs://tests", "viewfs", "tests", ""),
+        ("/a:b//c", "", "", "/a:b//c"),
+    ],
+)
+def test_every_character_of_a_path_stands_for_itself(text: str, scheme: str, host: str, path: str) -> None:
+    assert parse_location(text) == Location(scheme=scheme, host=host, path=path)
+
+
+@pytest.mark.parametrize(("text", "local"), [("/a", True), ("file:/a", True), ("s3a://b/a", False)])
+def test_a_bare_path_and_a_file_are_on_the_local_disk(text: str, local: bool) -> None:
+    assert parse_location(text).is_local is local
+
+
+def test_what_a_pattern_would_take_for_signs_is_escaped() -> None:
+    assert as_pattern("file:/c#/a?b/[x]*{y}\\z") == r"file:/c#/a\?b/\[x\]\*\{y\}\\z"
