@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 from pydantic_core import PydanticCustomError
 
+from schemasync.core.locations import parse_location
 from schemasync.core.names import MAX_NAME, expand_pattern, folded, hour_directory_regex
 from schemasync.errors import UsageError
 
@@ -29,6 +30,8 @@ _DURATION_UNITS = {"ms": 1, "s": SECOND, "m": MINUTE, "h": HOUR, "d": DAY}
 _SIZE_UNITS = {"b": 1} | {f"{prefix}{end}": 1024**n for n, prefix in enumerate("kmgt", 1) for end in ("b", "ib")}
 _AMOUNT = re.compile(r"([0-9]{1,12}) ?([A-Za-z]+)")
 _IDENTIFIER = re.compile(r"[a-z_][a-z0-9_]*")
+_HERE = ("", "localhost")
+"""Hosts of a ``file:`` URI that mean this machine."""
 _PATTERN_SIGNS = frozenset("\\^$*+?{}[]|()")
 
 
@@ -107,6 +110,11 @@ def _expands(text: str, allowed: Iterable[str]) -> str:
 
 def _location(value: str) -> str:
     _expands(value, ("topic", "table", "database"))
+    place = parse_location(value)
+    if place.scheme == "file" and place.host not in _HERE:
+        raise refusal("names a host, and a local disk has none", "Write file:///DIRECTORY with three slashes.")
+    if place.is_local and place.path.startswith("~"):
+        raise refusal("begins with ~, which only a shell replaces", "Write the whole path of the directory.")
     return value
 
 
@@ -147,7 +155,8 @@ def _one_url(text: str, *, local: bool) -> None:
         raise refusal("is not a URL") from None
     if url.username is not None:
         raise refusal("must not hold a user or password", "Put them under registry.auth.basic.")
-    directory = local and url.scheme == "file" and url.netloc in ("", "localhost") and url.path
+    place = parse_location(text)
+    directory = local and place.scheme == "file" and place.host in _HERE and place.path
     if not (directory or (url.scheme in ("http", "https") and url.hostname)):
         raise refusal("must be http://HOST[:PORT], https://HOST[:PORT] or file:DIRECTORY")
 

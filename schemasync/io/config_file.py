@@ -19,6 +19,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from schemasync.core.config import REFUSED, Config, known_keys, nearest, setting_type
+from schemasync.core.locations import parse_location
 from schemasync.errors import UsageError
 
 DEFAULT_NAME = "schemasync.yaml"
@@ -32,7 +33,6 @@ Where = tuple[str | int, ...]
 _SERVICE_LINKS = re.compile(r"SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_[0-9]+_(TCP|UDP)\w*)?")
 _VARIABLE = re.compile(r"\$\$\{|\$\{([^}]*)\}?")
 _KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,11 +96,8 @@ def _absolute(path: str, root: Path) -> str:
 
 
 def _absolute_uri(text: str, root: Path) -> str:
-    if text.lower().startswith("file:"):
-        text = re.sub(r"^(?i:file:)(//(localhost)?(?=/))?", "", text)
-    elif _SCHEME.match(text) or text.startswith("/"):
-        return text
-    return f"file://{_absolute(text, root)}"
+    place = parse_location(text)
+    return f"file://{_absolute(place.path, root)}" if place.is_local else text
 
 
 def _find(path: Path | None, environ: Mapping[str, str], cwd: Path) -> Path:

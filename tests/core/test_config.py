@@ -268,6 +268,8 @@ def test_what_is_supported_of_the_same_settings_is_taken() -> None:
         "file:///r",
         "http://a:1, https://b:2",
         "file:a,b",
+        "file://localhost/r",
+        "file:#1/r?",
     ],
 )
 def test_registry_urls_are_http_or_a_directory(url: str) -> None:
@@ -358,6 +360,7 @@ def test_news_go_to_one_place_that_can_be_reached(notice: dict[str, Any], path: 
     assert problems(notify=[notice]) == [(path, text)]
 
 
+TILDE = "begins with ~, which only a shell replaces. Write the whole path of the directory."
 BELOW = "must be a path below the table's location. Put the rest of it into location."
 IDENTIFIER = "must be lower-case letters, digits and _, not beginning with a digit. Metastores keep no case."
 NO_REGEX = "is not a regular expression ({}). Write .* where any text is meant."
@@ -385,6 +388,13 @@ NO_REGEX = "is not a regular expression ({}). Write .* where any text is meant."
             "location",
             "unknown placeholder {tpoic}. Known here: {database}, {table}, {topic}.",
         ),
+        (
+            {"location": "file://lake/{topic}"},
+            "location",
+            "names a host, and a local disk has none. Write file:///DIRECTORY with three slashes.",
+        ),
+        ({"location": "~/lake"}, "location", TILDE),
+        ({"location": "file:~me/lake"}, "location", TILDE),
         ({"names": {"view": "{table}_{hour}"}}, "names.view", "unknown placeholder {hour}. Known here: {table}."),
         ({"increments": "/landing/{yyyyMMddHH}"}, "increments", BELOW),
         ({"increments": "../{yyyyMMddHH}"}, "increments", BELOW),

@@ -160,13 +160,33 @@ def test_relative_paths_start_from_the_file_not_from_the_current_directory(tmp_p
     ) == (
         [f"file://{tmp_path}/etc/registry", f"{tmp_path}/etc/ca.pem", f"{tmp_path}/etc/c.pem", "/k.pem"],
         [f"{tmp_path}/state", f"{tmp_path}/etc/templates", f"file://{tmp_path}/etc/my lake/{{topic}}"],
-        [f"file://{tmp_path}/etc/a", "/b", "hdfs://nn/c", None],
+        [f"file://{tmp_path}/etc/a", "file:///b", "hdfs://nn/c", None],
     )
 
 
 @pytest.mark.parametrize("url", ["file:/srv/r", "file:///srv/r", "file://localhost/srv/r", "FILE:/srv/./r/"])
 def test_one_directory_has_one_uri(tmp_path: Path, url: str) -> None:
     assert load(tmp_path, f"registry: {{url: '{url}'}}").config.registry.url == "file:///srv/r"
+
+
+@pytest.mark.parametrize(
+    "location", ["/data/lake", "file:/data/lake", "file:///data/lake", "file://localhost/data/lake"]
+)
+def test_a_location_on_the_local_disk_has_one_uri_so_that_no_engine_looks_elsewhere(
+    tmp_path: Path, location: str
+) -> None:
+    """A bare path would lie in an engine's default file system, which may be HDFS."""
+    config = load(tmp_path, MINIMAL + f"defaults: {{location: '{location}'}}").config
+    assert config.defaults.location == "file:///data/lake"
+
+
+def test_a_directory_keeps_the_signs_of_its_name(tmp_path: Path) -> None:
+    (tmp_path / "c#?%41").mkdir()
+    config = load(tmp_path / "c#?%41", "registry: {url: 'file:r'}\ndefaults: {location: lake}").config
+    assert [config.registry.url, config.defaults.location] == [
+        f"file://{tmp_path}/c#?%41/r",
+        f"file://{tmp_path}/c#?%41/lake",
+    ]
 
 
 def test_an_unknown_key_is_named_with_its_path_and_the_nearest_one(tmp_path: Path) -> None:
