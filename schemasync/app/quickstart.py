@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from schemasync.core.config import Config
+from schemasync.core.mapping import METASTORES
 from schemasync.errors import PermanentError, UsageError
 from schemasync.io.config_file import DEFAULT_NAME, load_config
 from schemasync.io.samples import claim, copy_into, scaffold
@@ -128,11 +130,10 @@ def _refuse_other_settings(config: Path, environ: Mapping[str, str]) -> None:
     """Refuse variables that would send the sample tables into a registry, lake or metastore of the user's."""
     cwd = Path.cwd()
     wanted, actual = (load_config(config, environ=e, cwd=cwd).config for e in ({}, environ))
-    changed = [
-        part
-        for part in ("registry", "metastore", "defaults", "tables")
-        if getattr(wanted, part) != getattr(actual, part)
-    ]
+    parts = ("registry", "metastore", "defaults", "tables")
+    changed = [part for part in parts if getattr(wanted, part) != getattr(actual, part)]
+    if _stores(wanted) != _stores(actual):
+        changed.append("spark.conf")
     if changed:
         raise UsageError(
             f"environment variables change {', '.join(changed)} of the sample project",
@@ -140,6 +141,11 @@ def _refuse_other_settings(config: Path, environ: Mapping[str, str]) -> None:
             why="the quickstart keeps to its own directory",
             fix="Unset the variables that begin with SCHEMASYNC_ and run it again.",
         )
+
+
+def _stores(config: Config) -> dict[str, str]:
+    """Return the settings of Spark by which it keeps tables elsewhere; all others only tune it."""
+    return {name: value for name, value in config.spark.conf.items() if name.endswith((*METASTORES, "warehouse.dir"))}
 
 
 def _program(environ: Mapping[str, str]) -> str:

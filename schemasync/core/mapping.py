@@ -216,7 +216,7 @@ def _target(subject: str, entry: TableEntry, config: Config, present: AbstractSe
         return UsageError(error.what, where=f"subject {subject!r}", why=error.why, fix=error.fix)
 
 
-_METASTORES = ("hive.metastore.uris", "javax.jdo.option.ConnectionURL")
+METASTORES = ("hive.metastore.uris", "javax.jdo.option.ConnectionURL")
 """Settings by which Spark keeps its tables where others may, too."""
 
 
@@ -224,7 +224,7 @@ def _only_spark(view: View, config: Config) -> bool:
     """Tell whether Spark alone reads a view: nobody else opens the Derby that is embedded in its process."""
     if view.readers != "auto":
         return view.readers == "spark"
-    elsewhere = any(name.endswith(_METASTORES) for name in config.spark.conf)
+    elsewhere = any(name.endswith(METASTORES) for name in config.spark.conf)
     return config.metastore.kind == "embedded" and not elsewhere
 
 

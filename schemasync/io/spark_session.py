@@ -69,6 +69,7 @@ LOCAL: Final[dict[str, str]] = {
 }
 """For ``local[*]`` masters: nothing listens on the network, and tiny shuffles stay tiny."""
 
+_URIS: Final = "spark.hadoop.hive.metastore.uris"
 _URL: Final = "spark.hadoop.javax.jdo.option.ConnectionURL"
 _SHORT_TEXTS: Final = """\
 SELECT c.COLUMNNAME FROM SYS.SYSCOLUMNS c JOIN SYS.SYSTABLES t ON c.REFERENCEID = t.TABLEID
@@ -101,11 +102,19 @@ class SessionSettings:
         }
         if self.master.startswith("local"):
             conf |= LOCAL
-        if self.metastore_uri:
-            conf["spark.hadoop.hive.metastore.uris"] = self.metastore_uri
-        else:
-            conf[_URL] = self.derby
+        conf |= {_URIS: self.metastore_uri} if self.metastore_uri else self._embedded()
         return {**conf, **(self.conf or {})}
+
+    def _embedded(self) -> dict[str, str]:
+        """Return what keeps the metastore here, whatever HADOOP_CONF_DIR or SPARK_CONF_DIR say.
+
+        A hive-site.xml there may name another metastore, a core-site.xml another file system for paths without one.
+        """
+        return {
+            _URIS: "",
+            _URL: self.derby,
+            "spark.sql.warehouse.dir": f"file://{self.home / 'warehouse'}",
+        }
 
     @property
     def derby(self) -> str:

@@ -167,8 +167,15 @@ def test_variables_that_point_elsewhere_are_refused_before_anything_runs(runs: R
     assert runs.lines == []
 
 
+def test_a_metastore_that_spark_itself_would_be_told_of_is_refused_too(runs: Runs) -> None:
+    with pytest.raises(UsageError, match=r"environment variables change spark\.conf of the sample project"):
+        runs.quickstart({"SCHEMASYNC_SPARK__CONF": "{spark.hadoop.hive.metastore.uris: 'thrift://prod:9083'}"})
+    assert runs.lines == []
+
+
 def test_variables_that_only_tune_spark_are_fine(runs: Runs) -> None:
-    runs.quickstart({"SCHEMASYNC_SPARK__MASTER": "local[1]"})
+    tuned = {"SCHEMASYNC_SPARK__MASTER": "local[1]", "SCHEMASYNC_SPARK__CONF": "{spark.driver.memory: 2g}"}
+    runs.quickstart(tuned)
     assert len(runs.lines) == 13
 
 

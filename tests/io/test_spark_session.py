@@ -16,6 +16,7 @@ from schemasync.errors import EngineError, MetastoreBusyError, StorageError
 from schemasync.io.spark_fold import SparkFold
 from schemasync.io.spark_session import SessionSettings, held, lengthen_view_texts, stop_session
 from schemasync.io.spark_sql import translated
+from tests.children import SHORT_LIVED
 from tests.lab import Lab
 
 if TYPE_CHECKING:
@@ -138,6 +139,39 @@ def test_a_thrift_metastore_needs_no_derby(tmp_path: Path) -> None:
         "thrift://hive:9083",
         [],
     )
+
+
+def test_no_configuration_of_hadoop_names_another_metastore_than_the_embedded_one(tmp_path: Path) -> None:
+    conf = SessionSettings(home=tmp_path).spark_conf()
+    asked = ("spark.hadoop.hive.metastore.uris", "spark.sql.warehouse.dir")
+    assert [conf[key] for key in asked] == ["", f"file://{tmp_path}/warehouse"]
+
+
+EMBEDDED = """
+import sys
+from pathlib import Path
+from tests.lab import own_spark
+
+if __name__ == "__main__":
+    with own_spark(Path(sys.argv[1]), purpose="tests", master="local[1]") as spark:
+        spark.sql("CREATE DATABASE here")
+        print(spark.sql("DESCRIBE DATABASE here").where("info_name = 'Location'").first().info_value)
+"""
+SITE = "<configuration><property><name>{}</name><value>{}</value></property></configuration>"
+
+
+@pytest.mark.spark
+@pytest.mark.one_spark
+def test_the_embedded_metastore_is_one_where_hadoop_s_configuration_names_another(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "etc"
+    elsewhere.mkdir()
+    (elsewhere / "hive-site.xml").write_text(SITE.format("hive.metastore.uris", "thrift://127.0.0.1:1"))
+    (elsewhere / "core-site.xml").write_text(SITE.format("fs.defaultFS", "hdfs://127.0.0.1:1"))
+    path = os.pathsep.join([str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
+    environ = os.environ | SHORT_LIVED | {"PYTHONPATH": path, "HADOOP_CONF_DIR": str(elsewhere)}
+    command = [sys.executable, "-c", EMBEDDED, str(tmp_path / "home")]
+    done = subprocess.run(command, env=environ, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
+    assert done.stdout == f"file:{tmp_path}/home/warehouse/here.db\n", done.stderr[-3000:]
 
 
 @pytest.mark.spark
