@@ -137,6 +137,8 @@ def start_session(settings: SessionSettings, *, java_home: Path, python: str) ->
     """
     _prepare(settings.home)
     os.environ["JAVA_HOME"] = str(java_home)
+    # Another Spark's, which pyspark would start without a look at its version.
+    os.environ["SPARK_HOME"] = _own_home()
     # Workers must be this very Python, not whichever python3 the PATH finds first.
     os.environ["PYSPARK_PYTHON"] = python
     if settings.master.startswith("local"):
@@ -166,6 +168,15 @@ def start_session(settings: SessionSettings, *, java_home: Path, python: str) ->
             fix=f"Look at {settings.log}, and run `schemasync doctor`.",
         ) from error
     return session
+
+
+def _own_home() -> str:
+    """Return the home of the Spark that pyspark came with: its package, or the distribution that holds that."""
+    import pyspark  # noqa: PLC0415 - importing it takes half a second
+
+    package = Path(pyspark.__file__).parent
+    homes = (package, package.parent.parent)
+    return str(next((home for home in homes if (home / "bin" / "spark-submit").is_file()), package))
 
 
 def stop_session(session: SparkSession) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -13,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from schemasync.errors import EngineError, MetastoreBusyError, StorageError
+from schemasync.io import spark_session
 from schemasync.io.spark_fold import SparkFold
-from schemasync.io.spark_session import SessionSettings, held, lengthen_view_texts, stop_session
+from schemasync.io.spark_session import SessionSettings, held, lengthen_view_texts, start_session, stop_session
 from schemasync.io.spark_sql import translated
 from tests.children import SHORT_LIVED
 from tests.lab import Lab
@@ -145,6 +147,33 @@ def test_no_configuration_of_hadoop_names_another_metastore_than_the_embedded_on
     conf = SessionSettings(home=tmp_path).spark_conf()
     asked = ("spark.hadoop.hive.metastore.uris", "spark.sql.warehouse.dir")
     assert [conf[key] for key in asked] == ["", f"file://{tmp_path}/warehouse"]
+
+
+def test_the_spark_that_runs_is_the_one_that_is_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import pyspark
+
+    homes: list[str] = []
+
+    def launched(_: SessionSettings) -> None:
+        homes.append(os.environ["SPARK_HOME"])
+        raise OSError(errno.EIO, "enough")
+
+    for name in ("SPARK_HOME", "JAVA_HOME", "PYSPARK_PYTHON", "SPARK_LOCAL_IP"):
+        monkeypatch.setenv(name, "/opt/another")
+    monkeypatch.setattr(spark_session, "_launch", launched)
+    with pytest.raises(EngineError, match="Spark did not start"):
+        start_session(SessionSettings(home=tmp_path), java_home=tmp_path, python=sys.executable)
+    assert homes == [str(Path(pyspark.__file__).parent)]
+
+
+@pytest.mark.parametrize("home", ["python/pyspark", "."])
+def test_a_pyspark_inside_of_a_distribution_belongs_to_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: str
+) -> None:
+    (tmp_path / home / "bin").mkdir(parents=True)
+    (tmp_path / home / "bin" / "spark-submit").touch()
+    monkeypatch.setattr("pyspark.__file__", str(tmp_path / "python" / "pyspark" / "__init__.py"))
+    assert spark_session._own_home() == str(tmp_path / home)
 
 
 EMBEDDED = """
