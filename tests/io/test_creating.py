@@ -98,5 +98,5 @@ def test_hadoop_makes_a_request_that_met_another_one_again() -> None:
 
 def test_without_its_library_a_table_on_s3_is_not_opened(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
-    with pytest.raises(UsageError, match=r"pip install 'schemasync\[s3\]'"):
+    with pytest.raises(UsageError, match=r"pip install 'boto3>=1\.36'"):
         create()

