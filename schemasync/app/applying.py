@@ -29,6 +29,7 @@ from schemasync.core.policy import Verdict
 from schemasync.core.ports import HiveTable
 from schemasync.core.properties import TableProperties, is_ours, read_properties
 from schemasync.errors import SchemasyncError, UsageError, as_ours
+from schemasync.io.logs import told
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,8 +82,8 @@ class Applied:
                 "events": admitted.events if admitted else 0,
                 "waiting": admitted.waiting if admitted else 0,
             },
-            "error": str(self.error) if self.error else None,
-            "unrecorded": str(self.unrecorded) if self.unrecorded else None,
+            "error": told(self.error),
+            "unrecorded": told(self.unrecorded),
         }
 
 

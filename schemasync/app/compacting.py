@@ -39,6 +39,7 @@ from schemasync.core.ports import HiveTable
 from schemasync.core.properties import TableProperties
 from schemasync.core.unchanged import shuffled
 from schemasync.errors import SchemasyncError, UsageError, as_ours
+from schemasync.io.logs import told
 
 _TRIED_BYTES: Final = 256 * MB
 """A dry run takes in so much: it waits for that, and the local disk may be the machine's memory."""
@@ -105,7 +106,7 @@ class Compacted:
             "bytes_written": self.bytes_written,
             "seconds": round(self.seconds, 3),
             "held": self.applied.held,
-            "error": str(self.failure) if self.failure else None,
+            "error": told(self.failure),
         }
 
 

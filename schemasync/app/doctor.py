@@ -11,7 +11,7 @@ import shutil
 import uuid
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -31,6 +31,7 @@ from schemasync.errors import SchemasyncError, StorageError, as_ours
 from schemasync.io.config_file import LoadedConfig
 from schemasync.io.java import find_java
 from schemasync.io.lake.arrow import ArrowLake
+from schemasync.io.logs import redact
 
 PYSPARK: Final = "4.1"
 """The Spark that is installed by default."""
@@ -112,7 +113,8 @@ class Surroundings:
 
 def examine(around: Surroundings) -> Report:
     """Make all checks."""
-    return Report(checks=tuple(_checks(around)))
+    checks = (replace(c, detail=redact(c.detail), fix=redact(c.fix)) for c in _checks(around))
+    return Report(checks=tuple(checks))
 
 
 def _checks(around: Surroundings) -> Iterator[Check]:

@@ -40,6 +40,7 @@ from schemasync.core.watching import (
     is_safe,
 )
 from schemasync.errors import RegistryError, RegistryUnavailableError, SchemasyncError
+from schemasync.io.logs import redact
 from schemasync.io.status_server import TableStatus
 
 _REFUSAL_MS: Final = 60_000
@@ -154,7 +155,7 @@ class TendedTable:
         expected = isinstance(error, SchemasyncError)
         text = str(error) if expected else f"{type(error).__name__}: {error}"
         self._failures += 1
-        self.outcome = replace(self.outcome, failure=text)
+        self.outcome = replace(self.outcome, failure=redact(text))
         extra = {"table": self.name, "failures": backoff.failures, "until_ms": backoff.until_ms}
         _log.error("table %s failed: %s", self.name, text, extra=extra, exc_info=None if expected else error)
         return backoff

@@ -130,9 +130,9 @@ def _say(call: Call, line: str, parts: dict[str, str], code: int) -> int:
 
 def _parts(error: SchemasyncError) -> dict[str, str]:
     return {
-        "what": error.what,
-        "where": error.where,
-        "why": error.why,
-        "fix": error.fix,
+        "what": redact(error.what),
+        "where": redact(error.where),
+        "why": redact(error.why),
+        "fix": redact(error.fix),
         "type": type(error).__name__,
     }

@@ -32,7 +32,8 @@ QUIET_LOGGERS: Final[Mapping[str, int]] = {
     "urllib3": logging.ERROR,  # tells of every retry with the URL's path, which is a webhook's secret
 }
 
-_SENSITIVE: Final = r"(?:password|passwd|secret|token|(?:api|secret|access)[._-]?key)"
+# After a key Azure's settings have the account that it opens.
+_SENSITIVE: Final = r"(?:password|passwd|secret|token|(?:api|secret|access|account)[._-]?key(?:\.[\w.-]+)?)"
 
 # How a value may stand in a line: quoted (in JSON inside JSON the quotes are escaped), or bare up to a separator.
 _VALUE: Final = r"""
@@ -79,6 +80,11 @@ def redact(text: str) -> str:
     for pattern in _SECRETS:
         text = pattern.sub(rf"\g<key>{MASK}", text)
     return text
+
+
+def told(error: Exception | None) -> str | None:
+    """Return what a result says of an error: its text without secrets."""
+    return redact(str(error)) if error is not None else None
 
 
 def _level(verbosity: int) -> int:

@@ -244,6 +244,11 @@ def test_one_broken_table_never_stops_the_others(world: World, error: Exception)
     assert (world.looks, [t.failure is not None for t in result.tables]) == (["a", "b"], [True, False])
 
 
+def test_the_document_of_a_failure_has_no_secret(world: World) -> None:
+    world.errors["a"] = DataError("AccountKey=hush")
+    assert [t["error"] for t in world.watch().to_json()["tables"]] == ["AccountKey=***", None]
+
+
 def test_a_failure_names_its_table_in_the_log(world: World, caplog: pytest.LogCaptureFixture) -> None:
     world.errors["a"] = DataError("broken")
     world.watch()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from schemasync.cli.context import SessionOpener
-from schemasync.errors import MetastoreBusyError
+from schemasync.errors import MetastoreBusyError, StorageError
 from tests.cli.bench import Bench
 from tests.io.http_registry_server import HANG_UP, HTML, Canned, RegistryServer, error
 
@@ -87,6 +87,26 @@ def test_v_shows_the_traceback_without_secrets(configured: Bench) -> None:
     configured.open_session = failing(RuntimeError("password=tiger"))
     answer = configured("-v", "plan")
     assert ("Traceback (most recent call last)" in answer.err, "tiger" in answer.err) == (True, False)
+
+
+SECRET = StorageError("password=tiger", where="s3a://u:tiger@b", why="AccountKey=tiger;", fix="token=tiger")
+
+
+def test_the_document_of_an_error_has_no_secret(configured: Bench) -> None:
+    configured.open_session = failing(SECRET)
+    assert configured("plan", "--json").json["error"] == {
+        "what": "password=***",
+        "where": "s3a://u:***@b",
+        "why": "AccountKey=***;",
+        "fix": "token=***",
+        "type": "StorageError",
+    }
+
+
+def test_a_check_of_doctor_shows_no_secret(configured: Bench) -> None:
+    configured.open_session = failing(SECRET)
+    text, document = configured("doctor"), configured("doctor", "--json")
+    assert ["tiger" in text.out, "tiger" in document.out, "AccountKey=***" in text.out] == [False, False, True]
 
 
 def test_an_unexpected_error_with_json_is_one_document(configured: Bench) -> None:

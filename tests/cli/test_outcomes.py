@@ -34,7 +34,7 @@ from schemasync.core.mapping import map_subjects
 from schemasync.core.plan import Step
 from schemasync.core.policy import Verdict
 from schemasync.core.properties import TableProperties
-from schemasync.errors import ConflictError, UsageError
+from schemasync.errors import ConflictError, StorageError, UsageError
 
 TARGET = map_subjects(["student-value"], Config.model_validate({"registry": {"url": "file:/r"}})).targets[0]
 PROPERTIES = TableProperties(
@@ -145,6 +145,13 @@ FAILED = Applied(plan=EVOLVING, error=LOST)
 )
 def test_apply_exits(tables: tuple[Applied, ...], problems: tuple[UsageError, ...], code: int) -> None:
     assert apply_exit(ApplyResult(tables=tables, problems=problems)) == code
+
+
+def test_what_failed_is_told_without_secrets() -> None:
+    applied = Applied(plan=EVOLVING, error=StorageError("password=hush"), unrecorded=StorageError("token=hush"))
+    whole = applied.to_json()
+    told = [whole["error"], whole["unrecorded"], Compacted(target=TARGET, applied=applied).to_json()["error"]]
+    assert told == ["password=***", "token=***", "password=***"]
 
 
 @pytest.mark.parametrize(

@@ -156,6 +156,8 @@ SHAPES = (
     "token=Bearer {}",
     "javax.jdo.option.ConnectionPassword={}",
     "fs.s3a.secret.key={};",
+    "fs.azure.account.key.lake.dfs.core.windows.net={}",
+    "DefaultEndpointsProtocol=https;AccountKey={};EndpointSuffix=core.windows.net",
     '{{"password": "{}", "user": "u"}}',
     "{{'token': '{}'}}",
     "{{'token': b'{}'}}",
