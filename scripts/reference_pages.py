@@ -111,7 +111,7 @@ MEANINGS: Final[Mapping[str, str]] = {
     "watch.sweep": "How often every subject is looked at, whatever the cheap probes say.",
     "server.listen": "`HOST:PORT` where `watch` serves `/metrics` (Prometheus), `/healthz` and `/readyz`; nothing listens unless said.",
     "notify[].webhook": "URL that gets every schema change as a CloudEvent (structured JSON, POST).",
-    "notify[].command": "Command that gets the same JSON on its standard input; text is split as a shell does.",
+    "notify[].command": "Command that gets the same JSON on its standard input; text is split as a shell does. A program with a `/` in it starts from this file's directory, others are looked up on `PATH`.",
     "notify[].slack": "A Slack webhook.",
     "notify[].headers": "Headers of the webhook's requests.",
     "templates": "Directory whose `*.sql.j2` files replace ours of the same name.",

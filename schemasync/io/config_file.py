@@ -18,7 +18,7 @@ import yaml
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from schemasync.core.config import REFUSED, Config, known_keys, nearest, setting_type
+from schemasync.core.config import REFUSED, Config, Notice, known_keys, nearest, setting_type
 from schemasync.core.locations import parse_location
 from schemasync.errors import UsageError
 
@@ -86,9 +86,18 @@ def resolve(config: Config, root: Path) -> Config:
             "metastore": metastore.model_copy(update={"dir": _absolute(metastore.dir, root)}),
             "defaults": defaults.model_copy(update={"location": _absolute_uri(defaults.location, root)}),
             "tables": tables,
+            "notify": tuple(_placed(notice, root) for notice in config.notify),
             "templates": config.templates and _absolute(config.templates, root),
         }
     )
+
+
+def _placed(notice: Notice, root: Path) -> Notice:
+    """Let a command that is named by a path start from there; a bare name is looked up on PATH."""
+    program, *rest = notice.command or ("",)
+    if "/" not in program:
+        return notice
+    return notice.model_copy(update={"command": (_absolute(program, root), *rest)})
 
 
 def _absolute(path: str, root: Path) -> str:

@@ -164,6 +164,20 @@ def test_relative_paths_start_from_the_file_not_from_the_current_directory(tmp_p
     )
 
 
+def test_a_command_that_is_a_path_starts_from_the_file_and_a_bare_name_is_looked_up(tmp_path: Path) -> None:
+    text = (
+        MINIMAL
+        + "notify: [{command: ./tell a/b}, {command: bin/tell}, {command: /bin/t}, {command: t}, {webhook: 'http://r'}]"
+    )
+    assert [notice.command for notice in load(tmp_path, text).config.notify] == [
+        (f"{tmp_path}/tell", "a/b"),
+        (f"{tmp_path}/bin/tell",),
+        ("/bin/t",),
+        ("t",),
+        (),
+    ]
+
+
 @pytest.mark.parametrize("url", ["file:/srv/r", "file:///srv/r", "file://localhost/srv/r", "FILE:/srv/./r/"])
 def test_one_directory_has_one_uri(tmp_path: Path, url: str) -> None:
     assert load(tmp_path, f"registry: {{url: '{url}'}}").config.registry.url == "file:///srv/r"
