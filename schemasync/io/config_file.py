@@ -29,8 +29,9 @@ FILE_VARIABLE = "SCHEMASYNC_CONFIG"
 Where = tuple[str | int, ...]
 """The path of a setting: keys, and indices of lists."""
 
-# Kubernetes sets these in every pod beside a service that is called schemasync.
-_SERVICE_LINKS = re.compile(r"SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_[0-9]+_(TCP|UDP)\w*)?")
+# Kubernetes sets these in every pod beside a service whose name begins with schemasync.
+_SERVICE_LINK = re.compile(r"(?!.*__)([A-Z0-9]+_)*(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_[0-9]+_(TCP|UDP|SCTP)\w*)")
+_SERVICE_PORT = re.compile(r"(?!.*__)((?:[A-Z0-9]+_)*)PORT")
 _VARIABLE = re.compile(r"\$\$\{|\$\{([^}]*)\}?")
 _KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 
@@ -232,10 +233,16 @@ def _setting_variables(environ: Mapping[str, str], used: Iterable[str]) -> dict[
     found = {}
     for name in environ.keys() - set(used) - {FILE_VARIABLE}:
         tail = name.removeprefix(PREFIX)
-        if name.startswith(PREFIX) and not _SERVICE_LINKS.fullmatch(tail):
+        if name.startswith(PREFIX) and not _is_service_link(tail, environ):
             parts = tail.lower().split("__")
             found[name] = tuple(int(p) if re.fullmatch("[0-9]{1,6}", p) else p for p in parts)
     return dict(sorted(found.items(), key=lambda item: [(isinstance(p, str), p) for p in item[1]]))
+
+
+def _is_service_link(tail: str, environ: Mapping[str, str]) -> bool:
+    """Tell whether a variable is Kubernetes's; one that ends in PORT may be a setting that is spelled wrongly."""
+    port = _SERVICE_PORT.fullmatch(tail)
+    return bool(_SERVICE_LINK.fullmatch(tail) or (port and f"{PREFIX}{port[1]}SERVICE_HOST" in environ))
 
 
 def _overlaid(raw: Mapping[Any, Any], variables: Mapping[str, Where], environ: Mapping[str, str]) -> Any:

@@ -393,6 +393,22 @@ def test_the_environment_sets_any_value_over_the_files(tmp_path: Path) -> None:
     )
 
 
+LINKS = {
+    f"SCHEMASYNC_{service}{name}": "tcp://10.0.0.1:80"
+    for service in ("", "WATCH_", "METRICS_2_")
+    for name in ("SERVICE_HOST", "SERVICE_PORT", "SERVICE_PORT_HTTP", "PORT", "PORT_80_TCP", "PORT_80_TCP_ADDR")
+}
+
+
+def test_what_kubernetes_says_of_services_beside_us_is_no_setting(tmp_path: Path) -> None:
+    assert load(tmp_path, MINIMAL, LINKS) == load(tmp_path, MINIMAL)
+
+
+@pytest.mark.parametrize("name", ["SERVER_PORT", "PORT", "SPARK__CONF_PORT_80_TCP"])
+def test_what_only_looks_like_kubernetes_is_refused_like_any_unknown_setting(tmp_path: Path, name: str) -> None:
+    assert "is not a known key" in refused(tmp_path, MINIMAL, {f"SCHEMASYNC_{name}": "1"})
+
+
 def test_the_environment_alone_can_complete_an_empty_file(tmp_path: Path) -> None:
     assert load(tmp_path, "", {"SCHEMASYNC_REGISTRY__URL": "http://r"}).config.registry.url == "http://r"
 
