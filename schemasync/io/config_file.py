@@ -12,13 +12,14 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_origin
+from typing import Any, get_args, get_origin
 
 import yaml
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from schemasync.core.config import REFUSED, Config, Notice, known_keys, nearest, setting_type
+from schemasync.core.config_values import Identifier
 from schemasync.core.locations import parse_location
 from schemasync.errors import UsageError
 
@@ -234,9 +235,18 @@ def _setting_variables(environ: Mapping[str, str], used: Iterable[str]) -> dict[
     for name in environ.keys() - set(used) - {FILE_VARIABLE}:
         tail = name.removeprefix(PREFIX)
         if name.startswith(PREFIX) and not _is_service_link(tail, environ):
-            parts = tail.lower().split("__")
-            found[name] = tuple(int(p) if re.fullmatch("[0-9]{1,6}", p) else p for p in parts)
+            found[name] = _path(tail)
     return dict(sorted(found.items(), key=lambda item: [(isinstance(p, str), p) for p in item[1]]))
+
+
+def _path(tail: str) -> Where:
+    """Return the path that a variable's name means: our own keys in lower case, keys that are free as they stand."""
+    where: Where = ()
+    for part in tail.split("__"):
+        kind = setting_type(where)
+        free = get_origin(kind) is dict and get_args(kind)[0] is not Identifier
+        where += (int(part) if re.fullmatch("[0-9]{1,6}", part) else part if free else part.lower(),)
+    return where
 
 
 def _is_service_link(tail: str, environ: Mapping[str, str]) -> bool:

@@ -393,6 +393,21 @@ def test_the_environment_sets_any_value_over_the_files(tmp_path: Path) -> None:
     )
 
 
+def test_free_keys_keep_their_case_and_those_of_ours_may_be_written_in_any(tmp_path: Path) -> None:
+    environ = {
+        "SCHEMASYNC_SPARK__CONF__spark.driver.maxResultSize": "2g",
+        "SCHEMASYNC_TABLES__0__SUBJECT": "a-value",
+        "SCHEMASYNC_TABLES__0__RENAMES__FullName": "Name",
+        "SCHEMASYNC_TABLES__0__PARTITION_BY__YEAR": "year(created)",
+    }
+    config = load(tmp_path, MINIMAL, environ).config
+    assert (config.spark.conf, config.tables[0].renames, config.tables[0].partition_by) == (
+        {"spark.driver.maxResultSize": "2g"},
+        {"FullName": "Name"},
+        {"year": "year(created)"},
+    )
+
+
 LINKS = {
     f"SCHEMASYNC_{service}{name}": "tcp://10.0.0.1:80"
     for service in ("", "WATCH_", "METRICS_2_")
