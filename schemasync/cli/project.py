@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -30,11 +31,19 @@ pass_call = click.make_pass_decorator(Call)
 @pass_call
 def init(call: Call, directory: Path, registry: str | None) -> int:
     """Write a commented schemasync.yaml into DIR; never overwrites one."""
+    _refuse_config(call, "init")
     made = scaffolding.scaffold(
         call.path(directory), registry=registry, environ=call.world.environ, open_registry=open_registry
     )
     call.answer(made.to_json(), _scaffold_text(made))
     return outcomes.Exit.DONE
+
+
+def _refuse_config(call: Call, command: str) -> None:
+    """Refuse a configuration where one is about to be written: nothing would be read from it."""
+    if call.options.config is not None:
+        fix = f"Leave it out, and name the directory: schemasync {command} DIR."
+        raise UsageError(f"{command} writes a configuration, and reads none", where="--config", fix=fix)
 
 
 def _scaffold_text(made: scaffolding.Scaffold) -> Iterator[str]:
@@ -127,13 +136,15 @@ def quickstart(call: Call, directory: Path) -> int:
     from schemasync.app.quickstart import quickstart as show  # noqa: PLC0415 - a command of its own, rarely run
     from schemasync.cli.program import run  # noqa: PLC0415 - the program knows its commands, not the other way round
 
+    _refuse_config(call, "quickstart")
     place = call.path(directory)
     # With --json stdout holds the one document; the story goes where logs go.
     stream = call.err if call.options.json else call.out
     done: list[dict[str, object]] = []
 
     def carry_out(arguments: Sequence[str]) -> int:
-        inner = Call(world=call.world, opened=call.opened, out=stream, err=call.err)
+        options = replace(call.options, json=False)
+        inner = Call(world=call.world, opened=call.opened, options=options, out=stream, err=call.err)
         code = run(["--config", str(place / DEFAULT_NAME), *arguments], inner)
         done.append({"command": list(arguments), "exit_code": code})
         return code

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from schemasync.cli.context import Call
+from schemasync.cli.options import Options
 from tests.cli.bench import Bench
 from tests.cli.test_options import STUDENT
 
@@ -31,6 +35,18 @@ def test_init_never_overwrites(bench: Bench) -> None:
     answer = bench("init")
     assert (answer.code, path.read_text()) == (2, "mine")
     assert answer.err.startswith(f"error: {path}: there is a configuration already, and it is not overwritten.")
+
+
+@pytest.mark.parametrize("command", ["init", "quickstart"])
+def test_a_configuration_is_refused_where_one_is_written(bench: Bench, command: str) -> None:
+    mine = bench.write("mine.yaml", "registry: {url: 'file:.'}")
+    answer = bench("--config", "mine.yaml", command, "q")
+    assert (answer.code, answer.err, list(bench.root.iterdir())) == (
+        2,
+        f"error: --config: {command} writes a configuration, and reads none. "
+        f"Leave it out, and name the directory: schemasync {command} DIR.\n",
+        [mine],
+    )
 
 
 def test_ddl_of_a_file_needs_nothing_but_the_file(bench: Bench) -> None:
@@ -105,6 +121,15 @@ def test_quickstart_runs_the_ordinary_commands_and_shows_what_they_print(bench: 
         "CREATE EXTERNAL TABLE `lake`.`student` (",
         "it exited with 0",
     )
+
+
+def test_quickstart_hands_its_options_to_what_it_runs(bench: Bench, monkeypatch: Any) -> None:
+    given: list[Options] = []
+    monkeypatch.setattr("schemasync.app.quickstart.quickstart", story)
+    monkeypatch.setattr(Call, "answer", lambda call, *_: given.append(call.options))
+    bench("--log-format", "json", "-vv", "--wait-timeout", "9", "--json", "quickstart", "q")
+    config = bench.root / "q" / "schemasync.yaml"
+    assert given[0] == Options(config=config, log_format="json", verbosity=2, wait_s=9.0)
 
 
 def test_quickstart_with_json_is_one_document_and_the_story_goes_to_stderr(bench: Bench, monkeypatch: Any) -> None:
