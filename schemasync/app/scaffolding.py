@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -98,8 +99,9 @@ def scaffold(
         RegistryError, RegistryUnavailableError: the registry does not answer as it should.
     """
     path = directory / DEFAULT_NAME
-    if path.exists():
-        raise _exists(path)
+    with _translated(directory):
+        if path.exists():
+            raise _exists(path)
     mapping = _ask(registry, directory, environ, open_registry) if registry else None
     _write(path, config_text(registry or DEFAULT_REGISTRY, mapping))
     return Scaffold(
@@ -115,7 +117,8 @@ def _ask(
     """Load a configuration of nothing but the registry, as every command would, and map what the registry holds."""
     _make(directory)
     others = {name: value for name, value in environ.items() if name != f"{PREFIX}REGISTRY__URL"}
-    with tempfile.NamedTemporaryFile("w", dir=directory, prefix=".init-", suffix=".yaml", encoding="utf-8") as file:
+    named = partial(tempfile.NamedTemporaryFile, "w", dir=directory, prefix=".init-", suffix=".yaml", encoding="utf-8")
+    with _translated(directory), named() as file:
         file.write(f"registry: {{url: {_quoted(registry)}}}\n")
         file.flush()
         try:

@@ -10,6 +10,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any
 
 import click
@@ -30,9 +31,14 @@ class Program(click.Group):
 
     def main(self, args: Sequence[str] | None = None, *_: Any, **extra: Any) -> Any:
         """Run one command line; ``obj`` may be a `World` other than this process's."""
-        call = Call(world=extra.get("obj") or World(), opened=Opened())
+        argv = sys.argv[1:] if args is None else args
         try:
-            code = run(sys.argv[1:] if args is None else args, call)
+            world = extra.get("obj") or World()
+        except OSError as error:
+            sys.exit(_nowhere(error, argv))
+        call = Call(world=world, opened=Opened())
+        try:
+            code = run(argv, call)
         finally:
             call.opened.close()
         sys.exit(code)
@@ -109,6 +115,14 @@ def _wrong_usage(error: click.ClickException, argv: Sequence[str], call: Call) -
     context = getattr(error, "ctx", None)
     fix = f"Try {context.command_path} --help." if context else "Try schemasync --help."
     usage = UsageError(error.format_message().rstrip("."), fix=fix)
+    return _say(call, str(usage), _parts(usage), Exit.USAGE)
+
+
+def _nowhere(error: OSError, argv: Sequence[str]) -> int:
+    call = Call(world=World(cwd=Path("/")), opened=Opened())
+    call.options.json = "--json" in argv
+    fix = "Change to a directory that is there."
+    usage = UsageError("the working directory cannot be found", why=error.strerror or str(error), fix=fix)
     return _say(call, str(usage), _parts(usage), Exit.USAGE)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -19,7 +20,7 @@ from schemasync.cli.options import global_options
 from schemasync.core.config import Config
 from schemasync.core.names import Dialect
 from schemasync.errors import UsageError
-from schemasync.io.config_file import DEFAULT_NAME, FILE_VARIABLE, resolve
+from schemasync.io.config_file import DEFAULT_NAME, FILE_VARIABLE, holds_config, resolve
 
 pass_call = click.make_pass_decorator(Call)
 
@@ -50,7 +51,7 @@ def _scaffold_text(made: scaffolding.Scaffold) -> Iterator[str]:
     yield f"wrote {made.path}"
     for subject, table in made.tables:
         yield f"  {subject} -> {table}"
-    yield f"Look through it, then: schemasync --config {made.path} plan"
+    yield f"Look through it, then: schemasync --config {shlex.quote(str(made.path))} plan"
 
 
 @click.command(short_help="Print the DDL of a version or schema file.")
@@ -103,7 +104,7 @@ def _config_or_defaults(call: Call) -> Config:
     """Return the configuration, or the defaults where nobody asked for one: a schema file can stand alone."""
     world = call.world
     named = call.options.config is not None or FILE_VARIABLE in world.environ
-    if named or (world.cwd / DEFAULT_NAME).exists():
+    if named or holds_config(world.cwd):
         return call.loaded().config
     return resolve(Config.model_validate({"registry": {"url": "file:."}}), world.cwd)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args, get_origin
@@ -115,11 +116,18 @@ def _find(path: Path | None, environ: Mapping[str, str], cwd: Path) -> Path:
     named = environ.get(FILE_VARIABLE)
     if path is not None:
         found = cwd / path
-    elif (cwd / DEFAULT_NAME).is_file() or not named:
+    elif holds_config(cwd) or not named:
         found = cwd / DEFAULT_NAME
     else:
         found = cwd / named
     return Path(os.path.normpath(found))
+
+
+def holds_config(directory: Path) -> bool:
+    """Tell whether a directory holds a configuration of the usual name, as far as this user may know."""
+    with suppress(OSError):
+        return (directory / DEFAULT_NAME).is_file()
+    return False
 
 
 def _read(file: Path) -> str:
@@ -150,7 +158,7 @@ class _Loader(yaml.SafeLoader):
         seen = set()
         for key, _ in node.value:
             if isinstance(key, yaml.ScalarNode) and key.value in seen:
-                problem = f"the key {dotted((key.value,))} stands twice"
+                problem = f"the key {dotted((key.value,))} {_TWICE}"
                 raise yaml.MarkedYAMLError(problem=problem, problem_mark=key.start_mark)
             seen.add(str(key.value))
         return node
@@ -163,19 +171,23 @@ _Loader.yaml_implicit_resolvers = {
 }
 
 
+_TWICE = "stands twice"
+_FIXES = {_TWICE: "Keep one of them.", "'\\t'": "Indent with spaces, which YAML wants instead of tabs."}
+"""What to do where a problem has this in its text."""
+_QUOTE = "Put quotes around a value that holds any of [ ] { } * & ! % @ # or a colon."
+
+
 def _parse(text: str, where: str) -> Any:
     try:
         return yaml.load(text, Loader=_Loader)  # noqa: S506 (a SafeLoader with fewer types)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-        raise UsageError(
-            "this YAML cannot be read",
-            where=f"{where}{place}",
-            why=_without_content(getattr(error, "problem", None) or ""),
-            fix="Put quotes around a value that holds any of [ ] { } * & ! % @ # or a colon.",
-        ) from None
-    except (RecursionError, ValueError):
+        why = _without_content(getattr(error, "problem", None) or "")
+        fix = next((fix for sign, fix in _FIXES.items() if sign in why), _QUOTE)
+        raise UsageError("this YAML cannot be read", where=f"{where}{place}", why=why, fix=fix) from None
+    except (RecursionError, ValueError, KeyError, AttributeError):
+        # The last two are what PyYAML (6.0) makes of a wrong !!bool and !!timestamp.
         raise UsageError("this YAML cannot be read", where=where, fix="Remove !!tags and deep nesting.") from None
 
 

@@ -23,6 +23,17 @@ def template_directory() -> Path:
     return _PACKAGE if _PACKAGE.is_dir() else _CHECKOUT
 
 
+class _Loader(jinja2.FileSystemLoader):
+    """Names the file that is not UTF-8, which Python's own error does not."""
+
+    def get_source(self, environment: jinja2.Environment, template: str) -> Any:
+        try:
+            return super().get_source(environment, template)
+        except UnicodeDecodeError as error:
+            file = next(f for folder in self.searchpath if (f := Path(folder) / template).is_file())
+            raise UsageError("the template is not UTF-8", where=str(file), fix="Save it as UTF-8.") from error
+
+
 class TemplateRenderer:
     """Renders templates by name, the user's before ours."""
 
@@ -36,7 +47,7 @@ class TemplateRenderer:
             raise UsageError("there is no such folder", where=f"templates: {overrides}", fix="Create it, or remove it.")
         folders = [str(overrides)] if overrides else []
         self._environment = jinja2.Environment(
-            loader=jinja2.FileSystemLoader([*folders, str(template_directory())]),
+            loader=_Loader([*folders, str(template_directory())]),
             undefined=jinja2.StrictUndefined,
             autoescape=False,  # noqa: S701 - this writes SQL; every value is quoted for its dialect before it comes here
             trim_blocks=True,
@@ -59,9 +70,15 @@ class TemplateRenderer:
                 "the template cannot be rendered",
                 where=f"{getattr(error, 'filename', None) or name}{f':{line}' if line else ''}",
                 why=str(error),
-                fix=f"Compare it with the one that ships: {template_directory() / name}.",
+                fix=f"Compare it with the one that ships: {_shipped(name, dialect)}.",
             ) from error
 
 
 def _candidates(name: str, dialect: str) -> list[str]:
     return [f"{name}.{dialect}.sql.j2", f"{name}.sql.j2"]
+
+
+def _shipped(name: str, dialect: str) -> Path:
+    """Return the file of ours that this name means, or would mean."""
+    files = [template_directory() / candidate for candidate in _candidates(name, dialect)]
+    return next((file for file in files if file.is_file()), files[-1])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -105,3 +107,17 @@ def test_a_directory_that_cannot_be_made_is_one_error(tmp_path: Path, registry: 
     (tmp_path / "file").write_text("")
     with pytest.raises(UsageError, match="the directory cannot be written: Not a directory"):
         made(tmp_path / "file" / "project", registry)
+
+
+@pytest.mark.parametrize(("owner", "name"), [(Path, "exists"), (tempfile, "NamedTemporaryFile")])
+def test_a_directory_that_this_user_may_not_use_is_one_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, owner: object, name: str
+) -> None:
+    """One that may not be looked into, one that may not be written; permissions do not bind root."""
+
+    def refused(*_: object, **__: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(owner, name, refused)
+    with pytest.raises(UsageError, match=f"{tmp_path}: the directory cannot be written: Permission denied"):
+        made(tmp_path, "file:.")

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from click.testing import CliRunner
 
+from schemasync.cli import program
 from schemasync.cli.context import SessionOpener
 from schemasync.errors import MetastoreBusyError, StorageError
 from tests.cli.bench import Bench
@@ -113,6 +116,19 @@ def test_an_unexpected_error_with_json_is_one_document(configured: Bench) -> Non
     configured.open_session = failing(RuntimeError("lost"))
     answer = configured("plan", "--json")
     assert (answer.code, answer.json["error"]["what"]) == (1, "RuntimeError: lost")
+
+
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_a_working_directory_that_is_gone_is_one_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]
+) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    found = CliRunner().invoke(program, ["status", *options])
+    monkeypatch.chdir(tmp_path)
+    line = "the working directory cannot be found: No such file or directory. Change to a directory that is there."
+    assert (found.exit_code, found.stderr, '"UsageError"' in found.stdout) == (2, f"error: {line}\n", bool(options))
 
 
 def test_an_interrupt_is_said_and_exits_like_other_programs(configured: Bench) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -37,6 +39,11 @@ def test_init_never_overwrites(bench: Bench) -> None:
     assert answer.err.startswith(f"error: {path}: there is a configuration already, and it is not overwritten.")
 
 
+def test_init_says_what_to_type_as_a_shell_takes_it(bench: Bench) -> None:
+    shown = bench("init", "my lake").out.splitlines()[-1]
+    assert shown == f"Look through it, then: schemasync --config '{bench.root}/my lake/schemasync.yaml' plan"
+
+
 @pytest.mark.parametrize("command", ["init", "quickstart"])
 def test_a_configuration_is_refused_where_one_is_written(bench: Bench, command: str) -> None:
     mine = bench.write("mine.yaml", "registry: {url: 'file:.'}")
@@ -54,6 +61,18 @@ def test_ddl_of_a_file_needs_nothing_but_the_file(bench: Bench) -> None:
     answer = bench("ddl", "student.avsc", "--keys", "id", "--kind", "view", "--dialect", "trino")
     assert (answer.code, answer.err) == (0, "")
     assert answer.out.startswith('CREATE OR REPLACE VIEW "lake"."student_view"')
+
+
+def test_ddl_of_a_file_needs_no_right_to_look_for_a_configuration(bench: Bench, monkeypatch: Any) -> None:
+    path, inner = bench.write("etc/student.avsc", STUDENT), Path.stat
+
+    def guarded(file: Path, **options: Any) -> Any:
+        if file == bench.root / "schemasync.yaml":
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return inner(file, **options)
+
+    monkeypatch.setattr(Path, "stat", guarded)
+    assert bench("ddl", str(path), "--keys", "id").code == 0
 
 
 def test_ddl_tells_on_stderr_what_is_remarkable(bench: Bench) -> None:

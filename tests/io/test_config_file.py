@@ -1,6 +1,8 @@
+import errno
 import traceback
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import SecretStr
@@ -61,6 +63,32 @@ def test_without_a_file_we_say_how_to_get_one(tmp_path: Path, named: str | None)
 def test_a_directory_is_no_file(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be read: Is a directory"):
         load_config(tmp_path, environ={}, cwd=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("environ", "why"),
+    [
+        ({}, "the configuration file cannot be read: Permission denied"),
+        ({"SCHEMASYNC_CONFIG": "/x.yaml"}, "/x.yaml: there is no"),
+    ],
+)
+def test_a_directory_that_may_not_be_looked_into_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, environ: dict[str, str], why: str
+) -> None:
+    """Permissions do not bind root, as which tests may run."""
+
+    def guarded(inner: Any) -> Any:
+        def looked(path: Path, *args: Any, **options: Any) -> Any:
+            if path.parent == tmp_path:
+                raise PermissionError(errno.EACCES, "Permission denied", str(path))
+            return inner(path, *args, **options)
+
+        return looked
+
+    for name in ("stat", "open"):
+        monkeypatch.setattr(Path, name, guarded(getattr(Path, name)))
+    with pytest.raises(UsageError, match=why):
+        load_config(None, environ=environ, cwd=tmp_path)
 
 
 def test_text_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
@@ -290,16 +318,30 @@ QUOTE = "Put quotes around a value that holds any of [ ] { } * & ! % @ # or a co
             "spark: {master: local[*]}",
             "FILE, line 1, column 22: this YAML cannot be read: expected ',' or '}', but got '['",
         ),
-        (
-            "a: 1\nwatch:\n  poll: 1s\n  poll: 2s",
-            "FILE, line 4, column 3: this YAML cannot be read: the key poll stands twice",
-        ),
         ("a: 1\n---\nb: 1", "FILE, line 2, column 1: this YAML cannot be read: but found another document"),
         ("a: \x01", "FILE: this YAML cannot be read"),
     ],
 )
 def test_yaml_that_cannot_be_read_is_told_by_line_and_column(tmp_path: Path, text: str, error: str) -> None:
     assert refused(tmp_path, text) == f"{error}. {QUOTE}"
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        (
+            "a: 1\nwatch:\n  poll: 1s\n  poll: 2s",
+            "line 4, column 3: this YAML cannot be read: the key poll stands twice. Keep one of them.",
+        ),
+        (
+            "watch:\n\tpoll: 1s",
+            "line 2, column 1: this YAML cannot be read: found character '\\t' that cannot start any token. "
+            "Indent with spaces, which YAML wants instead of tabs.",
+        ),
+    ],
+)
+def test_what_to_do_about_yaml_fits_what_is_wrong(tmp_path: Path, text: str, error: str) -> None:
+    assert refused(tmp_path, text) == f"FILE, {error}"
 
 
 def test_keys_merged_from_an_alias_do_not_stand_twice(tmp_path: Path) -> None:
@@ -315,7 +357,9 @@ def test_an_empty_key_is_refused(tmp_path: Path) -> None:
     assert refused(tmp_path, MINIMAL + "watch: {? : b}").startswith("FILE: watch")
 
 
-@pytest.mark.parametrize("text", ["registry: &a {url: *a}", "[" * 2000, "registry: !!int x"])
+@pytest.mark.parametrize(
+    "text", ["registry: &a {url: *a}", "[" * 2000, "registry: !!int x", "registry: !!bool maybe", "a: !!timestamp x"]
+)
 def test_yaml_that_is_a_trap_is_refused(tmp_path: Path, text: str) -> None:
     assert refused(tmp_path, text).startswith("FILE: ")
 

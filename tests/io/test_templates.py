@@ -27,7 +27,10 @@ def test_a_dialects_own_template_beats_the_common_one(tmp_path: Path) -> None:
 
 def test_a_value_that_does_not_exist_is_named_with_template_and_fix(tmp_path: Path) -> None:
     (tmp_path / "drop_table.sql.j2").write_text("DROP TABLE {{ tabel }}")
-    with pytest.raises(UsageError, match=r"drop_table.*'tabel' is undefined.*Compare it with the one that ships"):
+    with pytest.raises(
+        UsageError,
+        match=r"drop_table.*'tabel' is undefined.*Compare it with the one that ships: .*/drop_table\.sql\.j2\.$",
+    ):
         TemplateRenderer(tmp_path).render("drop_table", {"table": "t"}, dialect="spark")
 
 
@@ -35,6 +38,18 @@ def test_a_broken_template_is_named_with_its_line(tmp_path: Path) -> None:
     (tmp_path / "drop_table.sql.j2").write_text("DROP\n{% if %}")
     with pytest.raises(UsageError, match=r"drop_table\.sql\.j2:2: the template cannot be rendered"):
         TemplateRenderer(tmp_path).render("drop_table", {"table": "t"}, dialect="spark")
+
+
+def test_a_template_in_another_encoding_is_named(tmp_path: Path) -> None:
+    (tmp_path / "drop_table.sql.j2").write_bytes("DROP TABLE größe".encode("latin-1"))
+    with pytest.raises(UsageError, match=r"/drop_table\.sql\.j2: the template is not UTF-8\. Save it as UTF-8\.$"):
+        TemplateRenderer(tmp_path).render("drop_table", {"table": "t"}, dialect="spark")
+
+
+def test_a_template_is_compared_with_the_one_of_its_dialect(tmp_path: Path) -> None:
+    (tmp_path / "view.trino.sql.j2").write_text("{{ lost }}")
+    with pytest.raises(UsageError, match=r"ships: .*/view\.trino\.sql\.j2\.$"):
+        TemplateRenderer(tmp_path).render("view", {}, dialect="trino")
 
 
 def test_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
