@@ -109,7 +109,7 @@ MEANINGS: Final[Mapping[str, str]] = {
     "watch.poll": "How often `watch` looks for new versions and files.",
     "watch.apply": "`auto`: apply whatever policy lets through. `safe`: only changes that lose nothing. `manual`: tell, and wait for `schemasync apply`.",
     "watch.sweep": "How often every subject is looked at, whatever the cheap probes say.",
-    "server.listen": "`HOST:PORT` where `watch` serves `/metrics` (Prometheus), `/healthz` and `/readyz`; nothing listens unless said.",
+    "server.listen": "`HOST:PORT` where `watch` serves `/metrics` (Prometheus), `/healthz`, `/readyz` and a status page at `/`; nothing listens unless said.",
     "notify[].webhook": "URL that gets every schema change as a CloudEvent (structured JSON, POST).",
     "notify[].command": "Command that gets the same JSON on its standard input; text is split as a shell does. A program with a `/` in it starts from this file's directory, others are looked up on `PATH`.",
     "notify[].slack": "A Slack webhook.",

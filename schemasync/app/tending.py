@@ -99,10 +99,12 @@ class TendedTable:
 
     @property
     def status(self) -> TableStatus:
-        """The table as the metrics show it."""
+        """The table as the status endpoint shows it."""
         return TableStatus(
             table=self.name,
             held=self.outcome.held,
+            verdict=self.outcome.verdict,
+            version=self.outcome.version,
             generation=self.outcome.generation,
             pending_files=self._pending,
             failures=self._failures,

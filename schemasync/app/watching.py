@@ -63,7 +63,7 @@ def watch(
             watcher.tick()
             return replace(watcher.result(), given_up=outbox.finish(workspace.now_ms))
         if listen := workspace.config.server.listen:
-            stack.enter_context(serving(listen, watcher.board, now_ms=workspace.now_ms))
+            stack.enter_context(serving(listen, watcher.board, now_ms=workspace.now_ms, poll_ms=poll))
         while not stop.is_set():
             watcher.patient_tick()
             if watcher.result().any_failed:

@@ -1,4 +1,4 @@
-"""A small HTTP endpoint about a running watcher: ``/healthz``, ``/readyz`` and ``/metrics`` (Prometheus text).
+"""A small HTTP endpoint about a running watcher: ``/healthz``, ``/readyz``, ``/metrics`` (Prometheus), ``/`` (HTML).
 
 Opened by `schemasync.app.watching` where ``server.listen`` is configured; without that, nothing listens. It has a
 thread of its own, reads one immutable snapshot, and can change nothing: whoever reaches the port only learns names
@@ -13,6 +13,8 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from html import escape
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socketserver import TCPServer
@@ -25,22 +27,50 @@ from prometheus_client.registry import Collector
 from schemasync.errors import UsageError
 
 SILENCE_MS: Final = 6 * 3_600_000
-"""After that long without a sign of life ``/healthz`` says 503: longer than any one compaction should take, because
-whoever restarts the process for it would only make the compaction begin again."""
+"""After that long without a sign of life, and two more polls, ``/healthz`` says 503: longer than any one compaction
+should take, because whoever restarts the process for it would only make the compaction begin again."""
 
 CLIENT_SECONDS: Final = 10.0
 """How long a client may take to send its request."""
 
 _log: Final = logging.getLogger("schemasync.status")
 _TEXT: Final = "text/plain; charset=utf-8"
+_HTML: Final = "text/html; charset=utf-8"
+
+_Answer = tuple[HTTPStatus, str, bytes]
+"""Status, content type, body."""
+
+_PAGE: Final = """\
+<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<title>schemasync</title>
+<style>
+body {{ font-family: sans-serif; margin: 2em; }}
+th, td {{ padding: 0.2em 1em 0.2em 0; text-align: left; }}
+</style>
+</head>
+<body>
+<h1>schemasync</h1>
+<p>{state}</p>
+<table>
+<tr><th>Table</th><th>Verdict</th><th>Version</th><th>Generation</th><th>Pending files</th><th>Failures</th></tr>
+{rows}
+</table>
+</body>
+</html>
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableStatus:
-    """One table as the metrics show it; ``table`` is ``database.table``, ``failures`` counts since the start."""
+    """One table as metrics and page show it; ``table`` is ``database.table``, ``failures`` counts since the start."""
 
     table: str
     held: bool = False
+    verdict: str = ""
+    version: int | None = None
     generation: int = 0
     pending_files: int = 0
     failures: int = 0
@@ -90,14 +120,16 @@ class _Metrics(Collector):
 
 
 @contextmanager
-def serving(listen: str, board: Board, *, now_ms: Callable[[], int]) -> Iterator[str]:
+def serving(listen: str, board: Board, *, now_ms: Callable[[], int], poll_ms: int) -> Iterator[str]:
     """Answer on ``HOST:PORT`` until the context ends; yield the base URL (port 0 takes a free one).
+
+    ``poll_ms`` is how long the watcher sleeps between two ticks, which is no silence.
 
     Raises:
         UsageError: the address cannot be listened on.
     """
     host, _, port = listen.rpartition(":")
-    server = _open(host.strip("[]"), int(port), listen, _handler(board, now_ms))
+    server = _open(host.strip("[]"), int(port), listen, _handler(board, now_ms, poll_ms))
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1}, name="status", daemon=True)
     thread.start()
     try:
@@ -138,20 +170,25 @@ def _open(host: str, port: int, listen: str, handler: type[BaseHTTPRequestHandle
         ) from error
 
 
-def _handler(board: Board, now_ms: Callable[[], int]) -> type[BaseHTTPRequestHandler]:
+def _handler(board: Board, now_ms: Callable[[], int], poll_ms: int) -> type[BaseHTTPRequestHandler]:
     metrics = CollectorRegistry()
     metrics.register(_Metrics(board))
 
-    def health() -> tuple[HTTPStatus, str, bytes]:
-        return _verdict(now_ms() - board.alive_ms <= SILENCE_MS, "the watcher gives no sign of life")
+    def health() -> _Answer:
+        alive = now_ms() - board.alive_ms <= SILENCE_MS + 2 * poll_ms
+        return _verdict(alive, "the watcher gives no sign of life")
 
-    def readiness() -> tuple[HTTPStatus, str, bytes]:
+    def readiness() -> _Answer:
         return _verdict(board.snapshot.ready, "no full sweep went well yet")
 
-    def exposition() -> tuple[HTTPStatus, str, bytes]:
+    def exposition() -> _Answer:
         return HTTPStatus.OK, CONTENT_TYPE_LATEST, generate_latest(metrics)
 
+    def overview() -> _Answer:
+        return HTTPStatus.OK, _HTML, _page(board.snapshot).encode()
+
     pages = {
+        "/": overview,
         "/healthz": health,
         "/readyz": readiness,
         "/metrics": exposition,
@@ -161,13 +198,20 @@ def _handler(board: Board, now_ms: Callable[[], int]) -> type[BaseHTTPRequestHan
         timeout = CLIENT_SECONDS
 
         def do_GET(self) -> None:
+            self.wfile.write(self._begun())
+
+        def do_HEAD(self) -> None:
+            self._begun()
+
+        def _begun(self) -> bytes:
+            """Send all but the body, and return that."""
             page = pages.get(self.path.partition("?")[0])
             status, kind, body = page() if page else (HTTPStatus.NOT_FOUND, _TEXT, b"not found\n")
             self.send_response(status)
             self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
-            self.wfile.write(body)
+            return body
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class calls it so
             """Log nothing: probes come every few seconds."""
@@ -175,7 +219,21 @@ def _handler(board: Board, now_ms: Callable[[], int]) -> type[BaseHTTPRequestHan
     return Handler
 
 
-def _verdict(good: bool, otherwise: str) -> tuple[HTTPStatus, str, bytes]:
+def _page(now: Snapshot) -> str:
+    ready = "A full sweep went well." if now.ready else "No full sweep went well yet."
+    last = datetime.fromtimestamp(now.last_tick_ms // 1000, UTC).isoformat().replace("+00:00", "Z")
+    ticks = f"Tick {now.ticks} began at {last}." if now.ticks else "No tick has begun yet."
+    return _PAGE.format(state=f"{ready} {ticks}", rows="\n".join(map(_row, now.tables)))
+
+
+def _row(table: TableStatus) -> str:
+    verdict = "held" if table.held else table.verdict
+    version = "" if table.version is None else table.version
+    cells = (table.table, verdict, version, table.generation, table.pending_files, table.failures)
+    return f"<tr>{''.join(f'<td>{escape(str(cell))}</td>' for cell in cells)}</tr>"
+
+
+def _verdict(good: bool, otherwise: str) -> _Answer:
     if good:
         return HTTPStatus.OK, _TEXT, b"ok\n"
     return HTTPStatus.SERVICE_UNAVAILABLE, _TEXT, f"{otherwise}\n".encode()

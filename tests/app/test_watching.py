@@ -521,16 +521,17 @@ def test_where_it_is_to_listen_it_tells_of_itself_until_it_stops(
     answers: list[tuple[int, str]] = []
 
     def ask() -> None:
-        for page in ("healthz", "readyz", "metrics"):
+        for page in ("healthz", "readyz", "metrics", ""):
             answer = requests.get(f"http://127.0.0.1:{unused_port}/{page}", timeout=5)
             answers.append((answer.status_code, answer.text))
 
     world.watch(ask)
     with pytest.raises(requests.ConnectionError):
         ask()
-    assert [status for status, _ in answers] == [200, 200, 200]
+    assert [status for status, _ in answers] == [200, 200, 200, 200]
     assert 'schemasync_table_failed_total{table="lake.a"} 1.0' in answers[2][1]
     assert 'schemasync_pending_files{table="lake.b"} 1.0' in answers[2][1]
+    assert "<td>lake.b</td><td>none</td><td></td><td>0</td><td>1</td><td>0</td>" in answers[3][1]
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from schemasync.errors import UsageError
 from schemasync.io.status_server import SILENCE_MS, Board, Snapshot, TableStatus, serving
 
 NOW = 1_790_000_000_000
+POLL = 12 * 3_600_000
 
 
 @pytest.fixture(autouse=True)
@@ -27,7 +28,7 @@ def board() -> Board:
 
 @pytest.fixture
 def url(board: Board) -> Iterator[str]:
-    with serving("127.0.0.1:0", board, now_ms=lambda: NOW) as address:
+    with serving("127.0.0.1:0", board, now_ms=lambda: NOW, poll_ms=POLL) as address:
         yield address
 
 
@@ -38,8 +39,13 @@ def get(url: str) -> tuple[int, str]:
 
 def test_it_is_healthy_while_the_watcher_gives_signs_of_life(url: str, board: Board) -> None:
     alive = get(f"{url}/healthz")
-    board.alive_ms = NOW - SILENCE_MS - 1
+    board.alive_ms = NOW - SILENCE_MS - 2 * POLL - 1
     assert (alive, get(f"{url}/healthz")) == ((200, "ok\n"), (503, "the watcher gives no sign of life\n"))
+
+
+def test_a_watcher_that_sleeps_until_its_next_poll_is_healthy(url: str, board: Board) -> None:
+    board.alive_ms = NOW - SILENCE_MS - 2 * POLL
+    assert get(f"{url}/healthz") == (200, "ok\n")
 
 
 def test_it_is_ready_after_a_full_sweep(url: str, board: Board) -> None:
@@ -71,6 +77,45 @@ def test_metrics_are_prometheus_text(url: str) -> None:
     assert requests.get(f"{url}/metrics", timeout=5).headers["Content-Type"].startswith("text/plain; version=")
 
 
+def test_the_page_shows_every_table_of_the_newest_snapshot(url: str, board: Board) -> None:
+    student = TableStatus(table="lake.student", verdict="none", version=3, generation=7, pending_files=2, failures=1)
+    board.snapshot = Snapshot(
+        ticks=5, last_tick_ms=NOW, ready=True, tables=(student, TableStatus(table="lake.teacher", held=True))
+    )
+    status, page = get(f"{url}/")
+    assert (status, re.findall(r"<p>(.*)</p>|<tr>(<td>.*)</tr>", page)) == (
+        200,
+        [
+            ("A full sweep went well. Tick 5 began at 2026-09-21T14:13:20Z.", ""),
+            ("", "<td>lake.student</td><td>none</td><td>3</td><td>7</td><td>2</td><td>1</td>"),
+            ("", "<td>lake.teacher</td><td>held</td><td></td><td>0</td><td>0</td><td>0</td>"),
+        ],
+    )
+
+
+def test_the_page_of_a_watcher_that_has_just_begun_says_so(url: str) -> None:
+    assert "<p>No full sweep went well yet. No tick has begun yet.</p>" in get(f"{url}/?x")[1]
+
+
+def test_what_the_page_shows_is_escaped(url: str, board: Board) -> None:
+    board.snapshot = Snapshot(tables=(TableStatus(table="lake.<script>", verdict="<b>"),))
+    assert "<td>lake.&lt;script&gt;</td><td>&lt;b&gt;</td>" in get(f"{url}/")[1]
+
+
+def test_the_page_is_html(url: str) -> None:
+    assert requests.get(f"{url}/", timeout=5).headers["Content-Type"] == "text/html; charset=utf-8"
+
+
+@pytest.mark.parametrize("path", ["/", "/healthz", "/readyz", "/metrics", "/nowhere"])
+def test_a_head_is_answered_like_a_get_without_the_body(url: str, path: str) -> None:
+    got, head = requests.get(f"{url}{path}", timeout=5), requests.head(f"{url}{path}", timeout=5)
+    assert (head.status_code, head.headers["Content-Type"], head.content) == (
+        got.status_code,
+        got.headers["Content-Type"],
+        b"",
+    )
+
+
 def test_there_is_nothing_else(url: str) -> None:
     assert get(f"{url}/etc/passwd") == (404, "not found\n")
 
@@ -79,13 +124,13 @@ def test_an_address_that_is_taken_is_one_clear_error(url: str) -> None:
     taken = url.removeprefix("http://")
     with (
         pytest.raises(UsageError, match=rf"^server\.listen: cannot listen on {taken}: Address already in use\. Choose"),
-        serving(taken, Board(), now_ms=lambda: NOW),
+        serving(taken, Board(), now_ms=lambda: NOW, poll_ms=POLL),
     ):
         pass
 
 
 def test_a_silent_client_does_not_keep_it_from_stopping(board: Board) -> None:
-    with serving("127.0.0.1:0", board, now_ms=lambda: NOW) as address:
+    with serving("127.0.0.1:0", board, now_ms=lambda: NOW, poll_ms=POLL) as address:
         host, _, port = address.removeprefix("http://").rpartition(":")
         client = socket.create_connection((host, int(port)))
     client.close()
@@ -93,5 +138,5 @@ def test_a_silent_client_does_not_keep_it_from_stopping(board: Board) -> None:
 
 @pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="this machine has no IPv6")
 def test_it_listens_on_ipv6(board: Board) -> None:
-    with serving("[::1]:0", board, now_ms=lambda: NOW) as address:
+    with serving("[::1]:0", board, now_ms=lambda: NOW, poll_ms=POLL) as address:
         assert get(f"{address}/healthz") == (200, "ok\n")
