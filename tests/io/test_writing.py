@@ -272,7 +272,8 @@ def test_whoever_looks_for_a_key_reads_one_page(tmp_path: Path, spark: SparkSess
 def test_a_disk_that_is_full_is_told_as_such_also_with_several_files_open(tmp_path: Path) -> None:
     """Each open file would have a footer written when it is closed, for which there is no room either."""
 
-    def refuse(*_: Any, **__: Any) -> None:
+    def refuse(writer: pq.ParquetWriter, *_: Any, **__: Any) -> None:
+        writer.is_open = False
         raise OSError(28, "No space left on device")
 
     rows = pa.table({"id": [1, 2], "p": ["a", "b"]})
