@@ -225,7 +225,8 @@ def test_what_takes_next_to_nothing_in_a_file_takes_no_more_than_is_given(
     assert sum((tmp_path / name).stat().st_size for name in names) < MEMORY // 4
     assert sum(column.nbytes for column in rows.values()) > MEMORY
     kind = Primitive.STRING if "v" in values else Primitive.BIGINT
-    encodings: dict[str, Encoding] = {"id": Leaf(type=Primitive.BIGINT)} | {n: Leaf(type=kind) for n in values}
+    encodings: dict[str, Encoding] = {n: Leaf(type=kind) for n in values}
+    encodings["id"] = Leaf(type=Primitive.BIGINT)
 
     def asked(name: str) -> AdmissionRequest:
         return request(tmp_path, [name], encodings, directory=f"delta/{name}", keys=("id",), memory=MEMORY)
