@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -35,19 +36,47 @@ def test_a_rename_that_is_said_too_late_holds_instead_of_losing_values(lab: Lab)
     assert lab.rows("student") == [{"id": 1, "full_name": "kept"}]
 
 
-def test_a_tombstone_stays_while_a_file_waits_that_may_be_older(lab: Lab) -> None:
+def held_back(lab: Lab) -> Callable[[], object]:
     lab.settings = {"defaults": {"policies": {"add": "hold"}}}
-    lab.register("student", lab.flat("Student"))
-    lab.land("student", [event(1, 1, "c")])
-    lab.compact()
     lab.register("student", lab.flat("Student", ("name", TEXT)))
     lab.land("student", [event(1, 5, name="older than the delete")])
-    lab.land("student", [event(1, 6, "d")], version=1)
-    for _ in range(3):
-        lab.compact()
-        lab.now_ms += 8 * DAY
-        lab.land("student", [event(2, lab.now_ms)], version=1)
-    lab.settings = {}
+    return lab.settings.clear
+
+
+def of_no_version(lab: Lab) -> Callable[[], object]:
+    lab.register("student", lab.flat("Student", ("name", TEXT)))
+    lab.land("student", [event(1, 5, name="older than the delete")])
+    lab.registry.delete("student-value", 2)
+    return lambda: lab.register("student", lab.flat("Student", ("name", TEXT)))
+
+
+def of_an_unknown_operation(lab: Lab) -> Callable[[], object]:
+    lab.land("student", [event(1, 5, "truncate")], name="odd.parquet")
+    return lambda: lab.land("student", [event(1, 5)], name="odd.parquet")
+
+
+def corrupt(lab: Lab) -> Callable[[], object]:
+    path = lab.land("student", [event(1, 5)])
+    whole = path.read_bytes()
+    path.write_bytes(b"no parquet at all")
+    return lambda: path.write_bytes(whole)
+
+
+@pytest.mark.parametrize("waiting", [held_back, of_no_version, of_an_unknown_operation, corrupt])
+def test_a_tombstone_stays_while_a_file_waits_that_may_be_older(
+    lab: Lab, waiting: Callable[[Lab], Callable[[], object]]
+) -> None:
+    lab.register("student", lab.flat("Student"))
+    lab.land("student", [event(1, 1, "c"), event(1, 6, "d")])
+    lab.compact()
+    # Where a file holds the table, nothing is folded but what was admitted before.
+    lab.land("student", [event(2, 7)])
+    lab.apply()
+    lab.now_ms += 8 * DAY
+    repair = waiting(lab)
+    (done,) = lab.compact().tables
+    assert done.fold is not None
+    repair()
     lab.compact()
     assert [row["id"] for row in lab.rows("student")] == [2]
 
