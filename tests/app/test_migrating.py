@@ -256,7 +256,7 @@ def test_whoever_resolved_the_view_before_a_migration_reads_what_it_had_then_thr
     for run in (apply, compact):
         lab.now_ms += 1000
         (done,) = run(mortal(lab.workspace, asking)).tables
-        assert getattr(done, "failure", None) or getattr(done, "error", None) is None
+        assert (getattr(done, "failure", None) or getattr(done, "error", None)) is None
     assert (column(lab), {"redefine_view", "swap_properties", "merge"} - {*asking.calls}) == (["x", "20"], set())
     assert asking.answers == [[(1, 10), (2, 20)]] * len(asking.calls)
 

@@ -81,6 +81,18 @@ def test_a_tombstone_stays_while_a_file_waits_that_may_be_older(
     assert [row["id"] for row in lab.rows("student")] == [2]
 
 
+def test_of_two_equal_events_the_one_admitted_later_counts_though_the_clock_was_put_back(lab: Lab) -> None:
+    lab.register("student", lab.flat("Student", ("name", TEXT)))
+    lab.land("student", [event(1, 1, name="first")])
+    lab.apply()
+    lab.now_ms -= 1000
+    lab.land("student", [event(1, 1, name="second")])
+    lab.apply()
+    seen = lab.rows("student")
+    lab.compact()
+    assert [seen, lab.rows("student")] == [[{"id": 1, "name": "second"}]] * 2
+
+
 def test_a_file_that_was_replaced_by_one_of_the_same_size_is_admitted_and_not_deleted_before(lab: Lab) -> None:
     lab.register("student", lab.flat("Student", ("name", TEXT)))
     path = lab.land("student", [event(1, 1, name="aa")], name="part.parquet")
