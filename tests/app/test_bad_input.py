@@ -11,7 +11,7 @@ import os
 import random
 import resource
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -111,6 +111,14 @@ def sole_file(lab: Lab, kind: str) -> Path:
     return found
 
 
+def shortened(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-1])
+
+
+def lengthened(path: Path) -> None:
+    path.write_bytes(path.read_bytes() + b"1")
+
+
 class TestFiles:
     def test_a_file_of_garbage_holds_its_table_until_it_is_moved_away(self, shop: Lab) -> None:
         shop.land(STUDENT, [event(2, "good")], name="good.parquet")
@@ -147,17 +155,25 @@ class TestFiles:
         assert (codes(applied(shop)), students(shop)) == ([], [row(1, "first"), row(2, "whole"), row(3, "slow")])
 
     @pytest.mark.parametrize("kind", ["delta", "base"])
-    def test_a_missing_file_of_the_table_stops_its_compaction_until_it_is_back(self, shop: Lab, kind: str) -> None:
+    @pytest.mark.parametrize(
+        ("harm", "trouble"),
+        [(Path.unlink, "is missing"), (shortened, "was changed"), (lengthened, "was changed")],
+        ids=["missing", "a byte short", "a byte long"],
+    )
+    def test_a_missing_or_changed_file_of_the_table_stops_its_compaction_until_it_is_back(
+        self, shop: Lab, kind: str, harm: Callable[[Path], object], trouble: str
+    ) -> None:
         if kind == "base":
             compacted(shop)
             shutil.rmtree(shop.root / "lake" / STUDENT / "delta")
         shop.land(STUDENT, [event(2, "later")], name="second.parquet")
         path = sole_file(shop, kind)
-        path.rename(shop.root / "lost.parquet")
+        whole = path.read_bytes()
+        harm(path)
         found = compacted(shop)
-        blamed(found.failure, DataError, str(path), "missing", "Restore it")
+        blamed(found.failure, DataError, str(path), f"a file of the table {trouble}", "Restore it")
         path.parent.mkdir(parents=True, exist_ok=True)
-        (shop.root / "lost.parquet").rename(path)
+        path.write_bytes(whole)
         assert (compacted(shop).failure, students(shop)) == (None, [row(1, "first"), row(2, "later")])
 
     @pytest.mark.parametrize("limit", ["256MB", "0"], ids=["in this process", "in tasks"])
@@ -222,6 +238,16 @@ class TestFiles:
         assert (found.held, students(shop), bad.exists()) == (True, [row(1, "first"), row(2, "good")], True)
         bad.unlink()
         assert (applied(shop).held, students(shop)) == (False, [row(1, "first"), row(2, "good")])
+
+    @pytest.mark.parametrize("name", ["_second.parquet", ".second.parquet"])
+    def test_a_file_of_a_hidden_name_is_not_landed_yet(self, shop: Lab, name: str) -> None:
+        hidden = shop.land(STUDENT, [event(2, "hidden")], name=name)
+        shop.land(STUDENT, [event(3, "good")], name="third.parquet")
+        found = applied(shop)
+        assert found.admitted is not None
+        assert (codes(found), found.admitted.files, students(shop)) == ([], 1, [row(1, "first"), row(3, "good")])
+        hidden.rename(hidden.with_name("second.parquet"))
+        assert (codes(applied(shop)), len(students(shop))) == ([], 3)
 
     def test_a_file_of_a_schema_that_is_not_registered_is_admitted_once_it_is(self, shop: Lab) -> None:
         schema = shop.flat("Row", NAME, ("email", ["null", "string"]))
