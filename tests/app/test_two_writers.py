@@ -261,6 +261,26 @@ def test_a_fold_by_sql_that_writes_a_key_twice_is_not_published(lab: Lab) -> Non
     assert (again.failure, lab.rows(TABLE, order_by="id")) == (None, expected)
 
 
+def test_a_fold_that_wrote_other_than_it_says_is_not_published(lab: Lab) -> None:
+    lab.settings = {"defaults": {"compaction": BY_SQL}}
+    version(lab, 1)
+    lab.land(TOPIC, [event(key, a=key) for key in range(9)])
+    workspace = lab.workspace
+
+    def losing_one(*given: Any, **named: Any) -> Any:
+        counts = workspace.fold.run(*given, **named)
+        return replace(counts, written=counts.written + 1)
+
+    fold: Any = SimpleNamespace(run=losing_one, repeats_keys=workspace.fold.repeats_keys)
+    (done,) = compact(replace(workspace, fold=fold)).tables
+    assert isinstance(done.failure, StorageError)
+    assert done.failure.why == "9 rows read back, 10 written"
+    assert list((lab.root / "lake" / TOPIC / "base").rglob("*.parquet")) == []
+    (again,) = lab.compact().tables
+    expected = [{"id": key, "a": key} for key in range(9)]
+    assert (again.failure, again.generation, lab.rows(TABLE, order_by="id")) == (None, 1, expected)
+
+
 @pytest.mark.parametrize("gone", ["base", "delta"])
 def test_a_fold_by_sql_publishes_nothing_where_a_partition_is_missing(lab: Lab, gone: str) -> None:
     """Somebody drops it while the fold is under way: SQL then reads fewer rows without a word."""

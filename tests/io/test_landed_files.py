@@ -22,6 +22,7 @@ from pyarrow import fs, orc
 from schemasync.core.admission import AdmissionRequest, Admitted
 from schemasync.core.beyond import EXAMPLES, Beyond, Example, Shown
 from schemasync.core.encoding import Encoding, Leaf, Meaning
+from schemasync.core.manifest import DataFile
 from schemasync.core.ports import LandedFiles
 from schemasync.core.schema import OrderingField
 from schemasync.core.types import Decimal, Primitive
@@ -464,6 +465,22 @@ def test_keys_are_read_as_what_they_are(tmp_path: Path, opened: LandedFiles) -> 
     assert [list(opened.keys("keys.parquet", name)) for name in columns] == [[3, None, -1], ["é", None, ""]]
     with pytest.raises(StorageError, match=r"gone\.parquet: a written file does not read back"):
         opened.keys("gone.parquet", "n")
+
+
+class Lossy(ArrowFiles):
+    """On a storage that loses a row of each file before it is looked at again."""
+
+    def _read_back(self, path: str, rows: int) -> DataFile:
+        whole = pq.read_table(self._path(path))
+        pq.write_table(whole.slice(1), self._path(path))
+        return super()._read_back(path, rows)
+
+
+def test_a_delta_of_other_rows_than_were_written_is_refused(tmp_path: Path) -> None:
+    land(tmp_path, "x.parquet", own(2))
+    wanted = request(tmp_path, ["x.parquet"], ID, directory="delta/1")
+    with pytest.raises(StorageError, match="a written file does not read back whole"):
+        Lossy(fs.LocalFileSystem(), str(tmp_path)).admit(wanted)
 
 
 @pytest.mark.parametrize("type_", [pa.int8(), pa.int32(), pa.int64()])
