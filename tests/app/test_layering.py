@@ -16,7 +16,7 @@ from schemasync.core.layering import Mode
 from schemasync.core.manifest import Manifest, Segment, SegmentKind
 from schemasync.core.sharding import by_key
 from schemasync.core.types import Primitive
-from schemasync.io.parquet import shard_writer, shards
+from schemasync.io.parquet import late, shard_writer, shards
 from schemasync.io.parquet.merge import merge_shard
 from tests.lab import HOUR, Lab
 
@@ -139,6 +139,37 @@ def test_of_many_deltas_few_are_merged_at_once(table: Lab, mode: Mode) -> None:
     assert {row["id"]: row["n"] for row in table.rows(TABLE)} == rows
     there = manifest(table)
     assert done["bytes_written"] > sum_of(there.base if mode is Mode.MAJOR else there.deltas)
+
+
+def test_what_deltas_become_is_not_newer_than_the_base_where_one_of_them_was_not_compared(table: Lab) -> None:
+    for step in range(2, 8):
+        table.land(TOPIC, changes(30 + step, ts_ms=step) + changes(1, ts_ms=0), hour=f"202611200{step}")
+        with patch.object(late, "MOST_ROWS", 0 if step == 6 else late.MOST_ROWS):
+            table.apply()
+    with patch.object(layering, "MOST_AT_ONCE", 3):
+        done = compacted(table, Mode.MINOR)
+    assert (done["kind"], done["why"]) == (
+        "major",
+        "changes are not known to be newer than what the base has of their keys",
+    )
+    assert [(row["id"], row["n"]) for row in table.rows(TABLE)] == [
+        *((key, 1) for key in range(20)),
+        *((30 + step, step) for step in range(2, 8)),
+    ]
+
+
+def test_what_deltas_become_is_not_newer_than_earlier_ones_where_one_of_them_was_not_compared(table: Lab) -> None:
+    """The first is so large that it stays as it is, and the one that was not compared is older than it."""
+    table.land(TOPIC, changes(*range(20, 2000), ts_ms=9), hour="2026112001")
+    table.apply()
+    for step in range(2, 8):
+        table.land(TOPIC, changes(30, ts_ms=8), hour=f"202611200{step}")
+        with patch.object(late, "MOST_ROWS", 0 if step == 6 else late.MOST_ROWS):
+            table.apply()
+    with patch.object(layering, "MOST_AT_ONCE", 3):
+        done = compacted(table, Mode.MINOR)
+    assert (done["kind"], done["deltas"]) == ("minor", 2)
+    assert [row["n"] for row in table.rows(TABLE)] == [1] * 20 + [9] * 1980
 
 
 @pytest.mark.one_spark
