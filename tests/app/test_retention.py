@@ -134,6 +134,40 @@ def test_a_file_that_landed_while_older_ones_are_retired_stays(table: Lab) -> No
     assert (files(table, "incremental"), keys(table)) == (["increment_2026112002/late.parquet"], [1, 7])
 
 
+def columns(lab: Lab) -> list[str]:
+    """Return what the metastore's table has of the row's columns."""
+    found = lab.workspace.metastore.table(lab.database, TABLE)
+    assert found is not None
+    return [c.name for c in found.columns if c.name in ("a", "b")]
+
+
+def test_a_dropped_column_stays_while_segments_that_have_it_are_registered(table: Lab) -> None:
+    """Whoever resolved the view before reads these."""
+    table.register(TOPIC, table.flat("S", ("b", ["null", "int"])))
+    table.compact()
+    seen = [columns(table)]
+    for later in (59 * MINUTE, MINUTE):
+        table.now_ms += later
+        table.compact()
+        seen.append(columns(table))
+    assert seen == [["a", "b"], ["a", "b"], ["b"]]
+
+
+def test_a_dropped_column_that_no_file_has_stays_while_there_are_files_of_earlier_versions(table: Lab) -> None:
+    """Whoever resolved the view while it had the column finds NULL there, in the same files."""
+    for added in ([("b", ["null", "int"])], []):
+        table.register(TOPIC, table.flat("S", ("a", ["null", "int"]), *added))
+        table.apply()
+    table.compact()
+    seen = [columns(table)]
+    table.land(TOPIC, [event(1, 9)], hour="2026112001")
+    for _ in range(2):
+        table.compact()
+        seen.append(columns(table))
+        table.now_ms += 2 * HOUR
+    assert seen == [["a", "b"], ["a", "b"], ["a"]]
+
+
 @pytest.mark.parametrize(
     ("on_fold", "landed", "archived"),
     [("delete", [], []), ("keep", ["h/a.parquet"], []), ("archive", [], ["incremental/h/a.parquet"])],
