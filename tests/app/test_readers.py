@@ -39,6 +39,7 @@ class Writer:
         self.modes = cycle((Mode.MAJOR, Mode.MINOR, Mode.MINOR))
         self.kinds: set[str | None] = set()
         self.files: set[Path] = set()
+        self.manifests: set[Path] = set()
         self.value: Callable[[int], Any] = int
         lab.register(TOPIC, lab.flat("Student", ("n", "int")))
         lab.settings = {"defaults": {"compaction": {"vacuum_retention": "1h"} | settings}}
@@ -63,13 +64,16 @@ class Writer:
         self.states.append(tuple(sorted(self.rows.items())))
         landed = [event | {"n": self.value(event["n"])} for event in events]
         self.lab.land(TOPIC, landed, hour=f"20261120{number % 24:02}", name=f"{number}.parquet")
+        self.lab.date_files()
         if number % 2:
             assert [t.error for t in self.lab.apply().tables] == [None]
         else:
             (done,) = compact(self.lab.workspace, mode=next(self.modes)).tables
             assert done.failure is None
             self.kinds.add(done.to_json()["kind"])
+        self.lab.date_files()
         self.files |= {*self.lab.root.glob(f"lake/{TOPIC}/*/g=*/**/*.parquet")}
+        self.manifests |= {*self.lab.root.glob(f"lake/{TOPIC}/_schemasync/generations/*")}
         self.lab.now_ms += 25 * HOUR // 60
 
 
@@ -121,7 +125,7 @@ def reads_well(
     *,
     retyped_after: int | None = None,
     by: Callable[[Lab], Ask] = by_spark,
-) -> None:
+) -> Writer:
     writer = Writer(lab, settings)
     readers = [Reader(by(lab), writer) for _ in range(2)]
     with ThreadPoolExecutor(2) as threads:
@@ -138,12 +142,17 @@ def reads_well(
                 reader.done = True
         seen = [found.result() for found in reading]
     assert writer.kinds == {"major", "minor"}
-    assert [path for path in writer.files if not path.exists()] != []
+    assert gone(writer.files) != []
     for shown in seen:
         places = [writer.states.index(rows) for rows in shown]
         assert all(one <= other for one, other in pairwise(places))
         assert len(set(places)) > 1
     assert lab.rows(TABLE) == [{"id": key, "n": writer.value(n)} for key, n in writer.states[-1]]
+    return writer
+
+
+def gone(written: Iterable[Path]) -> list[Path]:
+    return [path for path in written if not path.exists()]
 
 
 @pytest.mark.parametrize(
@@ -157,7 +166,7 @@ def reads_well(
 def test_every_query_sees_a_state_that_was_published_and_none_before_it_again(
     lab: Lab, settings: dict[str, Any]
 ) -> None:
-    reads_well(lab, settings, lambda steps: steps < 8)
+    assert gone(reads_well(lab, settings, lambda steps: steps < 8).manifests) != []
 
 
 def test_no_query_fails_or_sees_anything_else_while_a_column_is_migrated(lab: Lab) -> None:

@@ -333,8 +333,7 @@ def test_states_that_nobody_asks_for_any_more_are_forgotten_after_the_vacuum_ret
     changed(table, event(9, 9))
     written = states(table)
     assert written == ["000001", *(f"000001-{n:04}" for n in range(1, 8)), "000002"]
-    for path in (table.root / "lake" / TOPIC / "_schemasync" / "generations").iterdir():
-        os.utime(path, (1, 1))
+    table.date_files()
     changed(table, later=DAY)
     assert states(table) == [*written, "000003"]
     told = [str(manifest.state) for manifest in history(table.workspace, TABLE).generations]
@@ -342,6 +341,18 @@ def test_states_that_nobody_asks_for_any_more_are_forgotten_after_the_vacuum_ret
     assert states(table) == ["000001", "000001-0001", "000002", "000003", "000004"]
     assert [str(manifest.state) for manifest in history(table.workspace, TABLE).generations] == [*told, "000004"]
     assert keys(table) == [1, *range(3, 8), 9]
+
+
+def test_states_that_are_younger_than_the_vacuum_retention_stay(table: Lab) -> None:
+    table.date_files()
+    table.now_ms += 6 * DAY
+    for step in range(2, 6):
+        table.land(TOPIC, [event(step, step)], hour=f"202611200{step}")
+        table.apply()
+    table.date_files()
+    written, deltas = states(table), files(table, "delta")
+    changed(table, event(9, 9), later=DAY)
+    assert (deltas[0] in files(table, "delta"), states(table)) == (False, [*written, "000002"])
 
 
 def test_what_cannot_be_deleted_beside_a_vacuumed_directory_stops_nothing(
