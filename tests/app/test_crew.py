@@ -6,6 +6,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +26,19 @@ SOMEWHERE: Any = SimpleNamespace(location="/lake/table")
 @pytest.fixture
 def three(tmp_path: Path) -> Workspace:
     return Still(tmp_path, spark={"tables_at_once": 3}).workspace
+
+
+def submitted(monkeypatch: pytest.MonkeyPatch) -> list[Future[Any]]:
+    """Return the futures of all that is given to threads from now on, in order."""
+    futures: list[Future[Any]] = []
+    submit = ThreadPoolExecutor.submit
+
+    def submit_and_keep(threads: ThreadPoolExecutor, *work: Any) -> Future[Any]:
+        futures.append(submit(threads, *work))
+        return futures[-1]
+
+    monkeypatch.setattr(ThreadPoolExecutor, "submit", submit_and_keep)
+    return futures
 
 
 class Meter:
@@ -87,14 +101,16 @@ def test_threads_stay_from_run_to_run_and_end_with_the_crew(three: Workspace) ->
     assert (runs[0], len(runs[0]), [t for t in runs[0] if t.is_alive()]) == (runs[1], 3, [])
 
 
-def test_an_error_begins_no_other_table_and_is_raised_once_those_at_hand_are_finished(three: Workspace) -> None:
-    meeting, finished = threading.Barrier(3), []
+def test_an_error_begins_no_other_table_and_is_raised_once_those_at_hand_are_finished(
+    three: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    meeting, futures, finished = threading.Barrier(3), submitted(monkeypatch), []
 
     def work(item: int) -> None:
         meeting.wait(PATIENCE_SECONDS)
         if item == 0:
             raise KeyError("about all tables")
-        time.sleep(0.1)
+        futures[0].exception(PATIENCE_SECONDS)
         finished.append(item)
 
     with crew(three) as workers, pytest.raises(KeyError, match="about all tables"):

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import json
 import logging
-import socket
 import threading
-import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from types import SimpleNamespace
 from typing import Any, cast
@@ -18,7 +17,7 @@ from typing import Any, cast
 import pytest
 import requests
 
-from schemasync.app import tending
+from schemasync.app import tending, watching
 from schemasync.app.applying import Applied
 from schemasync.app.planning import TablePlan
 from schemasync.app.watched import WatchResult
@@ -37,6 +36,8 @@ from schemasync.errors import (
     SchemasyncError,
     StorageError,
 )
+from schemasync.io.status_server import serving
+from tests.app.test_crew import submitted
 from tests.twins.registry import MemoryRegistry
 
 SECOND = 1000
@@ -424,13 +425,13 @@ def test_side_by_side_a_stop_lets_the_tables_at_hand_finish_and_begins_no_other(
 
 
 def test_side_by_side_a_registry_that_goes_down_is_no_failure_of_a_table_and_the_others_at_hand_finish(
-    world: World,
+    world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.settings["spark"] = {"tables_at_once": 2}
     for name in "cd":
         world.register(name, 1)
     world.errors["a"] = DOWN
-    meeting = threading.Barrier(2)
+    meeting, futures = threading.Barrier(2), submitted(monkeypatch)
     finished: list[str] = []
 
     def look(table: str) -> None:
@@ -438,8 +439,8 @@ def test_side_by_side_a_registry_that_goes_down_is_no_failure_of_a_table_and_the
             world.goes_down(True)
             meeting.wait(10)
         if table == "b":
-            # By then the other table's error is known.
-            time.sleep(0.1)
+            # Once the other table's error is known.
+            futures[0].exception(10)
             finished.extend(world.looks)
 
     world.on_look = look
@@ -511,18 +512,25 @@ def test_the_result_as_json(world: World) -> None:
     }
 
 
-def test_where_it_is_to_listen_it_tells_of_itself_until_it_stops(
-    world: World, monkeypatch: pytest.MonkeyPatch, unused_port: int
-) -> None:
+def test_where_it_is_to_listen_it_tells_of_itself_until_it_stops(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_PROXY", "*")
-    world.settings["server"] = {"listen": f"127.0.0.1:{unused_port}"}
+    world.settings["server"] = {"listen": "127.0.0.1:0"}
+    urls: list[str] = []
+
+    @contextmanager
+    def served(*given: Any, **named: Any) -> Iterator[str]:
+        with serving(*given, **named) as url:
+            urls.append(url)
+            yield url
+
+    monkeypatch.setattr(watching, "serving", served)
     world.errors["a"] = DataError("broken")
     world.land("b")
     answers: list[tuple[int, str]] = []
 
     def ask() -> None:
         for page in ("healthz", "readyz", "metrics", ""):
-            answer = requests.get(f"http://127.0.0.1:{unused_port}/{page}", timeout=5)
+            answer = requests.get(f"{urls[0]}/{page}", timeout=5)
             answers.append((answer.status_code, answer.text))
 
     world.watch(ask)
@@ -532,13 +540,6 @@ def test_where_it_is_to_listen_it_tells_of_itself_until_it_stops(
     assert 'schemasync_table_failed_total{table="lake.a"} 1.0' in answers[2][1]
     assert 'schemasync_pending_files{table="lake.b"} 1.0' in answers[2][1]
     assert "<td>lake.b</td><td>none</td><td></td><td>0</td><td>1</td><td>0</td>" in answers[3][1]
-
-
-@pytest.fixture
-def unused_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def test_spark_gone_ends_the_daemon_so_that_its_supervisor_starts_it_again(world: World) -> None:

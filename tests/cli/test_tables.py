@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import json
 import os
 import signal
@@ -307,8 +308,21 @@ def test_watch_once_with_json_is_one_document(project: Project) -> None:
 def test_watch_ends_with_0_on_sigterm_and_puts_the_handlers_back(project: Project) -> None:
     project.register("student", NAME)
     before = signal.getsignal(signal.SIGTERM)
-    threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGTERM)).start()
+
+    def terminate() -> None:
+        # Not before the watcher handles it: it would end the tests.
+        for _ in range(600):
+            if signal.getsignal(signal.SIGTERM) != before:
+                return os.kill(os.getpid(), signal.SIGTERM)
+            if ended.wait(0.1):
+                return None
+        return _thread.interrupt_main()
+
+    ended, terminating = threading.Event(), threading.Thread(target=terminate)
+    terminating.start()
     answer = project("watch")
+    ended.set()
+    terminating.join()
     assert (answer.code, signal.getsignal(signal.SIGTERM)) == (0, before)
 
 
