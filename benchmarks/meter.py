@@ -14,6 +14,9 @@ import psutil
 
 _T = TypeVar("_T")
 
+_MOST_LOOKS: Final = 20
+"""So often all processes are looked at where some of them end meanwhile."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
@@ -55,23 +58,33 @@ def _files(root: Path) -> dict[tuple[Path, int], int]:
 
 
 def _cpu_s() -> float:
-    # Of a process that ended just now its parent's children_* have the time.
+    # Of a process that has ended its parent's children_* have the time.
     return sum(_of_all(lambda process: sum(process.cpu_times()[:4])))
 
 
 def _bytes_read() -> int | None:
     if not hasattr(psutil.Process, "io_counters"):
         return None
+    # Linux adds to a process's what those had read that it waited for.
     return sum(_of_all(lambda process: int(process.io_counters().read_chars)))
 
 
-def _of_all(look: Callable[[Any], _T]) -> Iterator[_T]:
-    """Yield what is found of this process and of all below it; one that ends meanwhile is passed over."""
+def _of_all(look: Callable[[Any], _T]) -> list[_T]:
+    """Return what is found of this process and of all below it, while none of them ends.
+
+    What one counted goes to its parent, which may have been looked at before.
+    """
     process = psutil.Process()
-    yield look(process)
-    for child in process.children(recursive=True):
-        with suppress(psutil.NoSuchProcess):
-            yield look(child)
+    found: list[_T] = []
+    for _ in range(_MOST_LOOKS):
+        # Parents come first.
+        there, found = [process, *process.children(recursive=True)], []
+        for one in there:
+            with suppress(psutil.NoSuchProcess):
+                found.append(look(one))
+        if len(found) == len(there):
+            break
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
