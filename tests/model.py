@@ -385,6 +385,31 @@ CALLS = {
 """The writing calls of most runs, those in the middle first; there are fewer where there is little to do."""
 
 
+def gathered() -> Story:
+    """Return a story that needs all that is asked of some story: of shards one is changed, by more deltas than one.
+
+    In each of these is a late event, too.
+    """
+    schema = (Field(name="id", type="long", life=0, nullable=False), Field(name="a", type="int", life=1))
+
+    def event(key: int, at: int, op: str = "u") -> Event:
+        return Event(key=key, op=op, version=1, order=(at, 0), row={"id": key, "a": at})
+
+    def block(what: str, *events: Event) -> Block:
+        return Block(
+            version=1, landings=(Landing(version=1, events=events, hour=0),), runs=(Run(what=what),), minutes=1
+        )
+
+    whole = [block("major", *(event(key, 20 * time + key) for key in range(1, 5))) for time in (1, 2)]
+    beside = [block("minor", event(1, 60 + 20 * time), event(2, time), event(5, 61 + 20 * time)) for time in (1, 2, 3)]
+    return Story(
+        schemas=(schema,),
+        blocks=(*whole, *beside),
+        ending=(Run(what="apply"), Run(what="compact")),
+        last=Run(what="compact"),
+    )
+
+
 @st.composite
 def stories(draw: st.DrawFn, *, snapshots: bool, kills: bool = False, gathering: bool = False) -> Story:
     """Draw two to four versions, and what happens between their registrations; ``kills``: some runs are killed.

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from unittest.mock import patch
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, example, given, settings
 
 from schemasync.app.applying import apply
 from schemasync.app.compacting import compact
@@ -36,7 +36,7 @@ MINUTE = HOUR // 60
 
 FEW = settings(
     max_examples=4,
-    phases=[Phase.generate],
+    phases=[Phase.explicit, Phase.generate],
     derandomize=True,
     database=None,
     suppress_health_check=list(HealthCheck),
@@ -310,6 +310,7 @@ def test_view_and_compacted_table_are_the_fold_of_events_in_files_of_a_log(new_l
     merged: list[int] = []
 
     @FEW
+    @example(story=model.gathered())
     @given(story=model.stories(snapshots=True, gathering=True))
     def law(story: model.Story) -> None:
         merged.append(holds(Telling(new_lab(), Files, story)).merged)
@@ -323,6 +324,7 @@ def test_view_and_compacted_table_are_the_fold_of_flat_events(new_lab: NewLab) -
     """Every file is long, and every row is a page that late events are compared with by itself."""
 
     @FEW
+    @example(story=model.gathered())
     @given(story=model.stories(snapshots=False))
     def law(story: model.Story) -> None:
         holds(Telling(new_lab(), Flat, story))
@@ -342,6 +344,7 @@ def test_however_changes_are_found_the_view_is_the_same(new_lab: NewLab) -> None
     apart: set[bool] = set()
 
     @settings(parent=FEW, max_examples=2)
+    @example(story=model.gathered())
     @given(story=model.stories(snapshots=True, gathering=True))
     def law(story: model.Story) -> None:
         told = EveryText(new_lab(), Debezium, story)
