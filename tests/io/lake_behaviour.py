@@ -125,14 +125,18 @@ class OneWinnerBehaviour(LakeBehaviour):
         done = threading.Event()
 
         def read() -> set[int]:
-            sizes = set()
-            while not done.is_set():
+            sizes, last = set(), False
+            while not last:
+                # Once more when all are there: a reader that was never in time has seen nothing.
+                last = done.is_set()
                 sizes |= {f.bytes for f in lake.files("g") if f.path.endswith(".json")}
             return sizes
 
         with ThreadPoolExecutor(1) as threads:
             reading = threads.submit(read)
-            for number in range(50):
-                lake.create(f"g/{number}.json", b"x" * 500_000)
-            done.set()
-        assert reading.result() <= {500_000}
+            try:
+                for number in range(50):
+                    lake.create(f"g/{number}.json", b"x" * 500_000)
+            finally:
+                done.set()
+        assert reading.result() == {500_000}
