@@ -111,7 +111,7 @@ def test_a_run_that_is_killed_anywhere_leaves_what_the_next_one_finishes(lab: La
     rows = {1: 1, 2: 1, 3: 1}
     killed = 0
     for after in itertools.count(1):
-        put(lab.land(TOPIC, changes(2, 10 + after, ts_ms=1 + after), hour=f"20261120{after:02}"))
+        put(lab.land(TOPIC, changes(2, 10 + after, ts_ms=1 + after), hour=f"202611{20 + after // 24}{after % 24:02}"))
         lab.now_ms += 1000
         before, rows = rows, rows | {2: 1 + after, 10 + after: 1 + after}
         try:
