@@ -183,17 +183,18 @@ def _written(
 ) -> tuple[Manifest, list[Manifest]]:
     """Write the manifest that `publish` puts in force; return it, and those that it passes, which come too late.
 
-    Only folds pass any: what has a number after the draft's in the same generation has the draft's as its parent.
+    Folds pass those of other generations. What has a number after the draft's in the same generation has the draft's as
+    its parent, and is passed where it was made under another version.
 
     Raises:
         ConflictError: another state has its number; what was written for it is deleted.
     """
-    following = manifest or draft.following
+    following = (manifest or draft.following).model_copy(update={"made_under": draft.properties.version})
     passed: list[Manifest] = []
     while not lake.create(path := manifest_path(following.state), following.model_dump_json(indent=1).encode()):
         with suppress(SchemasyncError):
             there = _parse(lake.read(path), lake.uri(path))
-            if _comes_too_late(there, draft.in_force.state):
+            if _never_follows(there, draft.properties):
                 passed.append(there)
                 following = following.model_copy(update={"state": following.state.after})
                 continue
@@ -223,7 +224,7 @@ def withdraw(workspace: Workspace, target: TableTarget, lost: Manifest) -> None:
     One that was in force stays: whoever found it may have put it in force, and gone on from there.
     """
     properties = properties_in_force(workspace, target)
-    if properties is None or not _comes_too_late(lost, properties.state):
+    if properties is None or not _never_follows(lost, properties):
         return
     lake = workspace.storage(target).lake
     in_force = read_manifest(lake, target, properties)
@@ -242,6 +243,15 @@ def withdraw(workspace: Workspace, target: TableTarget, lost: Manifest) -> None:
 def _comes_too_late(manifest: Manifest, in_force: StateId) -> bool:
     """Tell whether its parent is no longer in force: where it was not in force by now it never will be."""
     return manifest.parent is not None and manifest.parent < in_force
+
+
+def _never_follows(manifest: Manifest, properties: TableProperties) -> bool:
+    """Tell whether a state can never be put in force: it comes too late, or was made under another version.
+
+    What a version changes is decided with the values that the table has then; these rows were not among them.
+    """
+    moved = manifest.parent == properties.state and manifest.made_under not in {0, properties.version}
+    return moved or _comes_too_late(manifest, properties.state)
 
 
 def _forget(lake: Lake, lost: Iterable[Manifest], in_force: Manifest) -> None:
@@ -327,11 +337,11 @@ def roll_forward(workspace: Workspace, target: TableTarget, properties: TablePro
             if token_in_force(workspace, target) == properties.token:
                 raise
             raise _conflict(target, f"{path} was passed by a later state") from error
-        if manifest.parent == properties.state:
+        if manifest.parent == properties.state and not _never_follows(manifest, properties):
             workspace.progress(target.table, f"finishing the publication of state {state}")
             properties = _put_in_force(workspace, target, properties, manifest)
             sync_partitions(workspace, target, manifest)
-        elif _comes_too_late(manifest, properties.state):
+        elif _never_follows(manifest, properties):
             late.append(manifest)
         elif token_in_force(workspace, target) == properties.token:
             raise DataError(

@@ -238,6 +238,9 @@ class Manifest(_Value):
     state: StateId
     parent: StateId | None
     schema_version: int
+    made_under: int = 0
+    """Version that the table had when it was written: its rows were made, and looked at, for that one alone. 0 where an
+    earlier release wrote it."""
     keyed: bool
     """Whether rows have a key; without one every event is a row, and no row may ever be registered twice."""
     published_ms: int

@@ -90,6 +90,39 @@ def test_whoever_is_overtaken_in_an_admission_leaves_the_view_of_the_winner(new_
     assert (type(applied.error), lab.rows(TABLE)) == (ConflictError, [{"id": 1, "a": "1"}])
 
 
+@pytest.mark.parametrize("lands_more", [False, True])
+def test_an_admission_under_a_version_that_is_over_is_never_put_in_force(new_lab: NewLab, lands_more: bool) -> None:
+    """Its values were not there when the other process looked whether all of them fit."""
+    lab = new_lab()
+    lab.register(TOPIC, lab.flat("S", ("a", ["null", "string"])))
+    lab.land(TOPIC, [event(1, a="1")])
+    lab.apply()
+    lab.land(TOPIC, [event(2, a="many")], hour="2026112001", name="late.parquet")
+
+    late = lab.root / "lake" / TOPIC / "incremental" / "increment_2026112001" / "late.parquet"
+
+    def other(there: Lab) -> None:
+        # It had listed what landed before this file did.
+        aside = late.rename(there.root / "aside")
+        there.register(TOPIC, there.flat("S", ("a", ["null", "int"])))
+        there.apply()
+        aside.rename(late)
+
+    applied = interrupted(lab, 1, other)
+    assert (type(applied.error), lab.rows(TABLE)) == (ConflictError, [{"id": 1, "a": 1}])
+    for _ in range(2):
+        (again,) = lab.apply().tables
+        assert (again.error, "SS303" in {d.code for d in again.diagnostics}) == (None, True)
+        assert lab.rows(TABLE) == [{"id": 1, "a": 1}]
+    late.unlink()
+    if lands_more:
+        lab.land(TOPIC, [event(3, a=3)], hour="2026112002")
+    (compacted,) = lab.compact().tables
+    assert compacted.failure is None
+    assert lab.rows(TABLE, order_by="id") == [{"id": 1, "a": 1}, *([{"id": 3, "a": 3}] if lands_more else [])]
+    assert unnamed(lab) == []
+
+
 def test_a_view_that_another_writer_makes_first_is_never_dropped_for_ours(new_lab: NewLab) -> None:
     lab = started(new_lab)
     workspace, name = lab.workspace, f"{TABLE}_view"
