@@ -39,8 +39,8 @@ class Crew:
         """Do the work for every item that is begun before ``stop`` is set; return the results in the items' order.
 
         Work that raises ends it: no other item is begun, and the error is raised once those at hand are finished. An
-        interrupt ends it, too, and work that uses `workspace` is given up when it next tells of a step or asks for the
-        storage.
+        interrupt ends it, too, and all pauses; work that uses `workspace` is given up when it next tells of a step or
+        asks for the storage.
         """
         stopped = stop or threading.Event()
         if self._threads is None or len(items) < 2:
@@ -67,6 +67,7 @@ class Crew:
         except BaseException:
             failed.set()
             self._interrupted.set()
+            self._given.stop.set()
             wait(futures)
             raise
         return tuple(result for future in futures for result in future.result())

@@ -6,6 +6,7 @@ Spark is started only by the commands that need it; importing this module costs 
 from __future__ import annotations
 
 import sys
+import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
@@ -45,8 +46,8 @@ def new_token() -> str:
     return uuid.uuid4().hex[:8]
 
 
-def open_registry(config: Config) -> Registry:
-    """Open the configured registry; nothing is asked yet.
+def open_registry(config: Config, *, sleep: Callable[[float], object] = time.sleep) -> Registry:
+    """Open the configured registry; nothing is asked yet. A ``sleep`` that returns something true ends its retries.
 
     Raises:
         UsageError: a certificate or a header value cannot be used.
@@ -64,6 +65,7 @@ def open_registry(config: Config) -> Registry:
         client_cert=(mtls.cert, mtls.key) if mtls else None,
         timeout=(min(seconds, 5.0), seconds),
         retries=settings.retries,
+        sleep=sleep,
     )
 
 
@@ -76,16 +78,16 @@ def _auth(config: Config) -> Auth:
     return NO_AUTH
 
 
-def open_notifiers(config: Config) -> tuple[Notifier, ...]:
-    """Open the configured receivers of news."""
-    return tuple(_notifier(notice) for notice in config.notify)
+def open_notifiers(config: Config, *, sleep: Callable[[float], object] = time.sleep) -> tuple[Notifier, ...]:
+    """Open the configured receivers of news. A ``sleep`` that returns something true ends their retries."""
+    return tuple(_notifier(notice, sleep) for notice in config.notify)
 
 
-def _notifier(notice: Notice) -> Notifier:
+def _notifier(notice: Notice, sleep: Callable[[float], object]) -> Notifier:
     if notice.webhook is None:
         return CommandNotifier(argv=notice.command)
     headers = {name: value.get_secret_value() for name, value in notice.headers.items()}
-    return WebhookNotifier(url=notice.webhook.get_secret_value(), headers=headers)
+    return WebhookNotifier(url=notice.webhook.get_secret_value(), headers=headers, sleep=sleep)
 
 
 def is_left_to_spark(location: str, kernel: str) -> bool:
@@ -181,19 +183,25 @@ def _hold(stack: ExitStack, home: Path, *, purpose: str, wait_s: float, progress
 
 
 def workspace_of(
-    config: Config, session: SparkSession, *, progress: Progress = silent, clock: Callable[[], int] = now_ms
+    config: Config,
+    session: SparkSession,
+    *,
+    progress: Progress = silent,
+    clock: Callable[[], int] = now_ms,
+    stop: threading.Event | None = None,
 ) -> Workspace:
-    """Wire a workspace around a running Spark session."""
+    """Wire a workspace around a running Spark session; ``stop`` ends the pauses between questions to the registry."""
     from schemasync.io.metastore_hive import HiveMetastore  # noqa: PLC0415
     from schemasync.io.spark_fold import SparkFold  # noqa: PLC0415
     from schemasync.io.spark_lanes import SparkLanes  # noqa: PLC0415
     from schemasync.io.spark_sql import SparkSql  # noqa: PLC0415
 
     opened = lru_cache(maxsize=None)(partial(_opened, session))
+    stop = stop or threading.Event()
 
     return Workspace(
         config=config,
-        registry=open_registry(config),
+        registry=open_registry(config, sleep=stop.wait),
         metastore=HiveMetastore(session),
         sql=SparkSql(session),
         renderer=open_renderer(config),
@@ -203,6 +211,7 @@ def workspace_of(
         token=new_token,
         progress=progress,
         lanes=SparkLanes(session),
+        stop=stop,
     )
 
 

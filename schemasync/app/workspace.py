@@ -6,6 +6,7 @@ connection, reads a clock or sleeps by itself.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
@@ -77,6 +78,8 @@ class Storage:
 class Workspace:
     """The wired world. ``now_ms`` is the clock, ms since 1970 UTC; ``token`` gives names that were never used.
 
+    ``stop`` is set where the process is to end; the pauses of the registry's retries end then, too.
+
     All of it may be used by several threads. Each calls what ``lanes`` yields before anything else: it gets a fair
     share of the engine then, and finds there what the thread has that opened the lanes.
     """
@@ -92,6 +95,7 @@ class Workspace:
     token: Callable[[], str]
     progress: Progress = field(default=silent)
     lanes: Callable[[], AbstractContextManager[Callable[[], None]]] = field(default=no_lanes)
+    stop: threading.Event = field(default_factory=threading.Event)
 
     def text(self, statement: Statement, dialect: Dialect = Dialect.SPARK) -> str:
         """Render a statement."""

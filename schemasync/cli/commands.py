@@ -198,15 +198,14 @@ def watch(call: Call, *, once: bool) -> int:
     """
     from schemasync.app.watching import watch as keep_watching  # noqa: PLC0415 - only the daemon needs its machinery
 
-    stop = threading.Event()
     config = call.loaded().config
-    with _stopping(stop):
+    with _stopping(call.stop):
         workspace = call.workspace("watch", config)
     # Spark's start has put a handler of its own in place of ours.
-    with _stopping(stop):
+    with _stopping(call.stop):
         lines: Notifier = LinesNotifier(stream=call.err if call.options.json else call.out)
-        notifiers = (lines, *open_notifiers(config))
-        result = keep_watching(workspace, notifiers=notifiers, once=once, stop=stop)
+        notifiers = (lines, *open_notifiers(config, sleep=call.stop.wait))
+        result = keep_watching(workspace, notifiers=notifiers, once=once, stop=call.stop)
     call.answer(result.to_json(), ())
     return int(result.exit_code)
 

@@ -10,6 +10,7 @@ import json
 import logging
 import os
 import sys
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
@@ -78,13 +79,17 @@ class Opened:
 
 @dataclass(slots=True, kw_only=True)
 class Call:
-    """One command line being carried out. ``out`` and ``err`` are the streams of the answer and of everything else."""
+    """One command line being carried out; ``stop`` is set where it is to end.
+
+    ``out`` and ``err`` are the streams of the answer and of everything else.
+    """
 
     world: World
     opened: Opened
     options: Options = field(default_factory=Options)
     out: TextIO = field(default_factory=lambda: sys.stdout)
     err: TextIO = field(default_factory=lambda: sys.stderr)
+    stop: threading.Event = field(default_factory=threading.Event)
     _teller: Teller | None = None
 
     @property
@@ -118,7 +123,7 @@ class Call:
                 progress=self.progress,
             ),
         )
-        return workspace_of(complete, session, progress=self.progress)
+        return workspace_of(complete, session, progress=self.progress, stop=self.stop)
 
     def path(self, path: Path) -> Path:
         """Return a path of the command line as an absolute one."""

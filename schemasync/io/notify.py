@@ -10,13 +10,14 @@ import os
 import signal
 import subprocess
 import tempfile
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import count
 from typing import IO, Final, TextIO
 from urllib.parse import urlsplit
 
 import requests
-from requests.adapters import HTTPAdapter
 from urllib3.exceptions import HTTPError
 from urllib3.util import Retry
 
@@ -34,14 +35,17 @@ LONGEST_PAUSE: Final = 30.0
 
 UNDELIVERED: Final = "a schema event was not delivered"
 
+_PASSING: Final = (requests.ConnectionError, requests.Timeout)
+
 _CHECK_ADDRESS: Final = "Check its address, and that the receiver is up."
 
 
-class _BoundedRetry(Retry):
-    """A Retry that no server can make wait longer than LONGEST_PAUSE."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Failure:
+    """An attempt that delivered nothing. ``asked`` is the pause before the next in seconds, None where none helps."""
 
-    def parse_retry_after(self, retry_after: str) -> float:
-        return min(super().parse_retry_after(retry_after), LONGEST_PAUSE)
+    error: NotificationError
+    asked: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +55,8 @@ class WebhookNotifier:
     ``timeout`` is in seconds and holds for connecting and for each wait for an answer; ``retries`` counts the attempts
     after the first; ``backoff`` is the pause before the second of them, in seconds, doubled each time. A repeated POST
     is safe because an event's id is stable. Redirects are not followed: the event and its credentials go nowhere
-    but to the configured address.
+    but to the configured address. ``sleep`` pauses, and returns something true where it was woken because the process
+    is to end: that was the last attempt then.
 
     Raises:
         UsageError: ``url`` is not an http or https URL.
@@ -62,6 +67,7 @@ class WebhookNotifier:
     timeout: float = 10.0
     retries: int = 3
     backoff: float = 0.5
+    sleep: Callable[[float], object] = field(default=time.sleep, repr=False)
 
     def __post_init__(self) -> None:
         if not _is_web_address(self.url):
@@ -74,40 +80,60 @@ class WebhookNotifier:
         Raises:
             NotificationError: no connection, no answer in time, or another answer, after all retries.
         """
+        # Not urllib3's Retry: it reads an answer's body before it asks again, and nothing wakes it from its pauses.
+        for retry in count():
+            failure = self._attempt(event)
+            if failure is None:
+                return
+            if failure.asked is None or retry == self.retries or self.sleep(failure.asked or self._pause(retry)):
+                raise failure.error
+
+    def _pause(self, retry: int) -> float:
+        """Return the pause before a retry, counted from 0; the first one comes at once."""
+        return min(self.backoff * 2 ** (retry - 1), LONGEST_PAUSE) if retry else 0.0
+
+    def _attempt(self, event: SchemaEvent) -> _Failure | None:
         where = f"webhook {_origin(self.url)}"
         try:
             answer = self._post(event)
+            asked = _retry_after(answer)
         except (requests.RequestException, HTTPError) as error:
             cause = _cause(error)
-            raise NotificationError(UNDELIVERED, where=where, why=str(cause), fix=_CHECK_ADDRESS) from cause
-        if answer.status_code not in range(200, 300):
-            raise NotificationError(UNDELIVERED, where=where, why=_answered(answer), fix=_fix(answer))
+            failure = NotificationError(UNDELIVERED, where=where, why=str(cause), fix=_CHECK_ADDRESS)
+            failure.__cause__ = cause
+            return _Failure(error=failure, asked=0.0 if isinstance(error, _PASSING) else None)
+        if answer.status_code in range(200, 300):
+            return None
+        return _Failure(
+            error=NotificationError(UNDELIVERED, where=where, why=_answered(answer), fix=_fix(answer)), asked=asked
+        )
 
     def _post(self, event: SchemaEvent) -> requests.Response:
-        with requests.Session() as session:
-            for scheme in ("http://", "https://"):
-                session.mount(scheme, HTTPAdapter(max_retries=self._retry()))
-            # The body is never read (stream): what a receiver writes there must not be able to hold us up.
-            with session.post(
+        # The body is never read (stream): what a receiver writes there must not be able to hold us up.
+        with (
+            requests.Session() as session,
+            session.post(
                 self.url,
                 data=event.json().encode(),
                 headers={**self.headers, "Content-Type": CONTENT_TYPE},
                 timeout=self.timeout,
                 allow_redirects=False,
                 stream=True,
-            ) as answer:
-                return answer
+            ) as answer,
+        ):
+            return answer
 
-    def _retry(self) -> Retry:
-        return _BoundedRetry(
-            total=self.retries,
-            allowed_methods=None,
-            status_forcelist=RETRIED_STATUSES,
-            backoff_factor=self.backoff,
-            backoff_jitter=self.backoff,
-            backoff_max=LONGEST_PAUSE,
-            raise_on_status=False,
-        )
+
+def _retry_after(answer: requests.Response) -> float | None:
+    """Return the pause that an answer asks for, 0 where it says nothing of one; None where it is final.
+
+    Raises:
+        HTTPError: it asks for a pause that cannot be understood.
+    """
+    if answer.status_code not in RETRIED_STATUSES:
+        return None
+    asked = answer.headers.get("Retry-After")
+    return 0.0 if asked is None else min(Retry().parse_retry_after(asked), LONGEST_PAUSE)
 
 
 def _is_web_address(url: str) -> bool:

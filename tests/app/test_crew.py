@@ -166,6 +166,21 @@ def test_an_interrupt_gives_up_what_is_at_hand_at_its_next_step_and_begins_no_ot
     assert (sorted(begun), told) == ([0, 1, 2], [])
 
 
+@pytest.mark.usefixtures("_interruptible")
+def test_an_interrupt_ends_the_pauses_of_what_is_at_hand(three: Workspace) -> None:
+    main = threading.get_ident()
+    meeting = threading.Barrier(3, action=lambda: signal.pthread_kill(main, signal.SIGINT))
+    woken: list[bool] = []
+
+    def work(_: int) -> None:
+        meeting.wait(PATIENCE_SECONDS)
+        woken.append(workers.workspace.stop.wait(PATIENCE_SECONDS))
+
+    with crew(three) as workers, pytest.raises(KeyboardInterrupt):
+        workers.each(range(9), work)
+    assert woken == [True] * 3
+
+
 def test_every_thread_enters_its_lane_before_it_works_and_lanes_outlive_the_threads(three: Workspace) -> None:
     entered: set[threading.Thread] = set()
     left: list[threading.Thread] = []

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
+
+from tests.io.http_registry_server import Canned, RegistryServer
 
 pytestmark = pytest.mark.spark
 
@@ -36,6 +40,23 @@ def test_nothing_of_sparks_own_noise_reaches_the_terminal(tmp_path: Path) -> Non
     done = schemasync(tmp_path, "plan", "--json")
     assert (done.returncode, done.stderr, json.loads(done.stdout)["tables"]) == (0, "starting Spark\n", [])
     assert "WARN" in (tmp_path / ".schemasync/spark.log").read_text()
+
+
+def test_sigterm_ends_a_watcher_that_waits_to_ask_the_registry_again(tmp_path: Path) -> None:
+    environ = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "NO_PROXY": "127.0.0.1"}
+    with RegistryServer() as server:
+        server.always = Canned(status=503, headers={"Retry-After": "60"})
+        (tmp_path / "schemasync.yaml").write_text(f"registry: {{url: '{server.url}'}}")
+        with subprocess.Popen([sys.executable, "-m", "schemasync", "watch"], cwd=tmp_path, env=environ) as process:
+            try:
+                until = time.monotonic() + 120
+                while not server.log and time.monotonic() < until:
+                    time.sleep(0.1)
+                process.send_signal(signal.SIGTERM)
+                assert process.wait(30) == 0
+            finally:
+                process.kill()
+    assert len(server.log) == 1
 
 
 def test_a_jvm_that_does_not_start_is_one_error_with_its_last_words(tmp_path: Path) -> None:

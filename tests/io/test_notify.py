@@ -42,6 +42,7 @@ class Receiver:
     answers: list[tuple[int, dict[str, str]]] = field(default_factory=lambda: [(204, {})])
     requests: list[tuple[str, dict[str, str], bytes]] = field(default_factory=list)
     silent_until: threading.Event | None = None
+    body_until: threading.Event | None = None
 
     @property
     def url(self) -> str:
@@ -66,6 +67,8 @@ class Receiver:
                 for name, value in {"Content-Length": "0", **headers}.items():
                     self.send_header(name, value)
                 self.end_headers()
+                if receiver.body_until and status != 200:
+                    receiver.body_until.wait(10)
 
             def log_message(self, *_: object) -> None:
                 pass
@@ -77,8 +80,8 @@ class Receiver:
             try:
                 yield self
             finally:
-                if self.silent_until:
-                    self.silent_until.set()
+                for ending in filter(None, (self.silent_until, self.body_until)):
+                    ending.set()
                 server.shutdown()
                 thread.join()
 
@@ -166,6 +169,26 @@ def test_a_retry_after_of_a_day_does_not_hold_us_for_a_day(receiver: Receiver, m
     receiver.answers = [(503, {"Retry-After": "86400"}), (200, {})]
     webhook(receiver.url).send(EVENT)
     assert len(receiver.requests) == 2
+
+
+def test_pauses_double_up_to_a_cap_and_the_first_try_again_comes_at_once(receiver: Receiver) -> None:
+    receiver.answers = [(500, {})]
+    naps: list[float] = []
+    failure(WebhookNotifier(url=receiver.url, retries=5, backoff=8, sleep=naps.append))
+    assert naps == [0, 8, 16, 30, 30]
+
+
+def test_who_is_woken_from_a_pause_sends_no_more(receiver: Receiver) -> None:
+    receiver.answers = [(503, {"Retry-After": "7"})]
+    error = failure(WebhookNotifier(url=receiver.url, sleep=lambda seconds: seconds == 7))
+    assert (len(receiver.requests), error.why) == (1, "it answered 503 Service Unavailable")
+
+
+def test_an_answer_whose_body_never_ends_holds_nobody_up(receiver: Receiver) -> None:
+    receiver.answers = [(503, {"Content-Length": "100"}), (200, {})]
+    receiver.body_until = threading.Event()
+    webhook(receiver.url).send(EVENT)
+    assert (len(receiver.requests), receiver.body_until.is_set()) == (2, False)
 
 
 def test_a_retry_after_that_is_nonsense_is_one_clear_error(receiver: Receiver) -> None:

@@ -429,6 +429,15 @@ def test_retry_after_is_respected_up_to_a_cap(
     assert naps == [pause]
 
 
+def test_who_is_woken_from_a_pause_asks_no_more(server: RegistryServer, connect: Connect) -> None:
+    server.always = Canned(status=503)
+    message = failure(connect(server.url, sleep=lambda _: True).subjects, RegistryUnavailableError)
+    assert (message, len(server.log)) == (
+        f"registry 127.0.0.1:{server.port}: the question is not repeated: schemasync is told to end. Run it again.",
+        1,
+    )
+
+
 @pytest.mark.parametrize(("timestamp", "pause"), [(0, 0.0), (4e9, 60.0)])
 def test_retry_after_may_be_a_date(server: RegistryServer, connect: Connect, timestamp: float, pause: float) -> None:
     server.faults.append(Canned(status=503, headers={"Retry-After": formatdate(timestamp, usegmt=True)}))

@@ -47,7 +47,8 @@ class HttpRegistry:
     and the one that answered is asked first from then on. A user and password in a URL become basic auth.
     ``timeout`` is (connect, read) in seconds; ``retries`` counts the tries after the first, and a try asks every
     server at most once; the pause before retry n is about ``backoff * 2**(n-1)`` seconds. ``client_cert`` is
-    (certificate, unencrypted key), ``ca`` a PEM file or directory. Proxies are taken from the environment.
+    (certificate, unencrypted key), ``ca`` a PEM file or directory. Proxies are taken from the environment. A ``sleep``
+    that returns something true was woken: nothing is asked again then.
 
     Raises:
         UsageError: a URL, certificate or header that cannot be used.
@@ -64,7 +65,7 @@ class HttpRegistry:
         retries: int = 5,
         backoff: float = 0.5,
         headers: Mapping[str, str] = NO_HEADERS,
-        sleep: Callable[[float], None] = time.sleep,
+        sleep: Callable[[float], object] = time.sleep,
         random: Callable[[], float] = randomness.random,
     ) -> None:
         endpoints = endpoints_of(url, auth)

@@ -35,7 +35,8 @@ class Transport:
     """Sends GET requests to the first of some servers that answers; ``preferred`` is the one that answered last.
 
     ``verify`` is True or the path of a CA; ``timeout`` is (connect, read) in seconds; ``backoff`` is the pause before
-    the second try in seconds, doubled before each further one; ``random`` gives numbers from 0 to 1.
+    the second try in seconds, doubled before each further one; ``random`` gives numbers from 0 to 1. ``sleep`` pauses,
+    and returns something true where it was woken because the process is to end.
     """
 
     endpoints: Sequence[Endpoint]
@@ -44,7 +45,7 @@ class Transport:
     timeout: tuple[float, float]
     retries: int
     backoff: float
-    sleep: Callable[[float], None]
+    sleep: Callable[[float], object]
     random: Callable[[], float]
     session: requests.Session
     preferred: int = 0
@@ -54,7 +55,7 @@ class Transport:
 
         Raises:
             RegistryError: the request cannot succeed (certificates).
-            RegistryUnavailableError: no server answered, or all answers were temporary failures.
+            RegistryUnavailableError: no server answered, all answers were temporary failures, or a pause was ended.
         """
         outcome = self.patiently(
             lambda: self._first_answer(path, query), until=lambda outcome: outcome.final, tries=self.retries + 1
@@ -70,9 +71,16 @@ class Transport:
             retry=retry_if_not_result(until),
             stop=stop_after_attempt(tries),
             wait=self._pause,
-            sleep=self.sleep,
+            sleep=self._sleep,
             retry_error_callback=_last,
         )(ask)
+
+    def _sleep(self, seconds: float) -> None:
+        if self.sleep(seconds):
+            # Another try could take all of its timeout.
+            raise RegistryUnavailableError(
+                "the question is not repeated", where=self._where, why="schemasync is told to end", fix="Run it again."
+            )
 
     def _pause(self, state: RetryCallState) -> float:
         """Return the seconds before the next try: exponential with jitter, on top of what the server asked for."""
@@ -85,10 +93,14 @@ class Transport:
         tries = self.retries + 1
         return RegistryUnavailableError(
             f"no usable answer, tried {tries} time{'s' * (tries > 1)}",
-            where=f"registry {', '.join(endpoint.host for endpoint in self.endpoints)}, GET {path}",
+            where=f"{self._where}, GET {path}",
             why=outcome.reason,
             fix="Check that the registry runs and that registry.url, proxies and firewalls lead to it.",
         )
+
+    @property
+    def _where(self) -> str:
+        return f"registry {', '.join(endpoint.host for endpoint in self.endpoints)}"
 
     def _first_answer(self, path: str, query: Mapping[str, str]) -> Answer | Silence:
         """Ask one server after the other, beginning with the one that answered last."""
