@@ -23,15 +23,19 @@ MEDIA_TYPE = "application/vnd.schemaregistry.v1+json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Canned:
-    """One answer; ``length`` promises another length than the body has, ``delay`` is in seconds."""
+    """One answer; ``length`` promises another length than the body has, ``delay`` is in seconds.
+
+    ``trickle``: the body is followed by spaces, one after each so many seconds, for ever.
+    """
 
     status: int = 200
-    body: str = ""
+    body: str | bytes = ""
     content_type: str = MEDIA_TYPE
     headers: Mapping[str, str] = field(default_factory=dict)
     length: int | None = None
     delay: float = 0.0
     hang_up: bool = False
+    trickle: float | None = None
 
 
 HANG_UP = Canned(hang_up=True)
@@ -44,10 +48,11 @@ def error(status: int, code: int, message: str) -> Canned:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """One request: the path with its query as it was on the wire, and the headers."""
+    """One request: the path with its query as it was on the wire, the headers, and the port that it came from."""
 
     target: str
     headers: Mapping[str, str]
+    port: int
 
 
 class RegistryServer:
@@ -96,8 +101,8 @@ class RegistryServer:
     def newest_id(self) -> int:
         return max((one["id"] for versions in self.subjects.values() for one in versions.values()), default=0)
 
-    def answer(self, target: str, headers: Mapping[str, str]) -> Canned:
-        self.log.append(Asked(target=target, headers=headers))
+    def answer(self, target: str, headers: Mapping[str, str], port: int) -> Canned:
+        self.log.append(Asked(target=target, headers=headers, port=port))
         if self.faults:
             return self.faults.popleft()
         if self.always:
@@ -157,21 +162,26 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         registry = cast(_Server, self.server).registry
-        canned = registry.answer(self.path, dict(self.headers.items()))
+        canned = registry.answer(self.path, dict(self.headers.items()), self.client_address[1])
         registry.closing.wait(canned.delay)
         if canned.hang_up:
             self.close_connection = True
             self.connection.shutdown(socket.SHUT_RDWR)
             return
-        body = canned.body.encode()
+        body = canned.body.encode() if isinstance(canned.body, str) else canned.body
+        length = canned.length
+        if canned.trickle is not None:
+            length = 10**12
         self.send_response(canned.status)
         self.send_header("Content-Type", canned.content_type)
-        self.send_header("Content-Length", str(len(body) if canned.length is None else canned.length))
+        self.send_header("Content-Length", str(len(body) if length is None else length))
         for name, value in canned.headers.items():
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(body)
-        self.close_connection = canned.length is not None
+        self.close_connection = length is not None
+        while canned.trickle is not None and not registry.closing.wait(canned.trickle):
+            self.wfile.write(b" ")
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002  the base class names it so
         """Say nothing."""

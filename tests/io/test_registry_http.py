@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import json
 import logging
 import socket
@@ -19,7 +20,7 @@ import trustme
 from cryptography.hazmat.primitives import serialization
 
 from schemasync.errors import RegistryError, RegistryUnavailableError, SchemasyncError, UsageError
-from schemasync.io.registry import http
+from schemasync.io.registry import http, transport
 from schemasync.io.registry.auth import NO_AUTH, Auth, BasicAuth, BearerAuth
 from schemasync.io.registry.endpoint import URL_FIX, endpoints_of, redact_url
 from schemasync.io.registry.http import HttpRegistry
@@ -407,6 +408,46 @@ def test_a_server_that_does_not_answer_in_time_is_unavailable(server: RegistrySe
     server.always = Canned(delay=5)
     registry = connect(server.url, timeout=(1, 0.05), retries=1)
     assert "tried 2 times: timed out." in failure(registry.subjects, RegistryUnavailableError)
+
+
+@pytest.mark.parametrize("status", [200, 503])
+def test_an_answer_that_never_ends_is_given_up(server: RegistryServer, connect: Connect, status: int) -> None:
+    server.always = Canned(status=status, body="[", trickle=0.01)
+    registry = connect(server.url, timeout=(1, 0.2), retries=1)
+    message = failure(registry.subjects, RegistryUnavailableError)
+    assert "tried 2 times: the answer did not end within 0.2 s." in message
+
+
+def test_an_answer_that_is_too_long_is_no_registrys(
+    server: RegistryServer, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transport, "LARGEST_BODY", 1_000_000)
+    server.faults.append(Canned(body=" " * 1_000_001))
+    assert failure(connect(server.url).subjects) == (
+        f"registry 127.0.0.1:{server.port}, GET /subjects: this is no answer of a registry: it is longer than 1 MB. "
+        f"{URL_FIX}"
+    )
+
+
+COMPRESSED = {"Content-Encoding": "gzip"}
+
+
+def test_an_answer_may_be_compressed(server: RegistryServer, connect: Connect) -> None:
+    names = tuple(f"s{number:06}" for number in range(100_000, 200_000))
+    server.faults.append(Canned(body=gzip.compress(json.dumps(names).encode()), headers=COMPRESSED))
+    assert connect(server.url).subjects() == names
+
+
+def test_an_answer_that_is_not_compressed_as_it_says_is_tried_again(server: RegistryServer, connect: Connect) -> None:
+    server.faults.append(Canned(body="[]", headers=COMPRESSED))
+    assert (connect(server.url).subjects(), len(server.log)) == (("s",), 2)
+
+
+def test_one_connection_serves_many_questions(server: RegistryServer, connect: Connect) -> None:
+    registry = connect(server.url)
+    for _ in range(3):
+        registry.subjects()
+    assert len({asked.port for asked in server.log}) == 1
 
 
 def test_pauses_double_with_jitter_up_to_a_cap(server: RegistryServer, connect: Connect) -> None:

@@ -8,6 +8,7 @@ credentials go to the configured servers alone.
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -27,6 +28,11 @@ RETRY_AFTER_CAP = 60.0
 BACKOFF_CAP = 30.0
 """Longest pause between two tries without a ``Retry-After``, in seconds."""
 
+PART = 65_536
+"""Bytes that are read at once, at most."""
+LARGEST_BODY = 64_000_000
+"""Bytes of the longest answer that is read: a list of half a million subjects."""
+
 Outcome = TypeVar("Outcome", bound=Answer | Silence)
 
 
@@ -34,9 +40,10 @@ Outcome = TypeVar("Outcome", bound=Answer | Silence)
 class Transport:
     """Sends GET requests to the first of some servers that answers; ``preferred`` is the one that answered last.
 
-    ``verify`` is True or the path of a CA; ``timeout`` is (connect, read) in seconds; ``backoff`` is the pause before
-    the second try in seconds, doubled before each further one; ``random`` gives numbers from 0 to 1. ``sleep`` pauses,
-    and returns something true where it was woken because the process is to end.
+    ``verify`` is True or the path of a CA; ``timeout`` is (connect, read) in seconds, of which the latter holds for the
+    wait for an answer, and again for reading all of it; ``backoff`` is the pause before the second try in seconds,
+    doubled before each further one; ``random`` gives numbers from 0 to 1. ``sleep`` pauses, and returns something true
+    where it was woken because the process is to end.
     """
 
     endpoints: Sequence[Endpoint]
@@ -115,7 +122,7 @@ class Transport:
     def _ask(self, endpoint: Endpoint, path: str, query: Mapping[str, str]) -> Answer | Silence:
         handled = sys.exception()
         try:
-            response = self.session.get(
+            with self.session.get(
                 endpoint.base + path,
                 params=dict(query),
                 auth=Authorize(endpoint.auth),
@@ -125,7 +132,10 @@ class Transport:
                 cert=self.client_cert,
                 # Credentials must not follow a redirect to another server.
                 allow_redirects=False,
-            )
+                # Reading is ours: requests has a limit for each read, and none for their number.
+                stream=True,
+            ) as response:
+                body = self._body(response, endpoint.place(path))
         except (requests.RequestException, urllib3.exceptions.HTTPError, OSError, ValueError) as error:
             return _silence(error, endpoint.place(path), _innermost(error, handled))
         return Answer(
@@ -135,8 +145,20 @@ class Transport:
             content_type=response.headers.get("Content-Type", ""),
             retry_after=_retry_after(response.headers.get("Retry-After")),
             location=response.headers.get("Location", ""),
-            body=response.content,
+            body=body,
         )
+
+    def _body(self, response: requests.Response, where: str) -> bytes:
+        until = time.monotonic() + self.timeout[1]
+        body = bytearray()
+        while part := response.raw.read1(PART, decode_content=True):
+            body += part
+            if len(body) > LARGEST_BODY:
+                why = f"it is longer than {LARGEST_BODY // 1_000_000} MB"
+                raise RegistryError("this is no answer of a registry", where=where, why=why, fix=URL_FIX)
+            if time.monotonic() > until:
+                raise requests.Timeout(f"the answer did not end within {self.timeout[1]:g} s")
+        return bytes(body)
 
 
 def _last(state: RetryCallState) -> Any:
@@ -165,7 +187,7 @@ def _innermost(error: BaseException, handled: BaseException | None) -> str:
 def _silence(error: Exception, where: str, why: str) -> Silence:
     """Tell a failure that may pass from one that asking again repeats."""
     match error:
-        case requests.exceptions.SSLError() if "EOF" not in why:
+        case requests.exceptions.SSLError() | urllib3.exceptions.SSLError() if "EOF" not in why:
             raise RegistryError(
                 "no trusted connection",
                 where=where,
@@ -173,9 +195,9 @@ def _silence(error: Exception, where: str, why: str) -> Silence:
                 fix="Name the registry's CA in registry.ca and, if it asks for one, a client certificate in "
                 "registry.auth.mtls; check that registry.url has the right scheme, host name and port.",
             ) from error
-        case requests.ConnectionError() | requests.Timeout():
+        case requests.ConnectionError() | requests.Timeout() | urllib3.exceptions.ReadTimeoutError():
             return Silence(reason=why, cause=error)
-        case requests.exceptions.ChunkedEncodingError() | requests.exceptions.ContentDecodingError():
+        case urllib3.exceptions.SSLError() | urllib3.exceptions.ProtocolError() | urllib3.exceptions.DecodeError():
             return Silence(reason=f"the answer broke off, {why}", cause=error)
         case _:
             raise RegistryError("the request cannot be sent", where=where, why=why, fix=URL_FIX) from error
