@@ -20,7 +20,7 @@ import trustme
 from cryptography.hazmat.primitives import serialization
 
 from schemasync.errors import RegistryError, RegistryUnavailableError, SchemasyncError, UsageError
-from schemasync.io.registry import http, transport
+from schemasync.io.registry import kept, transport
 from schemasync.io.registry.auth import NO_AUTH, Auth, BasicAuth, BearerAuth
 from schemasync.io.registry.endpoint import URL_FIX, endpoints_of, redact_url
 from schemasync.io.registry.http import HttpRegistry
@@ -582,16 +582,74 @@ def test_a_schema_is_asked_for_once(server: RegistryServer, connect: Connect) ->
     assert (registry.schema("r", 1), len(server.log)) == (registry.schema("r", 1), 2)
 
 
-def test_only_so_many_schemas_are_kept(
+def test_so_much_text_is_kept_and_whole_subjects_give_way(
     server: RegistryServer, connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(http, "CACHED_VERSIONS", 2)
-    for version in (2, 3):
-        server.add("s", version)
+    monkeypatch.setattr(kept, "MOST_CHARACTERS", 3 * len('"string"'))
+    server.add("s", 2)
+    server.add("t", 1)
+    server.add("u", 1)
     registry = connect(server.url)
-    for version in (1, 2, 1, 3, 1, 2):
+    asked = [("s", 1), ("s", 2), ("t", 1), ("s", 1), ("u", 1), ("s", 1), ("s", 2), ("t", 1)]
+    for subject, version in asked:
+        registry.schema(subject, version)
+    assert [target.split("/")[2::2] for target in server.targets] == [
+        ["s", "1"],
+        ["s", "2"],
+        ["t", "1"],
+        ["u", "1"],
+        ["t", "1"],
+    ]
+
+
+def test_of_a_subject_that_lost_a_version_nothing_is_kept(server: RegistryServer, connect: Connect) -> None:
+    server.add("s", 2)
+    registry = connect(server.url)
+    for version in registry.versions("s"):
         registry.schema("s", version)
-    assert [target[-1] for target in server.targets] == ["1", "2", "3", "2"]
+    # Deleted for good and made again, between two lists.
+    del server.subjects["s"]
+    server.add("s", 1, '"int"')
+    assert [registry.schema("s", version).text for version in registry.versions("s")] == ['"int"']
+
+
+def test_of_a_subject_that_is_not_listed_nothing_is_kept(server: RegistryServer, connect: Connect) -> None:
+    registry = connect(server.url)
+    registry.schema("s", 1)
+    del server.subjects["s"]
+    registry.subjects()
+    server.add("s", 1, '"int"')
+    assert registry.schema("s", 1).text == '"int"'
+
+
+def test_the_newest_version_is_compared_once_an_hour(server: RegistryServer, connect: Connect) -> None:
+    server.add("s", 2)
+    now = 0.0
+    registry = connect(server.url, clock=lambda: now)
+
+    def texts() -> list[str]:
+        return [registry.schema("s", version).text for version in registry.versions("s")]
+
+    before = texts()
+    del server.subjects["s"]
+    server.add("s", 1, '"int"')
+    server.add("s", 2, '"long"')
+    now = kept.TRUSTED_SECONDS - 1
+    trusted = texts()
+    now = kept.TRUSTED_SECONDS
+    assert (trusted, texts()) == (before, ['"int"', '"long"'])
+
+
+def test_a_newest_version_that_stayed_costs_one_question_an_hour(server: RegistryServer, connect: Connect) -> None:
+    server.add("s", 2)
+    now = 0.0
+    registry = connect(server.url, clock=lambda: now)
+    for hours in (0, 1, 1.5):
+        now = hours * kept.TRUSTED_SECONDS
+        for version in registry.versions("s"):
+            registry.schema("s", version)
+    asked = [target.removeprefix("/subjects/s/versions") for target in server.targets]
+    assert asked == ["", "/1", "/2", "", "/2", ""]
 
 
 def test_a_version_that_a_follower_does_not_have_yet_is_asked_for_again(

@@ -11,7 +11,6 @@ from __future__ import annotations
 import random as randomness
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
@@ -21,12 +20,13 @@ from urllib.parse import quote
 import requests
 
 from schemasync.core.ports import RegisteredSchema
-from schemasync.core.references import HeldSchema, Key, Trail, resolve, trail_text
+from schemasync.core.references import HeldSchema, Trail, resolve, trail_text
 from schemasync.errors import RegistryError
 from schemasync.io.registry import wire
 from schemasync.io.registry.answer import Answer
 from schemasync.io.registry.auth import NO_AUTH, Auth, check_certificates, check_header_values
 from schemasync.io.registry.endpoint import endpoints_of
+from schemasync.io.registry.kept import KeptVersions
 from schemasync.io.registry.transport import Transport
 
 UNTELLING_STATUSES = frozenset({403, 404, 405, 501})
@@ -35,8 +35,6 @@ LAG_TRIES = 4
 """How often a version that "does not exist" is asked for: a follower may lag behind the list that named it."""
 PAGE_SIZE = 1000
 """Apicurio answers at most so many subjects (``apicurio.ccompat.max-subjects``) and does not say that it cut."""
-CACHED_VERSIONS = 4096
-"""How many versions are kept in memory; the content of a (subject, version) never changes."""
 NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
 
@@ -48,7 +46,7 @@ class HttpRegistry:
     ``timeout`` is (connect, read) in seconds; ``retries`` counts the tries after the first, and a try asks every
     server at most once; the pause before retry n is about ``backoff * 2**(n-1)`` seconds. ``client_cert`` is
     (certificate, unencrypted key), ``ca`` a PEM file or directory. Proxies are taken from the environment. A ``sleep``
-    that returns something true was woken: nothing is asked again then.
+    that returns something true was woken: nothing is asked again then. ``clock`` is in seconds, and never set.
 
     Raises:
         UsageError: a URL, certificate or header that cannot be used.
@@ -67,6 +65,7 @@ class HttpRegistry:
         headers: Mapping[str, str] = NO_HEADERS,
         sleep: Callable[[float], object] = time.sleep,
         random: Callable[[], float] = randomness.random,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         endpoints = endpoints_of(url, auth)
         check_header_values(auth, headers)
@@ -85,7 +84,7 @@ class HttpRegistry:
             session=session,
         )
         self._lock = threading.Lock()
-        self._cache: OrderedDict[Key, HeldSchema] = OrderedDict()
+        self._kept = KeptVersions(clock)
         self._newest_id: int | None = None
         self._known_id = 1
         self._uses_contexts = False
@@ -117,39 +116,38 @@ class HttpRegistry:
             if found.issuperset(page):
                 break
             found.update(page)
+        self._kept.forget_all_but(found)
         return tuple(sorted(found))
 
     def versions(self, subject: str) -> tuple[int, ...]:
         """Return the live versions in ascending order, empty where the registry knows no such subject."""
-        numbers = wire.version_numbers(self._transport.get(f"{_path(subject)}/versions"))
-        self._forget_all_but(subject, numbers)
-        return tuple(sorted(numbers))
+        # Ids grow per context, and the probe sees the default one only.
+        self._uses_contexts = self._uses_contexts or subject.startswith(":.")
+        numbers = tuple(sorted(wire.version_numbers(self._transport.get(f"{_path(subject)}/versions"))))
+        self._kept.forget_unless_listed(subject, numbers)
+        if numbers:
+            self._compare(subject, numbers[-1])
+        return numbers
 
-    def _forget_all_but(self, subject: str, listed: Sequence[int]) -> None:
-        """Drop what vanished: a subject that is deleted for good and made again restarts at version 1."""
-        with self._lock:
-            # Ids grow per context, and the probe sees the default one only.
-            self._uses_contexts = self._uses_contexts or subject.startswith(":.")
-            for key in [key for key in self._cache if key[0] == subject and key[1] not in listed]:
-                del self._cache[key]
+    def _compare(self, subject: str, newest: int) -> None:
+        """Fetch the newest version again, now and then: a subject that was made anew may list the same numbers."""
+        before = self._kept.pop_old((subject, newest))
+        if before and self._fetch(((subject, newest),)) != before:
+            self._kept.forget(subject)
 
     def schema(self, subject: str, version: int) -> RegisteredSchema:
-        """Return one version with its references resolved; kept in memory, as its content never changes."""
+        """Return one version with its references resolved; it is asked for once, as its content never changes."""
         return resolve(subject, version, self._fetch)
 
     def _fetch(self, trail: Trail) -> HeldSchema:
         key = trail[-1]
-        with self._lock:
-            if key in self._cache:
-                self._cache.move_to_end(key)
-                return self._cache[key]
+        if kept := self._kept.get(key):
+            return kept
         answer = self._listed_version(trail)
         found = replace(wire.held_schema(answer, *key), group=self._group(key[0], wire.metadata(answer)))
-        with self._lock:
-            self._cache[key] = found
-            if len(self._cache) > CACHED_VERSIONS:
-                self._cache.popitem(last=False)
-            if not key[0].startswith(":."):
+        self._kept.put(key, found)
+        if not key[0].startswith(":."):
+            with self._lock:
                 self._known_id = max(self._known_id, found.schema_id)
         return found
 
