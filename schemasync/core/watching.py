@@ -102,15 +102,19 @@ class Reach(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rhythm:
-    """When the registry is looked at again; the first tick sweeps. ``newest_id`` is the probe's largest answer."""
+    """When the registry is looked at again; the first tick sweeps, and so does one after the clock was set back.
+
+    ``listed_ms`` is when it was listed last; ``newest_id`` is the probe's largest answer.
+    """
 
     sweep_ms: int = 0
     lists_ms: int = 0
+    listed_ms: int = 0
     newest_id: int | None = None
 
     def reach(self, *, now_ms: int, newest_id: int | None) -> Reach:
         """Say how far to look now; ``newest_id`` is the probe's answer, None where it cannot tell."""
-        if now_ms >= self.sweep_ms:
+        if not self.listed_ms <= now_ms < self.sweep_ms:
             return Reach.SWEEP
         if now_ms >= self.lists_ms or self._grew(newest_id):
             return Reach.LISTS
@@ -131,7 +135,8 @@ class Rhythm:
         # A replica may tell of a new id before the lists of another one show it: ask once more.
         again = self.newest_id is not None and self._grew(newest_id)
         lists = now_ms if again else now_ms + jittered(pause, draw)
-        return Rhythm(sweep_ms=sweep, lists_ms=lists, newest_id=max(newest_id or 0, self.newest_id or 0) or None)
+        newest = max(newest_id or 0, self.newest_id or 0) or None
+        return Rhythm(sweep_ms=sweep, lists_ms=lists, listed_ms=now_ms, newest_id=newest)
 
 
 def lists_every_ms(poll_ms: int, *, probed: bool, subjects: int) -> int:

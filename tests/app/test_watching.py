@@ -238,6 +238,11 @@ def test_a_sweep_looks_at_everything_again(world: World) -> None:
     assert world.looks == ["a", "b"]
 
 
+def test_a_clock_that_is_set_back_holds_no_sweep_up(world: World) -> None:
+    world.watch(world.later(-24 * 60 * MINUTE), world.later(60 * MINUTE))
+    assert world.looks == ["a", "b"]
+
+
 @pytest.mark.parametrize("error", [DataError("broken"), KeyError("a bug")])
 def test_one_broken_table_never_stops_the_others(world: World, error: Exception) -> None:
     world.errors["a"] = error

@@ -80,6 +80,7 @@ def test_the_first_tick_sweeps() -> None:
     [
         (Rhythm(sweep_ms=NOW, lists_ms=NOW + 1, newest_id=7), 7, Reach.SWEEP),
         (Rhythm(sweep_ms=NOW + 1, lists_ms=NOW, newest_id=7), 7, Reach.LISTS),
+        (Rhythm(sweep_ms=NOW + 2, lists_ms=NOW + 2, listed_ms=NOW + 1, newest_id=7), 7, Reach.SWEEP),
         (Rhythm(sweep_ms=NOW + 1, lists_ms=NOW + 1, newest_id=7), 8, Reach.LISTS),
         (Rhythm(sweep_ms=NOW + 1, lists_ms=NOW + 1), 1, Reach.LISTS),
         (Rhythm(sweep_ms=NOW + 1, lists_ms=NOW + 1, newest_id=7), 7, Reach.PROBE),
@@ -96,7 +97,7 @@ def after(rhythm: Rhythm, reach: Reach, *, newest_id: int | None) -> Rhythm:
 
 
 def test_after_a_sweep_both_clocks_begin_anew() -> None:
-    expected = Rhythm(sweep_ms=NOW + 3_600_000, lists_ms=NOW + LISTS_EVERY_MS, newest_id=7)
+    expected = Rhythm(sweep_ms=NOW + 3_600_000, lists_ms=NOW + LISTS_EVERY_MS, listed_ms=NOW, newest_id=7)
     assert after(Rhythm(), Reach.SWEEP, newest_id=7) == expected
 
 
@@ -104,8 +105,8 @@ def test_after_listing_because_something_was_registered_the_next_tick_lists_once
     grown = after(Rhythm(sweep_ms=NOW + 9, lists_ms=NOW + 9, newest_id=7), Reach.LISTS, newest_id=8)
     again = after(grown, Reach.LISTS, newest_id=8)
     assert (grown, again) == (
-        Rhythm(sweep_ms=NOW + 9, lists_ms=NOW, newest_id=8),
-        Rhythm(sweep_ms=NOW + 9, lists_ms=NOW + LISTS_EVERY_MS, newest_id=8),
+        Rhythm(sweep_ms=NOW + 9, lists_ms=NOW, listed_ms=NOW, newest_id=8),
+        Rhythm(sweep_ms=NOW + 9, lists_ms=NOW + LISTS_EVERY_MS, listed_ms=NOW, newest_id=8),
     )
 
 
