@@ -38,7 +38,7 @@ class Applied:
 
     ``unrecorded`` says why the history table could not be written; all else was done then. ``shape`` and
     ``properties`` are the table's afterwards, None where there is no table of ours. ``view`` is the view as planning
-    found it, None where this run has changed it since.
+    found it, None where this run has changed it since. ``held_since_ms`` is when the hold of its schema began.
     """
 
     plan: TablePlan
@@ -49,6 +49,7 @@ class Applied:
     error: SchemasyncError | None = None
     unrecorded: SchemasyncError | None = None
     view: HiveTable | None = None
+    held_since_ms: int | None = None
 
     @property
     def target(self) -> TableTarget:
@@ -168,10 +169,10 @@ def apply_table(
             done.append(step)
         shape, properties = _standing(plan, changed=changing)
         properties = carried_out or properties
-        admitted = seen = None
+        admitted = seen = since = None
         if admitting and properties is not None:
             # Also where the table's own shape is not understood.
-            note_hold(workspace, target, properties.version, held=plan.verdict is Verdict.HOLD)
+            since = note_hold(workspace, target, properties.version, held=plan.verdict is Verdict.HOLD)
         if admitting and shape is not None and properties is not None:
             seen = None if done or plan.view is None else plan.view.inspected.view
             admitted = _admit(workspace, plan, shape, properties, publishing=publishing, seen=seen).after(first)
@@ -191,6 +192,7 @@ def apply_table(
         properties=properties,
         unrecorded=unrecorded,
         view=seen,
+        held_since_ms=since,
     )
 
 

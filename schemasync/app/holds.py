@@ -14,14 +14,15 @@ from schemasync.core.ports import Lake
 HOLDS = "_schemasync/holds"
 
 
-def note_hold(workspace: Workspace, target: TableTarget, version: int, *, held: bool) -> None:
-    """Note that the table, at this version, is held from now on, or that it no longer is."""
+def note_hold(workspace: Workspace, target: TableTarget, version: int, *, held: bool) -> int | None:
+    """Note that the table, at this version, is held from now on, or that it no longer is; return since when it is."""
     lake = workspace.storage(target).lake
     if held:
         lake.create(_path(version), json.dumps({"version": version, "since_ms": workspace.now_ms()}).encode())
-        return
+        return held_since_ms(lake, version)
     for file in lake.files(HOLDS):
         lake.delete(file.path)
+    return None
 
 
 def held_since_ms(lake: Lake, version: int) -> int | None:

@@ -124,6 +124,7 @@ def seen_of(applied: Applied, listed: Listed, *, refused: bool, mode: str) -> Se
         diagnostics=(*applied.diagnostics, *([_waits(plan, mode)] if refused else [])),
         changed=changed,
         held=applied.held or refused,
+        held_since_ms=applied.held_since_ms,
     )
 
 

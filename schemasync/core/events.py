@@ -26,7 +26,7 @@ class SchemaEvent:
     ``table`` is a name that no other configured table has: without its database where that is enough.
     ``from_version`` is None where the table is new. ``verdict`` is the plan's (``none``, ``evolve``, ``migrate``,
     ``hold``); ``changes`` and ``diagnostics`` have the shape that ``plan --json`` prints, and hold only what JSON can.
-    ``time`` is when the change was decided, with a time zone.
+    ``time`` is when the change was decided, with a time zone. ``occasion`` tells holds of the same versions apart.
 
     Raises:
         ValueError: ``time`` has no time zone.
@@ -38,6 +38,7 @@ class SchemaEvent:
     to_version: int
     verdict: str
     time: datetime
+    occasion: str = ""
     changes: tuple[Mapping[str, object], ...] = ()
     diagnostics: tuple[Mapping[str, object], ...] = ()
 
@@ -47,8 +48,9 @@ class SchemaEvent:
 
     @property
     def id(self) -> str:
-        """32 hexadecimal digits: a hash of table, versions and verdict, never of the time."""
-        parts = (self.table, self.from_version, self.to_version, self.verdict)
+        """32 hexadecimal digits: a hash of table, versions, verdict and occasion, never of the time."""
+        parts = [self.table, self.from_version, self.to_version, self.verdict]
+        parts += [self.occasion] if self.occasion else []
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
 
     @property

@@ -5,16 +5,21 @@ Called by `schemasync.app.tending` after every look at a table.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
 from schemasync.core.changes import Change
 from schemasync.core.describe import change_json, diagnostic_json
-from schemasync.core.diagnostics import Diagnostic
+from schemasync.core.diagnostics import Diagnostic, Severity
 from schemasync.core.events import SchemaEvent
 from schemasync.core.mapping import TableTarget
 from schemasync.core.policy import Verdict
+
+OF_LANDED_FILES: Final = ("SS301", "SS302", "SS303")
+"""Codes of files that are held; their messages begin with the file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +28,7 @@ class Seen:
 
     ``before`` and ``after`` are the versions that the table had and has (None: no table, or not known because the
     look failed halfway); ``desired`` is the newest that the registry lists. ``changed``: the plan's schema steps were
-    all done. ``held``: something waits for a person.
+    all done. ``held``: something waits for a person; ``held_since_ms`` is noted where that is a schema.
     """
 
     target: TableTarget
@@ -35,6 +40,7 @@ class Seen:
     diagnostics: tuple[Diagnostic, ...] = ()
     changed: bool = False
     held: bool = False
+    held_since_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,15 +48,15 @@ class Told:
     """What was told of one table so far.
 
     ``version`` is the table's when it was first looked at (``met``), later the last one that was told of; ``planned``
-    are the changes towards a version that are under way; ``ids`` the events but for holds; ``hold`` is that of the hold
-    that lasts.
+    are the changes towards a version that are under way; ``ids`` the events but for holds; ``holds`` those of the hold
+    that lasts, of which there are several where its reasons changed.
     """
 
     met: bool = False
     version: int | None = None
     planned: tuple[int | None, tuple[Change, ...]] = (None, ())
     ids: frozenset[str] = frozenset()
-    hold: str | None = None
+    holds: frozenset[str] = frozenset()
 
 
 def news(told: Told, seen: Seen, *, time: datetime) -> tuple[tuple[SchemaEvent, ...], Told]:
@@ -58,7 +64,7 @@ def news(told: Told, seen: Seen, *, time: datetime) -> tuple[tuple[SchemaEvent, 
 
     Versions are compared, not remembered steps: a change that was interrupted and finished later, or done by someone
     else, is told like any other. The same news (table, versions, verdict) is told once; a hold that is over and comes
-    again is told again.
+    again, or has other reasons, is told again, under an id of its own.
     """
     known = told.version if told.met else seen.before
     planned = (seen.desired, seen.changes) if seen.changes else told.planned
@@ -72,12 +78,22 @@ def news(told: Told, seen: Seen, *, time: datetime) -> tuple[tuple[SchemaEvent, 
     current = known if seen.after is None else seen.after
     newest = current if seen.desired is None else seen.desired
     # A look that failed does not know whether a hold lasts.
-    hold = told.hold if seen.after is None else None
+    holds = told.holds if seen.after is None else frozenset()
     if seen.held and newest is not None:
         held = _event(seen, current, newest, Verdict.HOLD, seen.changes if not seen.changed else (), time)
-        hold = held.id
-        fresh += [held] if hold != told.hold else []
-    return tuple(fresh), Told(met=True, version=current, planned=planned, ids=ids, hold=hold)
+        fresh += [held] if held.id not in told.holds else []
+        holds = told.holds | {held.id}
+    return tuple(fresh), Told(met=True, version=current, planned=planned, ids=ids, holds=holds)
+
+
+def _occasion(seen: Seen) -> str:
+    """Return what tells a hold from others of the same versions, before it and after it, in any process.
+
+    Files that are held have no note of when that began; the first of them stands for it.
+    """
+    errors = [d for d in seen.diagnostics if d.severity is Severity.ERROR]
+    files = [d.message for d in errors if d.code in OF_LANDED_FILES]
+    return json.dumps([sorted({d.code for d in errors}), seen.held_since_ms, min(files, default=None)])
 
 
 def _event(
@@ -90,6 +106,7 @@ def _event(
         to_version=desired,
         verdict=verdict.value,
         time=time,
+        occasion=_occasion(seen) if verdict is Verdict.HOLD else "",
         changes=tuple(change_json(change) for change in changes),
         diagnostics=tuple(diagnostic_json(d) for d in seen.diagnostics),
     )

@@ -117,6 +117,20 @@ def test_a_hold_is_told_once_and_again_after_a_restart_with_the_same_id(lab: Lab
     assert [d["code"] for d in first.diagnostics] == ["SS120", "SS110"]
 
 
+def test_a_hold_that_comes_again_has_an_id_of_its_own(lab: Lab, listener: Listener) -> None:
+    register(lab, AGE)
+    once(lab)
+    register(lab, ("age", {"type": {"type": "array", "items": "int"}}))
+    once(lab, listener)
+    held = lab.registry.schema("student-value", 2)
+    lab.registry.delete("student-value", 2)
+    once(lab, listener)
+    lab.now_ms += MINUTE
+    lab.registry.register("student-value", held.text, version=2)
+    once(lab, listener)
+    assert (listener.told, len({e.id for e in listener.events})) == ([("student", 1, 2, "hold")] * 2, 2)
+
+
 def test_a_corrupt_file_holds_its_table_and_no_other_until_it_is_gone(lab: Lab, listener: Listener) -> None:
     for topic in ("student", "teacher"):
         register(lab, NAME, topic=topic)

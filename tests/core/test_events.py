@@ -81,15 +81,17 @@ def test_the_id_does_not_depend_on_when_or_what_was_told(time: datetime, message
     assert replace(EVENT, time=time, changes=(), diagnostics=({"message": message},)).id == EVENT.id
 
 
-IDENTITY = st.tuples(st.text(), st.none() | st.integers(), st.integers(), st.sampled_from(("evolve", "hold")))
+IDENTITY = st.tuples(
+    st.text(), st.none() | st.integers(), st.integers(), st.sampled_from(("evolve", "hold")), st.text(max_size=1)
+)
 
 
 @given(IDENTITY, IDENTITY)
-def test_two_events_share_an_id_only_when_table_versions_and_verdict_agree(
-    left: tuple[str, int | None, int, str], right: tuple[str, int | None, int, str]
+def test_two_events_share_an_id_only_when_table_versions_verdict_and_occasion_agree(
+    left: tuple[str, int | None, int, str, str], right: tuple[str, int | None, int, str, str]
 ) -> None:
     ids = [
-        replace(EVENT, table=table, from_version=old, to_version=new, verdict=verdict).id
-        for table, old, new, verdict in (left, right)
+        replace(EVENT, table=table, from_version=old, to_version=new, verdict=verdict, occasion=occasion).id
+        for table, old, new, verdict, occasion in (left, right)
     ]
     assert (ids[0] == ids[1]) == (left == right)

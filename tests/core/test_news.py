@@ -141,6 +141,36 @@ def test_each_change_is_told_once(looks: list[Seen], expected: list[Short]) -> N
     assert told_of(*looks) == expected
 
 
+REASON = diagnose("SS113", "column price was retyped")
+FILE = diagnose("SS302", "increment_2026112001/a.parquet: its columns fit no version of the subject")
+NEXT = diagnose("SS302", "increment_2026112002/b.parquet: its columns fit no version of the subject")
+NOTED = replace(HELD, diagnostics=(REASON,), held_since_ms=7)
+FILES = replace(QUIET, diagnostics=(FILE,), held=True)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "same"),
+    [
+        pytest.param(NOTED, NOTED, True, id="nothing changed"),
+        pytest.param(NOTED, replace(NOTED, diagnostics=(REASON, NOTE)), True, id="a note beside it"),
+        pytest.param(NOTED, replace(NOTED, diagnostics=(replace(REASON, message="2 values"),)), True, id="a count"),
+        pytest.param(NOTED, replace(NOTED, held_since_ms=8), False, id="it was over in between"),
+        pytest.param(NOTED, replace(NOTED, diagnostics=(FILE, REASON)), False, id="a file beside it"),
+        pytest.param(FILES, replace(FILES, diagnostics=(NEXT, FILE)), True, id="more files"),
+        pytest.param(FILES, replace(FILES, diagnostics=(NEXT,)), False, id="another file"),
+    ],
+)
+def test_a_hold_has_an_id_of_its_own(first: Seen, second: Seen, *, same: bool) -> None:
+    """Whoever drops what was there before would never hear of it."""
+    [before], [after] = (news(Told(), seen, time=NOON)[0] for seen in (first, second))
+    assert (before.id == after.id) is same
+
+
+def test_a_hold_whose_reasons_come_and_go_tells_each_once() -> None:
+    other = replace(NOTED, diagnostics=(diagnose("SS406", "403"),))
+    assert len(told_of(NOTED, other, NOTED, other)) == 2
+
+
 def test_after_a_restart_a_standing_hold_has_the_id_that_it_had() -> None:
     [before], _ = news(Told(), HELD, time=NOON)
     [after], _ = news(Told(), HELD, time=datetime(2026, 11, 22, tzinfo=UTC))
