@@ -17,6 +17,9 @@ from schemasync.errors import OwnershipError
 EMPTY: Final = "_schemasync/empty"
 """A directory that never holds a file: where the base's table stands."""
 
+MOST_HOURS: Final = 48
+"""So many hours of a run have a table: the fold itself reads none of them, and each is a statement or two."""
+
 
 @contextmanager
 def per_run_tables(
@@ -56,12 +59,12 @@ def _present(workspace: Workspace, target: TableTarget) -> frozenset[str]:
 
 
 def _hours(workspace: Workspace, target: TableTarget, manifest: Manifest, deltas: Sequence[Segment]) -> dict[str, str]:
-    """Return hour -> location of the increment directories whose files are in these deltas."""
+    """Return hour -> location of the increment directories whose files are in these deltas, the newest of them."""
     lake = workspace.storage(target).lake
     among = {delta.name for delta in deltas}
     directories = {f.path.rpartition("/")[0] for f in manifest.admitted if f.segment in among}
-    hours = ((parse_hour(target.increments, d), d) for d in sorted(directories))
-    return {hour: lake.uri(directory) for hour, directory in hours if hour is not None}
+    hours = [(hour, d) for d in directories if (hour := parse_hour(target.increments, d)) is not None]
+    return {hour: lake.uri(directory) for hour, directory in sorted(hours)[-MOST_HOURS:]}
 
 
 def drop_per_run_tables(workspace: Workspace, target: TableTarget) -> None:
