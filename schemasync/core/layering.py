@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from enum import Enum
+from itertools import accumulate
 from typing import Any, Final
 
 from schemasync.core.manifest import Manifest, Segment
@@ -28,8 +29,11 @@ WORTH_IF_SHUFFLED: Final = 8 * WORTH
 shuffles few rows, so a fold must still be in proportion to the changes."""
 MOST_AT_ONCE: Final = 64
 """So many deltas are merged at once: the files of each are open meanwhile, with a piece of each column in memory.
+Where they have several, as with user partitions, so many files, but for `FEWEST_AT_ONCE`.
 
 Of n of them, which is many times that, a row is merged up to n / 64 times: they are as small as they are many."""
+FEWEST_AT_ONCE: Final = 8
+"""So many deltas are merged at once whatever files they have; by fewer, a row would be merged too often."""
 MOST_TOUCHED: Final = 100
 """Shards that a delta of the manifest names: where it has keys in more, no view gains from knowing which."""
 
@@ -101,10 +105,18 @@ def plan_gathering(current: Manifest, *, in_order: bool) -> MergePlan | None:
 
     They pile up where changes are admitted often and compacted seldom. Rows with placeholders cannot be merged alone.
     """
-    beyond = len(current.deltas) - MOST_AT_ONCE
+    most = _most_at_once(current.deltas)
+    beyond = len(current.deltas) - most
     if beyond <= 0 or not in_order or current.toasted:
         return None
-    return _merging(current, current.deltas[-min(beyond + 1, MOST_AT_ONCE) :])
+    return _merging(current, current.deltas[-min(beyond + 1, most) :])
+
+
+def _most_at_once(deltas: tuple[Segment, ...]) -> int:
+    """Return how many of the newest deltas can be merged at once."""
+    opened = accumulate(len(s.files) for s in reversed(deltas))
+    fitting = sum(files <= MOST_AT_ONCE for files in opened)
+    return min(max(fitting, FEWEST_AT_ONCE), MOST_AT_ONCE)
 
 
 def _merging(current: Manifest, merge: tuple[Segment, ...]) -> MergePlan:

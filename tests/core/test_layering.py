@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from schemasync.core.layering import (
     CHEAP_BYTES,
+    FEWEST_AT_ONCE,
     MOST_AT_ONCE,
     MOST_TOUCHED,
     WORTH,
@@ -18,7 +19,7 @@ from schemasync.core.layering import (
     touching,
     why_folded,
 )
-from schemasync.core.manifest import Manifest, Segment, StateId, Superseded, delta_name, shard_name
+from schemasync.core.manifest import DataFile, Manifest, Segment, StateId, Superseded, delta_name, shard_name
 from tests.core.builders import fresh, landed, segment
 
 LARGE = 100 * CHEAP_BYTES
@@ -169,6 +170,26 @@ def test_more_deltas_than_are_merged_at_once_are_merged_before_anything_else() -
     toasted = table(*deltas, segment(delta_name(999), toasted=("v",)))
     for other, in_order in ((table(*deltas[:MOST_AT_ONCE]), True), (table(*deltas), False), (toasted, True)):
         assert plan_gathering(other, in_order=in_order) is None
+
+
+@pytest.mark.parametrize(
+    ("files", "merged"),
+    [
+        ((5,) * 12, 0),
+        ((5,) * 13, 2),
+        ((5,) * 30, 12),
+        ((200, *(1,) * 7), 0),
+        ((200, *(1,) * 8), 2),
+        ((100,) * 30, FEWEST_AT_ONCE),
+    ],
+)
+def test_of_deltas_with_many_files_fewer_are_merged_at_once(files: tuple[int, ...], merged: int) -> None:
+    there = tuple(
+        delta(n, 10).model_copy(update={"files": (DataFile(path="f", bytes=1, rows=1),) * count})
+        for n, count in enumerate(files, 1)
+    )
+    plan = plan_gathering(table(*there), in_order=True)
+    assert (plan.merge if plan else ()) == there[len(there) - merged :]
 
 
 def test_one_delta_stands_for_those_that_were_merged() -> None:
