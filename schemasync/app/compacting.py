@@ -20,17 +20,17 @@ from schemasync.app.applying import Applied, admits, apply_table
 from schemasync.app.crew import crew
 from schemasync.app.folding import Folded, can_be_cut, is_by_sql, run_fold, shards_to_write
 from schemasync.app.inspecting import map_tables, select
-from schemasync.app.layering import Layered, run_merge
+from schemasync.app.layering import Layered, merged_delta, run_merge
 from schemasync.app.per_run import drop_per_run_tables
 from schemasync.app.planning import TablePlan
 from schemasync.app.retiring import clean_up, retire
 from schemasync.app.states import Draft, read_draft, token_in_force, withdraw
 from schemasync.app.viewing import refresh_view
-from schemasync.app.workspace import Progress, Workspace
+from schemasync.app.workspace import Progress, Storage, Workspace
 from schemasync.core.compaction import FoldCounts, FoldPlan, needs_fold, plan_fold
 from schemasync.core.config_values import MB
 from schemasync.core.diagnostics import Severity
-from schemasync.core.layering import MergePlan, Mode, plan_gathering, plan_merge, why_folded
+from schemasync.core.layering import MergePlan, Mode, after_merge, plan_gathering, plan_merge, why_folded
 from schemasync.core.manifest import Manifest, Segment
 from schemasync.core.mapping import TableTarget
 from schemasync.core.migration import outdated
@@ -188,20 +188,47 @@ def _draft(workspace: Workspace, applied: Applied, properties: TableProperties) 
 
 
 def _decided(workspace: Workspace, shape: Shape, draft: Draft, applied: Applied, *, mode: Mode) -> Compacted:
-    """Decide with what is in the table and with what a run would take in first, and do nothing of it.
+    """Decide with what is in the table, and with what a run would take in and merge first, and do nothing of it.
 
     What is too much for one process, or for its disk perhaps, is left out.
     """
     target, storage = applied.target, workspace.storage(applied.target)
     size = sum(file.bytes for file in applied.plan.view.pending) if applied.plan.view else 0
+    lands = size > 0 and _is_tried(storage, target, size) and admits(applied.plan)
+    gathers = _gathers(workspace, target, shape, draft.manifest, more=size if lands else 0)
     with ExitStack() as stack:
-        if 0 < size <= _TRIED_BYTES and storage.is_small(size, target.compaction.arrow_limit) and admits(applied.plan):
+        if lands or gathers:
             scratch = stack.enter_context(storage.scratch())
             workspace = replace(workspace, storage=lambda _: scratch, progress=_trying(workspace.progress))
+        if lands:
             admitted = take_in(workspace, target, shape, draft)
             draft, applied = admitted.draft, replace(applied, admitted=admitted)
+        if gathers:
+            draft = _gathered_to_try(workspace, target, shape, draft)
         work, old = _work(workspace, shape, draft.manifest, applied, mode)
     return _found(shape, draft.manifest, applied, mode, work, old)
+
+
+def _is_tried(storage: Storage, target: TableTarget, size: int) -> bool:
+    return size <= _TRIED_BYTES and storage.is_small(size, target.compaction.arrow_limit)
+
+
+def _gathers(workspace: Workspace, target: TableTarget, shape: Shape, manifest: Manifest, *, more: int) -> bool:
+    """Tell whether deltas, and the one of ``more`` bytes that would be admitted, are merged on the local disk."""
+    if not more and plan_gathering(manifest, in_order=can_be_cut(shape, manifest)) is None:
+        return False
+    size = more + sum(s.bytes for s in manifest.deltas)
+    by_sql = is_by_sql(workspace, target, shape, manifest, size=size)
+    return not by_sql and _is_tried(workspace.storage(target), target, size)
+
+
+def _gathered_to_try(workspace: Workspace, target: TableTarget, shape: Shape, draft: Draft) -> Draft:
+    """Return the draft after what `_gathered` does, of which nothing is published."""
+    while plan := plan_gathering(draft.manifest, in_order=can_be_cut(shape, draft.manifest)):
+        written = merged_delta(workspace, target, shape, draft.manifest, plan)
+        now = workspace.now_ms()
+        draft = draft.with_(after_merge(draft.manifest, plan, written=(written,), now_ms=now))
+    return draft
 
 
 def _trying(progress: Progress) -> Progress:

@@ -44,7 +44,7 @@ def run_merge(
     """
     now, manifest = workspace.now_ms(), draft.manifest
     require_files(workspace.storage(target).lake, plan.merge)
-    written = (_merged(workspace, target, shape, manifest, plan),) if plan.merge else ()
+    written = (merged_delta(workspace, target, shape, manifest, plan),) if plan.merge else ()
     cleaned = clean(draft)
     if not (plan.merge or cleaned.unpublished or now >= manifest.compacted_ms + target.compaction.every):
         return Layered(written=(), draft=draft)
@@ -52,7 +52,15 @@ def run_merge(
     return Layered(written=written, draft=publish(workspace, target, cleaned, merged))
 
 
-def _merged(workspace: Workspace, target: TableTarget, shape: Shape, manifest: Manifest, plan: MergePlan) -> Segment:
+def merged_delta(
+    workspace: Workspace, target: TableTarget, shape: Shape, manifest: Manifest, plan: MergePlan
+) -> Segment:
+    """Write what a plan decided, and return it; nobody has published it.
+
+    Raises:
+        DataError: a file of the table is missing or was changed.
+        StorageError: the delta cannot be written, or is not what the job wrote.
+    """
     lake = workspace.storage(target).lake
     name = delta_name(manifest.next_delta)
     workspace.progress(target.table, f"merging {len(plan.merge)} deltas into {name}")

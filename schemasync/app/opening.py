@@ -275,4 +275,4 @@ def _scratch(lake: ArrowLake) -> Iterator[Storage]:
     from schemasync.io.lake.scratch import scratch  # noqa: PLC0415
 
     with scratch(lake.filesystem) as filesystem:
-        yield in_this_process(lake, filesystem)
+        yield in_this_process(lake.within(filesystem), filesystem)

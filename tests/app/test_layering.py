@@ -248,6 +248,21 @@ def test_a_dry_run_decides_with_what_landed_and_is_not_admitted(table: Lab, mode
     )
 
 
+@pytest.mark.parametrize("mode", Mode)
+@pytest.mark.parametrize("landed", [True, False])
+def test_a_dry_run_decides_with_what_many_deltas_are_merged_to_first(table: Lab, mode: Mode, landed: bool) -> None:
+    with_many_deltas(table)
+    if not landed:
+        table.apply()
+    before, files = manifest(table), everything(table)
+    with patch.object(layering, "MOST_AT_ONCE", 3):
+        would = compacted(table, mode, dry_run=True)
+        assert (manifest(table), everything(table)) == (before, files)
+        table.now_ms -= 1000
+        did = compacted(table, mode)
+    assert [would[figure] for figure in FIGURES] == [did[figure] for figure in FIGURES]
+
+
 def test_a_dry_run_of_a_table_without_a_base_says_into_how_many_shards(lab: Lab) -> None:
     lab.settings = {"defaults": {"compaction": {"shard_size": "1KB"}}}
     lab.register(TOPIC, lab.flat("Student", ("n", "int")))

@@ -53,6 +53,13 @@ def test_what_is_written_is_read_again_and_the_storage_stays_as_it_is(storage: P
             (fs.FileType.NotFound, None),
         ]
         assert told[0].mtime_ns > 0
+        listed = filesystem.get_file_info(fs.FileSelector(str(storage), recursive=True))
+        assert sorted(found.path.removeprefix(f"{storage}/") for found in listed) == [
+            "new",
+            "new/deep",
+            "new/deep/file",
+            "there",
+        ]
         assert len([*local.iterdir()]) == 1
     assert ([*storage.iterdir()], (storage / "there").read_bytes()) == ([storage / "there"], b"as it was")
     assert [*local.iterdir()] == []

@@ -10,6 +10,7 @@ import errno
 import posixpath
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from copy import copy
 
 import pyarrow as pa
 from pyarrow import fs
@@ -69,6 +70,12 @@ class ArrowLake:
             ) from error
         self._create = creation(self.filesystem)
         self._root = f"file:{self._base}" if self._local else location.rstrip("/")
+
+    def within(self, filesystem: fs.FileSystem) -> ArrowLake:
+        """Return the same location in a file system that has the same paths."""
+        other = copy(self)
+        other.filesystem, other._create = filesystem, creation(filesystem)
+        return other
 
     @property
     def root(self) -> str:

@@ -87,8 +87,14 @@ class ScratchFileSystem(LakeFileSystem):
         return self._local.open_output_stream(here)
 
     def get_file_info_selector(self, selector: fs.FileSelector) -> list[fs.FileInfo]:
-        """Refuse: who lists a lake asks the storage."""
-        raise NotImplementedError
+        """List what is in a directory, and what was written to it."""
+        base, here = selector.base_dir, self._here(selector.base_dir)
+        there, local = (
+            filesystem.get_file_info(fs.FileSelector(place, allow_not_found=True, recursive=selector.recursive))
+            for filesystem, place in ((self._storage, base), (self._local, here))
+        )
+        written = (fs.FileInfo(base + f.path[len(here) :], f.type, size=f.size, mtime_ns=f.mtime_ns) for f in local)
+        return list({found.path: found for found in (*there, *written)}.values())
 
     def delete_file(self, path: str) -> None:
         """Refuse: the storage stays as it is."""
