@@ -6,7 +6,7 @@ Executes a `schemasync.core.projection.Projection`; adds our own columns; refuse
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
@@ -30,11 +30,12 @@ from schemasync.core.config_values import MB
 from schemasync.core.encoding import Leaf
 from schemasync.core.layout import ADMITTED_MS, OFFSET, OP, SCHEMA_VERSION, TOMBSTONE, TS_MS
 from schemasync.core.names import Dialect
-from schemasync.core.projection import Fill, Projected
+from schemasync.core.projection import Fill, Projected, Take
 from schemasync.core.schema import Envelope, OrderingField
 from schemasync.core.type_strings import print_type
 from schemasync.core.types import Primitive, Type
 from schemasync.errors import DataError
+from schemasync.io.parquet import moved_keys
 from schemasync.io.parquet.ahead import ahead
 from schemasync.io.parquet.newest import counted, unsent_values, without_placeholders
 from schemasync.io.parquet.partitions import check_partitions
@@ -198,15 +199,43 @@ class _Projector:
         rows = len(self._events)
         arrays = [columns.get(name, pa.nulls(rows, arrow_type(t))) for name, t in self._request.columns]
         table = pa.table(arrays, names=[name for name, _ in self._request.columns])
-        table = table.filter(pc.not_equal(operations, MESSAGE))
+        self._check_keys(table, range(rows))
+        table = self._with_old_keys(table)
+        table = table.filter(pc.not_equal(table.column(OP), MESSAGE))
         if (rule := self._request.unsent) is not None:
             if rule.carry:
                 self._note_creates(table, rule)
             else:
                 table = without_placeholders(table, rule)
-        self._check_keys(table)
         check_partitions(table, self._request.partition_by)
         return table
+
+    def _with_old_keys(self, table: pa.Table) -> pa.Table:
+        """Put a delete of the old key before each update that changed the key."""
+        keys = self._keys_before()
+        if not keys:
+            return table
+        events = moved_keys.moved(table.column(OP), ((before, after) for _, _, before, after in keys))
+        if not len(events):
+            return table
+        old = {name: self._shown(name, source, before.take(events)) for name, source, before, _ in keys}
+        row = (projected.name for projected in self._file.projection.columns)
+        found = moved_keys.deletes(table.take(events), old, row)
+        self._check_keys(found, events.to_pylist())
+        return moved_keys.before_their_updates(found, events, table)
+
+    def _keys_before(self) -> list[tuple[str, Take, pa.Array, pa.Array]]:
+        """Return the key's columns as they were written before and after each event; none where one is not there."""
+        found: list[tuple[str, Take, pa.Array, pa.Array]] = []
+        for projected in self._file.projection.columns:
+            if projected.name not in self._request.keys:
+                continue
+            source = projected.source
+            after, *others = map(self._at, source.paths) if isinstance(source, Take) else (None,)
+            if not isinstance(source, Take) or not others or others[0] is None:
+                return []
+            found.append((projected.name, source, others[0], after))
+        return found
 
     def _note_creates(self, table: pa.Table, rule: UnsentRule) -> None:
         """Count the creates that have placeholders: there is nothing that could tell their values."""
@@ -238,7 +267,10 @@ class _Projector:
         for path in source.paths[1:]:
             other = self._at(path)
             values = values if other is None else pc.if_else(values.is_valid(), values, other)
-        return reshape(decode(values, source.encoding, self._losses[projected.name]), source.shape)
+        return self._shown(projected.name, source, values)
+
+    def _shown(self, name: str, source: Take, values: pa.Array) -> pa.Array:
+        return reshape(decode(values, source.encoding, self._losses[name]), source.shape)
 
     def _operations(self) -> pa.Array:
         """Return our operation codes, `MESSAGE` for what has no row."""
@@ -309,7 +341,8 @@ class _Projector:
             return pa.nulls(rows, pa.int64())
         return pc.add(counted(rows), self._file.first_offset + self._first_row)
 
-    def _check_keys(self, table: pa.Table) -> None:
+    def _check_keys(self, table: pa.Table, events: Sequence[int]) -> None:
+        """Refuse keys that could not tell rows apart; ``events`` are the places of the rows' events."""
         for key in self._request.keys:
             for _, sample in self._losses[key].found.values():
                 # Two keys that show as one would be one row.
@@ -318,20 +351,28 @@ class _Projector:
                     why=f"{sample} is beyond its type",
                     fix="Leave the column out of keys: in the configuration, or repair the events at their source.",
                 )
-            if table.column(key).null_count:
-                row = self._first_row + table.column(key).is_null().index(True).as_py()
+            if (missing := _first_missing(table, key)) is not None:
                 raise DataError(
                     f"an event has no value for the key column {key}",
-                    why=f"row {row}",
+                    why=f"row {self._first_row + events[missing]}",
                     fix="Correct keys: in the configuration, or repair the events at their source.",
                 )
             if (broken := _first_broken(table.column(key))) is not None:
                 # Keys are compared everywhere, and everybody reads such a text as another one.
                 raise DataError(
                     f"the text of an event in the key column {key} is not UTF-8",
-                    why=f"row {self._first_row + broken}",
+                    why=f"row {self._first_row + events[broken]}",
                     fix="Leave the column out of keys: in the configuration, or repair the events at their source.",
                 )
+
+
+def _first_missing(table: pa.Table, key: str) -> int | None:
+    """Return the first row that has no value for a key; a message needs none."""
+    if not table.column(key).null_count:
+        return None
+    missing = pc.and_(table.column(key).is_null(), pc.not_equal(table.column(OP), MESSAGE))
+    place: int = pc.index(missing, True).as_py()
+    return None if place < 0 else place
 
 
 def _first_broken(values: pa.ChunkedArray) -> int | None:
@@ -340,5 +381,5 @@ def _first_broken(values: pa.ChunkedArray) -> int | None:
         values.validate(full=True)
     except pa.ArrowInvalid:
         texts = enumerate(values.cast(pa.binary()).to_pylist())
-        return next(place for place, text in texts if text.decode(errors="replace").encode() != text)
+        return next(n for n, text in texts if text is not None and text.decode(errors="replace").encode() != text)
     return None
