@@ -208,7 +208,7 @@ Sources hold values that a column's type does not have. One rule says what shows
 Both are told by the run that admits the file: column, how many values, the first of them and its file. No such value stops
 a table. What is no value of its kind at all (a timestamp that is no timestamp) is refused with its file, as SS303.
 
-A decimal that is declared with more than 38 digits (Connect's default is 64) is shown as `decimal(38, s)`; with a scale of more
+A decimal that is declared with more than 38 digits (Connect's default is 64, PostgreSQL has up to 1000) is shown as `decimal(38, s)`; with a scale of more
 than 38 it is shown as the bytes that it is. A default in the schema follows the same rule as a value.
 """
 

@@ -22,6 +22,7 @@ from schemasync.core.types import Decimal, Primitive
 from schemasync.core.written import avro_type
 from schemasync.errors import StorageError
 from schemasync.io.parquet.values import arrow_type
+from tests.io.test_wide_decimals import declare
 from tests.lab import DAY, HOUR, Lab
 
 pytestmark = pytest.mark.spark
@@ -207,6 +208,21 @@ def test_values_beyond_their_type_show_as_published_stop_nothing_and_are_kept(la
     lab.compact()
     kept = lab.root / "lake" / "shop.odd" / "archive" / "incremental" / "increment_2026112000" / "a.parquet"
     assert (landed.exists(), kept.exists()) == (False, True)
+
+
+def test_a_number_of_more_digits_than_arrow_has_stops_no_table(lab: Lab) -> None:
+    """PostgreSQL's numeric(78,0), in which others keep 256 bits."""
+    number = {"type": "bytes", "logicalType": "decimal", "precision": 78, "scale": 0}
+    lab.register("shop.coin", lab.flat("Row", ("v", ["null", number])))
+    schema = lab.registry.schema("shop.coin-value", 1).text
+    values = [v.to_bytes(33, "big", signed=True) for v in (10**37, 2**256 - 1)]
+    events = {"id": [1, 2], "v": pa.array(values, pa.binary()), "op": ["c", "c"], "ts_ms": [1, 1]}
+    path = increment(lab, "shop.coin") / "a.parquet"
+    pq.write_table(pa.table(events).replace_schema_metadata({"parquet.avro.schema": schema}), path)
+    declare(path, 78, 0)
+    (applied,) = lab.apply().tables
+    assert (applied.held, [d.code for d in applied.diagnostics if d.code.startswith("SS3")]) == (False, ["SS309"])
+    assert [row["v"] for row in lab.rows("shop_coin")] == [10**37, None]
 
 
 def test_a_fold_that_engines_would_misread_is_not_published(lab: Lab) -> None:

@@ -44,6 +44,7 @@ from schemasync.io.parquet.rows import give_back, read_rows
 from schemasync.io.parquet.runs import Runs
 from schemasync.io.parquet.shard_writer import delta_writer, not_written
 from schemasync.io.parquet.sorted_rows import statistics
+from schemasync.io.parquet.wide_decimals import read_footer
 
 _AVRO_KEYS = (b"parquet.avro.schema", b"avro.schema")
 _MAGIC = b"PAR1"
@@ -65,7 +66,9 @@ class ArrowFiles:
         """Open a file, and close it whatever it is: Arrow leaves open what it opens itself and makes no sense of."""
         with (
             self.filesystem.open_input_file(self._path(path)) as source,
-            pq.ParquetFile(source, coerce_int96_timestamp_unit="us") as parquet,
+            pq.ParquetFile(
+                source, metadata=read_footer(source, as_bytes=False), coerce_int96_timestamp_unit="us"
+            ) as parquet,
         ):
             yield parquet
 

@@ -40,6 +40,7 @@ from schemasync.io.parquet.ahead import ahead
 from schemasync.io.parquet.newest import counted, unsent_values, without_placeholders
 from schemasync.io.parquet.partitions import check_partitions
 from schemasync.io.parquet.values import Losses, arrow_type, constant, decode, reshape
+from schemasync.io.parquet.wide_decimals import read_footer
 
 BATCH_ROWS: Final = 65_536
 """Events that are decoded at once, unless they are too wide for that."""
@@ -78,7 +79,7 @@ def read_rows(
         row = 0
         share = request.memory // BATCH_SHARE
         with filesystem.open_input_file(path) as source:
-            metadata = pq.read_metadata(source)
+            metadata = read_footer(source, as_bytes=True)
             parquet = pq.ParquetFile(
                 source,
                 metadata=metadata,

@@ -47,11 +47,14 @@ _EMPTY: Final = _of(_struct("Empty"))
 
 _TimeUnit = _struct("TimeUnit", MILLIS=(1, _EMPTY), MICROS=(2, _EMPTY), NANOS=(3, _EMPTY))
 _Time = _struct("TimeType", isAdjustedToUTC=(1, _BOOL), unit=(2, _of(_TimeUnit)))
-_LogicalType = _struct(
+DecimalType = _struct("DecimalType", scale=(1, _I32), precision=(2, _I32))
+LogicalType = _struct(
     "LogicalType",
     STRING=(1, _EMPTY),
+    MAP=(2, _EMPTY),
+    LIST=(3, _EMPTY),
     ENUM=(4, _EMPTY),
-    DECIMAL=(5, _of(_struct("DecimalType", scale=(1, _I32), precision=(2, _I32)))),
+    DECIMAL=(5, _of(DecimalType)),
     DATE=(6, _EMPTY),
     TIME=(7, _of(_Time)),
     TIMESTAMP=(8, _of(_Time)),
@@ -73,7 +76,7 @@ SchemaElement = _struct(
     scale=(7, _I32),
     precision=(8, _I32),
     field_id=(9, _I32),
-    logicalType=(10, _of(_LogicalType)),
+    logicalType=(10, _of(LogicalType)),
 )
 Statistics = _struct("Statistics", null_count=(3, _I64), max_value=(5, _BYTES), min_value=(6, _BYTES))
 ColumnMetaData = _struct(
@@ -99,6 +102,7 @@ ColumnChunk = _struct(
     column_index_length=(7, _I32),
 )
 RowGroup = _struct("RowGroup", columns=(1, _list(_of(ColumnChunk))), total_byte_size=(2, _I64), num_rows=(3, _I64))
+_KeyValue = _struct("KeyValue", key=(1, _TEXT), value=(2, _BYTES))
 _ColumnOrder = _struct("ColumnOrder", TYPE_ORDER=(1, _EMPTY))
 FileMetaData = _struct(
     "FileMetaData",
@@ -106,6 +110,7 @@ FileMetaData = _struct(
     schema=(2, _list(_of(SchemaElement))),
     num_rows=(3, _I64),
     row_groups=(4, _list(_of(RowGroup))),
+    key_value_metadata=(5, _list(_of(_KeyValue))),
     created_by=(6, _TEXT),
     column_orders=(7, _list(_of(_ColumnOrder))),
 )
