@@ -223,8 +223,10 @@ UNSENT_TAIL: Final = """
 PostgreSQL leaves a large value (TOAST) that an UPDATE did not touch out of its log, and Debezium writes
 `__debezium_unavailable_value` in its place. It is known as a placeholder in updates and creates (an update of the primary
 key is written as a delete of the old key and a create of the new one; snapshot reads and deletes never have it), in
-columns that are no key: as a `string`, as a `binary` with the bytes of that text, and as an `array<string>` with that
-text alone. `toast_placeholder` sets another text.
+columns that are no key: as a `string`; as a `binary` with the bytes of that text; as an array with one of these alone, or
+in an array of uuid the UUID that Java makes of these bytes; as an array of `smallint`, `int` or `bigint` with a number for each
+byte; as a `map<string, string>` (hstore) of the text to itself. In other forms (`hstore.handling.mode: json`, arrays of
+other types) it shows as a value. `toast_placeholder` sets another text.
 
 | `toast` | the placeholder becomes |
 |---|---|

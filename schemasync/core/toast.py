@@ -13,24 +13,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
-from typing import Final, assert_never
 
 from schemasync.core.admission import DELETE, UPSERT, UnsentRule
-from schemasync.core.defaults import literal_sql
 from schemasync.core.diagnostics import Diagnostic, diagnose
 from schemasync.core.layout import OP, Layout
 from schemasync.core.manifest import Segment
 from schemasync.core.mapping import TableTarget
 from schemasync.core.names import Dialect, quote_identifier, quote_string
 from schemasync.core.partitioning import PartitionColumn
+from schemasync.core.placeholders import TYPES, is_placeholder_sql
 from schemasync.core.plan import Shape
 from schemasync.core.schema import Column
-from schemasync.core.types import Array, Primitive, Type
+from schemasync.core.types import Type
 from schemasync.core.view import RowSource, ViewColumn, column_sql, key_expressions, order_by, view_columns
-
-_TEXTS: Final = Array(element=Primitive.STRING)
-_TYPES: Final = (Primitive.STRING, Primitive.BINARY, _TEXTS)
-"""Types in which the placeholder is known: as text, as the text's bytes in UTF-8, as an array of that text alone."""
 
 
 def unsent_rule(target: TableTarget, shape: Shape) -> UnsentRule | None:
@@ -44,7 +39,7 @@ def unsent_rule(target: TableTarget, shape: Shape) -> UnsentRule | None:
     return UnsentRule(
         placeholder=target.toast_placeholder,
         carry=target.toast == "carry",
-        columns=tuple((c.name, c.type) for c in columns if c.type in _TYPES),
+        columns=tuple((c.name, c.type) for c in columns if c.type in TYPES),
     )
 
 
@@ -75,22 +70,8 @@ def unknown_values(target: TableTarget, base: Iterable[Segment]) -> Iterator[Dia
 
 def unsent_sql(value: str, type_: Type, *, operation: str, placeholder: str, dialect: Dialect) -> str:
     """Return the condition under which a row has a placeholder for a value; ``type_`` is one that can have it."""
-    return f"{operation} = {quote_string(UPSERT, dialect)} AND {_is_placeholder(value, type_, placeholder, dialect)}"
-
-
-def _is_placeholder(value: str, type_: Type, placeholder: str, dialect: Dialect) -> str:
-    text = quote_string(placeholder, dialect)
-    if type_ is Primitive.BINARY:
-        return f"{value} = {literal_sql(placeholder.encode(), type_, dialect)}"
-    if type_ is Primitive.STRING:
-        return f"{value} = {text}"
-    match dialect:
-        case Dialect.SPARK | Dialect.HIVE:  # Hive, which reads the views that Spark stores, too, compares no arrays
-            return f"size({value}) = 1 AND array_contains({value}, {text})"
-        case Dialect.TRINO:
-            return f"{value} = ARRAY[{text}]"
-        case _:  # pragma: no cover
-            assert_never(dialect)
+    unsent = is_placeholder_sql(value, type_, placeholder, dialect)
+    return f"{operation} = {quote_string(UPSERT, dialect)} AND {unsent}"
 
 
 def carried_columns(
@@ -132,7 +113,7 @@ def carried_partitions(
 def asked_columns(columns: Iterable[Column], layout: Layout, toasted: AbstractSet[str]) -> Iterator[Column]:
     """Yield the columns of which some version's values stand where placeholders occur."""
     for column in columns:
-        if column.type in _TYPES and any(phase.name in toasted for phase in layout.phases(column.life)):
+        if column.type in TYPES and any(phase.name in toasted for phase in layout.phases(column.life)):
             yield column
 
 

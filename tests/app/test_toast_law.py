@@ -19,7 +19,13 @@ from tests.lab import HOUR, Lab, NewLab
 pytestmark = pytest.mark.spark
 
 TEXT = "__debezium_unavailable_value"
-UNSENT: dict[str, Any] = {"text": TEXT, "scan": TEXT.encode(), "tags": [TEXT]}
+UNSENT: dict[str, Any] = {
+    "text": TEXT,
+    "scan": TEXT.encode(),
+    "tags": [TEXT],
+    "codes": [*TEXT.encode()],
+    "pairs": [(TEXT, TEXT)],
+}
 Row = dict[str, Any]
 
 
@@ -76,7 +82,12 @@ def envelope(*fields: dict[str, Any], key: str) -> dict[str, Any]:
     }
 
 
-LARGE = (nullable("scan", "bytes"), nullable("tags", {"type": "array", "items": "string"}))
+LARGE = (
+    nullable("scan", "bytes"),
+    nullable("tags", {"type": "array", "items": "string"}),
+    nullable("codes", {"type": "array", "items": "int"}),
+    nullable("pairs", {"type": "map", "values": "string"}),
+)
 FIRST = envelope(nullable("text", "string"), *LARGE, key="int")
 SECOND = envelope(
     nullable("body", "string", aliases=["text"]), *LARGE, {"name": "n", "type": "int", "default": 7}, key="long"
@@ -119,7 +130,13 @@ def _said(rows: list[tuple[int, str, Row]], name: str) -> Any:
     return UNSENT[name]
 
 
-VALUES: dict[str, list[Any]] = {"text": ["a", "b", None], "scan": [b"a", b"", None], "tags": [["a", TEXT], [], None]}
+VALUES: dict[str, list[Any]] = {
+    "text": ["a", "b", None],
+    "scan": [b"a", b"", None],
+    "tags": [["a", TEXT], [], None],
+    "codes": [[*TEXT.encode()[:-1], 0], [], None],
+    "pairs": [[(TEXT, "a")], [], None],
+}
 
 
 @st.composite
@@ -176,7 +193,7 @@ def runs(lab: Lab, what: str, replay: Replay, *, name: str) -> None:
     if what == "compact":
         replay.settle()
     expected = [
-        {"id": key, name: row["text"], "scan": row["scan"], "tags": row["tags"]}
+        {"id": key, name: row["text"], **{large: row[large] for large in UNSENT if large != "text"}}
         | ({"n": row["n"]} if name == "body" else {})
         for key, row in replay.shown().items()
     ]

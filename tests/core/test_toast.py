@@ -1,24 +1,29 @@
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from hypothesis import given
 
 from schemasync.core.admission import UnsentRule
 from schemasync.core.diagnostics import diagnose
-from schemasync.core.encoding import ListOf
+from schemasync.core.encoding import Encoding, ListOf, MapOf, shown_type
 from schemasync.core.history import History
 from schemasync.core.layout import lay_out
 from schemasync.core.names import Dialect
 from schemasync.core.plan import Shape, shape_of
 from schemasync.core.toast import carried_columns, left_unsent, unknown_values, unsent_rule, unsent_sql
-from schemasync.core.types import Array, Primitive, Type
+from schemasync.core.types import Primitive
 from schemasync.core.view import RowSource, view_columns
-from tests.core.builders import BINARY, FLAT, INT, STRING, col, histories, history, segment, target
+from tests.core.builders import BINARY, DATE, FLAT, INT, STRING, col, histories, history, segment, target
 
 SPARK = Dialect.SPARK
-ROW = (col("id"), col("v", STRING), col("b", BINARY), col("l", ListOf(element=STRING)), col("n", ListOf(element=INT)))
+LARGE: dict[str, Encoding] = {
+    "v": STRING,
+    "b": BINARY,
+    "l": ListOf(element=STRING),
+    "i": ListOf(element=INT),
+    "m": MapOf(key=STRING, value=STRING),
+}
+ROW = (col("id"), *(col(name, encoding) for name, encoding in LARGE.items()), col("n", ListOf(element=DATE)))
 DOCUMENTS = history(ROW)
 
 
@@ -44,23 +49,19 @@ def changed(found: RowSource, *toasted: str) -> list[str]:
     return [c.name for c, plain in zip(carried, view_columns(found, SPARK), strict=True) if c != plain]
 
 
-TYPED: list[tuple[str, Any]] = [
-    ("v", Primitive.STRING),
-    ("b", Primitive.BINARY),
-    ("l", Array(element=Primitive.STRING)),
-]
+TYPED = tuple((name, shown_type(encoding)) for name, encoding in LARGE.items())
 
 
 @pytest.mark.parametrize("carry", [True, False])
 def test_a_rule_names_the_columns_that_can_have_a_placeholder(carry: bool) -> None:
     to = target(toast="carry" if carry else "null", toast_placeholder="?")
-    assert unsent_rule(to, shape()) == UnsentRule(placeholder="?", carry=carry, columns=tuple(TYPED))
+    assert unsent_rule(to, shape()) == UnsentRule(placeholder="?", carry=carry, columns=TYPED)
 
 
 def test_a_key_column_never_has_a_placeholder() -> None:
     found = unsent_rule(target(), shape(keys=("id", "v")))
     assert found is not None
-    assert [name for name, _ in found.columns] == ["b", "l"]
+    assert [name for name, _ in found.columns] == ["b", "l", "i", "m"]
 
 
 @pytest.mark.parametrize(("toast", "keys"), [("placeholder", ("id",)), ("placeholder", ()), ("carry", ())])
@@ -74,23 +75,10 @@ def test_null_needs_no_key() -> None:
     assert unsent_rule(target(toast="null"), shape(keys=())) is not None
 
 
-@pytest.mark.parametrize(
-    ("type_", "dialect", "condition"),
-    [
-        (Primitive.STRING, SPARK, "x = 'it\\'s'"),
-        (Primitive.STRING, Dialect.HIVE, "x = 'it\\'s'"),
-        (Primitive.STRING, Dialect.TRINO, "x = 'it''s'"),
-        (Primitive.BINARY, SPARK, "x = unhex('69742773')"),
-        (Primitive.BINARY, Dialect.HIVE, "x = unhex('69742773')"),
-        (Primitive.BINARY, Dialect.TRINO, "x = X'69742773'"),
-        (Array(element=Primitive.STRING), SPARK, "size(x) = 1 AND array_contains(x, 'it\\'s')"),
-        (Array(element=Primitive.STRING), Dialect.HIVE, "size(x) = 1 AND array_contains(x, 'it\\'s')"),
-        (Array(element=Primitive.STRING), Dialect.TRINO, "x = ARRAY['it''s']"),
-    ],
-)
-def test_only_an_update_has_placeholders(type_: Type, dialect: Dialect, condition: str) -> None:
-    found = unsent_sql("x", type_, operation="o", placeholder="it's", dialect=dialect)
-    assert found == f"o = 'u' AND {condition}"
+@pytest.mark.parametrize("dialect", Dialect)
+def test_only_an_update_has_placeholders(dialect: Dialect) -> None:
+    found = unsent_sql("x", Primitive.STRING, operation="o", placeholder="?", dialect=dialect)
+    assert found == "o = 'u' AND x = '?'"
 
 
 def test_the_newest_row_that_says_something_answers() -> None:

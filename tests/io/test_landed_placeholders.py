@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from hashlib import md5
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +16,7 @@ from hypothesis import strategies as st
 
 from schemasync.core.admission import UnsentRule
 from schemasync.core.beyond import Beyond, Shown
-from schemasync.core.encoding import Encoding, Leaf, ListOf
+from schemasync.core.encoding import Encoding, Leaf, ListOf, MapOf, shown_type
 from schemasync.core.ports import LandedFiles
 from schemasync.core.types import Array, Primitive
 from tests.io.landing import land, request
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
 UNSENT = "?"
 TEXT = Leaf(type=Primitive.STRING)
+ID: dict[str, Encoding] = {"id": Leaf(type=Primitive.BIGINT)}
 COLUMNS: dict[str, Encoding] = {
     "id": Leaf(type=Primitive.BIGINT),
     "v": TEXT,
@@ -163,6 +166,73 @@ def test_placeholders_of_updates_and_creates_can_become_null(
 def test_without_keys_placeholders_stay(tmp_path: Path, opened: LandedFiles) -> None:
     landed = [event(1, 2, UNSENT), event(1, 1, "a")]
     assert admit(opened, tmp_path, landed, keys=()) == (landed, ())
+
+
+BYTES = [*b"???"]
+UUID = str(uuid.UUID(bytes=md5(b"???", usedforsecurity=False).digest(), version=3))
+FORMS: dict[str, tuple[Encoding, pa.DataType, Any, list[Any]]] = {
+    "uuids": (ListOf(element=TEXT), pa.list_(pa.string()), [UUID], [[UUID, UUID], [UUID.upper()]]),
+    "bytes in an array": (
+        ListOf(element=Leaf(type=Primitive.BINARY)),
+        pa.list_(pa.binary()),
+        [b"???"],
+        [[b"???", b"???"], [b"??"], [None]],
+    ),
+    "numbers": (
+        ListOf(element=Leaf(type=Primitive.BIGINT)),
+        pa.list_(pa.int64()),
+        BYTES,
+        [BYTES[:2], [*BYTES, 63], [63, 63, 0], [63, None, 63], []],
+    ),
+    "a map": (
+        MapOf(key=TEXT, value=TEXT),
+        pa.map_(pa.string(), pa.string()),
+        [("???", "???")],
+        [[("???", "?")], [("?", "???")], [("???", "???"), ("a", "b")], [("???", None)], []],
+    ),
+}
+
+
+@pytest.mark.parametrize(("encoding", "type_", "unsent", "others"), FORMS.values(), ids=FORMS)
+def test_a_placeholder_is_known_in_the_form_of_its_type_alone(
+    tmp_path: Path, opened: LandedFiles, encoding: Encoding, type_: pa.DataType, unsent: Any, others: list[Any]
+) -> None:
+    """Of each key an older event says something, which is kept where the newest does not."""
+    older, newest = next(iter(others)), [*others, None, unsent]
+    keys = range(1, len(newest) + 1)
+    columns = {
+        "id": pa.array([*keys, *keys]),
+        "op": pa.array(["u"] * len(keys) * 2),
+        "ts_ms": pa.array([1] * len(keys) + [2] * len(keys)),
+        "v": pa.array([older] * len(keys) + newest, type_),
+    }
+    land(tmp_path, "x.parquet", columns, row_group_size=4)
+    shown = shown_type(encoding)
+    wanted = request(tmp_path, ["x.parquet"], ID | {"v": encoding}, directory="delta/1")
+    done = opened.admit(replace(wanted, unsent=UnsentRule(placeholder="???", carry=True, columns=(("v", shown),))))
+    rows = [row for f in done.files for row in pa.parquet.read_table(tmp_path / f.path).to_pylist()]
+    found = sorted(((row["id"], row["__ts_ms"], row["v"]) for row in rows), key=lambda row: row[:2])
+    asking = keys[-1]
+    expected = [*((key, 2, value) for key, value in zip(keys, newest, strict=True))]
+    assert (done.toasted, found) == (("v",), [*expected[:-1], (asking, 1, older), expected[-1]])
+
+
+@pytest.mark.parametrize(("encoding", "type_", "unsent", "others"), FORMS.values(), ids=FORMS)
+def test_a_placeholder_of_any_form_can_become_null(
+    tmp_path: Path, encoding: Encoding, type_: pa.DataType, unsent: Any, others: list[Any]
+) -> None:
+    values = [*others, None, unsent]
+    columns = {
+        "id": pa.array(range(len(values))),
+        "op": pa.array(["u"] * len(values)),
+        "ts_ms": pa.array([1] * len(values)),
+        "v": pa.array(values, type_),
+    }
+    land(tmp_path, "x.parquet", columns)
+    wanted = request(tmp_path, ["x.parquet"], ID | {"v": encoding}, directory="delta/1")
+    rule = UnsentRule(placeholder="???", carry=False, columns=(("v", shown_type(encoding)),))
+    (file,) = open_arrow(tmp_path).admit(replace(wanted, unsent=rule)).files
+    assert pa.parquet.read_table(tmp_path / file.path).sort_by("id")["v"].to_pylist() == [*others, None, None]
 
 
 def saying(operation: str) -> st.SearchStrategy[Event]:

@@ -7,13 +7,15 @@ says something about the column stays beside it (`schemasync.core.toast` tells w
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import reduce
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from schemasync.core.admission import CREATE, DELETE, UPSERT, AdmissionRequest, UnsentRule
 from schemasync.core.layout import OP
-from schemasync.core.types import Array, Primitive, Type
+from schemasync.core.placeholders import elements
+from schemasync.core.types import Array, Map, Primitive, Type
 
 _ARRIVAL = "schemasync_arrival"
 Masks = Mapping[str, pa.BooleanArray]
@@ -31,10 +33,30 @@ def unsent_values(table: pa.Table, rule: UnsentRule, operation: str = UPSERT) ->
 
 
 def _is(values: pa.ChunkedArray, type_: Type, placeholder: str) -> pa.ChunkedArray:
-    if isinstance(type_, Array):
-        alone = pc.equal(pc.list_value_length(values), 1)
-        return pc.and_kleene(alone, pc.equal(pc.binary_join(values, ""), placeholder))
-    return pc.equal(values, placeholder.encode() if type_ is Primitive.BINARY else placeholder)
+    match type_:
+        case Array():
+            return reduce(pc.or_kleene, (_is_array(values, found) for found in elements(placeholder, type_)))
+        case Map():
+            alone = pc.equal(pc.list_value_length(values.cast(_entries(values.type))), 1)
+            return pc.and_kleene(alone, pc.equal(pc.map_lookup(values, placeholder, "first"), placeholder))
+        case _:
+            return pc.equal(values, placeholder.encode() if type_ is Primitive.BINARY else placeholder)
+
+
+def _is_array(values: pa.ChunkedArray, found: Sequence[str | bytes | int]) -> pa.ChunkedArray:
+    long = pc.fill_null(pc.equal(pc.list_value_length(values), len(found)), False)
+    if not pc.any(long).as_py():
+        return long
+    # Arrow compares no arrays: of those that are as long it compares element by element.
+    some = values.filter(long)
+    same = reduce(pc.and_kleene, (pc.equal(pc.list_element(some, n), one) for n, one in enumerate(found)))
+    answers = pc.fill_null(same, False).combine_chunks()
+    return pa.chunked_array([pc.replace_with_mask(long.combine_chunks(), long.combine_chunks(), answers)])
+
+
+def _entries(type_: pa.MapType) -> pa.DataType:
+    """Return a map's type as that of the list which it is."""
+    return pa.list_(pa.struct([pa.field("key", type_.key_type, False), pa.field("value", type_.item_type)]))
 
 
 def without_placeholders(table: pa.Table, rule: UnsentRule) -> pa.Table:
