@@ -105,11 +105,15 @@ def map_subjects(subjects: Sequence[str], config: Config) -> Mapping:
     """Find the table of every value subject that the configuration takes.
 
     An entry that names a subject exactly wins; then the first entry whose regular expression matches all of it;
-    with no entries at all every ``-value`` subject is taken. `Config` promises that all expressions compile.
+    with no entries at all every ``-value`` subject is taken. An expression takes a subject of another name
+    (RecordNameStrategy) where it cannot mean a ``-value`` subject, too: ``.*`` means these alone. `Config` promises
+    that all expressions compile.
     """
     present = frozenset(subjects)
     exact, problems = _exact_entries(config.tables, present)
-    wanted, skipped = _by_pattern(_value_subjects(present - exact.keys()), config.tables, present)
+    rest = _no_keys(present - exact.keys())
+    wanted, skipped = _by_pattern(rest, config.tables, present)
+    problems += _idle(config.tables, wanted, [s for s in rest if s not in wanted and s not in skipped], present)
     entries = {s: e for s, e in exact.items() if e is not None} | wanted
     found = [_target(subject, entry, config, present) for subject, entry in sorted(entries.items())]
     problems += [t for t in found if isinstance(t, UsageError)]
@@ -147,8 +151,8 @@ def _exact_entries(
     return found, problems
 
 
-def _value_subjects(subjects: Iterable[str]) -> list[str]:
-    return sorted(s for s in subjects if s.endswith("-value"))
+def _no_keys(subjects: Iterable[str]) -> list[str]:
+    return sorted(s for s in subjects if not s.endswith("-key"))
 
 
 def _by_pattern(
@@ -169,9 +173,35 @@ def _by_pattern(
 
 
 def _takes(entry: TableEntry, subject: str) -> bool:
+    return _matches(entry, subject) and (_is_value(subject) or not re.fullmatch(entry.subject, f"{subject}-value"))
+
+
+def _matches(entry: TableEntry, subject: str) -> bool:
     names = (subject, _topic(subject))
     excluded = any(name == p or re.fullmatch(p, name) for p in entry.exclude for name in names)
     return not excluded and re.fullmatch(entry.subject, subject) is not None
+
+
+def _is_value(subject: str) -> bool:
+    return subject.endswith("-value")
+
+
+def _idle(
+    entries: tuple[TableEntry, ...], wanted: dict[str, TableEntry], left: Sequence[str], present: AbstractSet[str]
+) -> Iterator[UsageError]:
+    """Yield a problem for each expression that takes nothing, though it matches subjects of other names."""
+    busy = {id(entry) for entry in wanted.values()}
+    for index, entry in enumerate(entries):
+        if entry.subject in present or not is_pattern(entry.subject) or id(entry) in busy:
+            continue
+        matched = [subject for subject in left if _matches(entry, subject)]
+        if matched:
+            yield UsageError(
+                f"the expression {entry.subject} takes no subject",
+                where=f"tables[{index}]",
+                why=f"it matches {matched[0]}, but would match {matched[0]}-value, too, and means such subjects alone",
+                fix=r"Let it end so that no -value subject matches, in \w+ for .+; or name the subjects exactly.",
+            )
 
 
 def _topic(subject: str) -> str:

@@ -167,6 +167,37 @@ def test_a_regular_expression_never_takes_key_subjects() -> None:
     assert tables(mapped(["a-key", "a-value"], {"subject": ".*"})) == {"a-value": "a"}
 
 
+RECORDS = ["com.acme.Student", "orders-com.acme.Line", "orders-com.acme.Order", "orders-com.acme.Order-key"]
+
+
+def test_a_regular_expression_that_means_no_value_subject_takes_others() -> None:
+    entry = {"subject": r"orders-com\.acme\.(?P<name>[\w]+)", "table": "{name}"}
+    found = mapped([*RECORDS, "orders-value"], entry)
+    assert (tables(found), told(found)) == (
+        {"orders-com.acme.Line": "line", "orders-com.acme.Order": "order"},
+        [],
+    )
+
+
+def test_a_regular_expression_that_may_mean_a_value_subject_takes_these_alone() -> None:
+    found = mapped([*RECORDS, "orders-value"], {"subject": ".*"})
+    assert (tables(found), told(found)) == ({"orders-value": "orders"}, [])
+
+
+def test_a_regular_expression_that_takes_nothing_of_what_it_matches_is_told() -> None:
+    entries = {"subject": "a-value"}, {"subject": r"orders-com\..+", "exclude": [".+Line"]}, {"subject": "gone.*"}
+    assert told(mapped(["a-value", *RECORDS], *entries)) == [
+        r"tables[1]: the expression orders-com\..+ takes no subject: it matches orders-com.acme.Order, but would match "
+        r"orders-com.acme.Order-value, too, and means such subjects alone. Let it end so that no -value subject "
+        r"matches, in \w+ for .+; or name the subjects exactly."
+    ]
+
+
+def test_a_regular_expression_whose_subjects_others_take_is_not_told() -> None:
+    entries = {"subject": "a.*-value"}, {"subject": "a.*"}, {"subject": ".*[.]transaction-value"}
+    assert told(mapped(["a1-value", "shop.transaction-value"], *entries)) == []
+
+
 def test_an_exact_entry_beats_a_regular_expression_before_it() -> None:
     assert tables(mapped(["a-value", "b-value"], {"subject": ".+-value"}, {"subject": "b-value", "table": "x"})) == {
         "a-value": "a",
