@@ -6,7 +6,7 @@ One table's trouble is a finding about that table; it never stops the others.
 from __future__ import annotations
 
 from collections import abc
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from schemasync.app.states import GENERATIONS, kept_schemas, read_manifest
@@ -19,7 +19,7 @@ from schemasync.core.admission import (
     first_offset,
     writer_in,
 )
-from schemasync.core.avro import fingerprint, read_key_schema, read_value_schema
+from schemasync.core.avro import fingerprint, read_key_schema, read_value_schema, routing_fields
 from schemasync.core.diagnostics import Diagnostic, diagnose
 from schemasync.core.groups import line_of
 from schemasync.core.history import History
@@ -110,17 +110,18 @@ def inspect(workspace: Workspace, target: TableTarget, entries: Entries | None =
     table = there.table
     kept = kept_schemas(workspace.storage(target).lake) if table and is_ours(table.properties) else ()
     history, trouble = _history(workspace, target, kept, _version_of(table))
-    key, key_trouble = read_key(workspace.registry, target)
+    key = read_key(workspace.registry, target)
     if table is None or not is_ours(table.properties):
         trouble = (*trouble, *_leftovers(workspace, target))
     return Inspected(
         target=target,
         history=history,
-        key=key,
+        key=key.columns,
         table=table,
         view=there.view,
         history_table=there.history,
-        trouble=(*trouble, *key_trouble),
+        trouble=(*trouble, *key.trouble),
+        remarks=key.remarks,
     )
 
 
@@ -191,17 +192,36 @@ def _understood(
     return versions, broken if newest_broken else []
 
 
-def read_key(registry: Registry, target: TableTarget) -> tuple[tuple[str, ...] | None, tuple[Diagnostic, ...]]:
-    """Return the columns of the newest key schema, None where there is none, and what is wrong with it."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyFound:
+    """The columns of the newest key schema, None where there is none; what is wrong with it, what is odd."""
+
+    columns: tuple[str, ...] | None = None
+    trouble: tuple[Diagnostic, ...] = ()
+    remarks: tuple[Diagnostic, ...] = ()
+
+
+def read_key(registry: Registry, target: TableTarget) -> KeyFound:
+    """Look at the newest key schema."""
     if target.key_subject is None:
-        return None, ()
+        return KeyFound()
     try:
         versions = registry.versions(target.key_subject)
         if not versions:
-            return None, ()
-        return read_key_schema(registry.schema(target.key_subject, versions[-1])), ()
+            return KeyFound()
+        found = registry.schema(target.key_subject, versions[-1])
+        return KeyFound(columns=read_key_schema(found), remarks=tuple(_repeated(target, routing_fields(found))))
     except (SchemaError, RegistryError) as error:
-        return None, (diagnose(error.code if isinstance(error, SchemaError) else "SS406", str(error)),)
+        code = error.code if isinstance(error, SchemaError) else "SS406"
+        return KeyFound(trouble=(diagnose(code, str(error)),))
+
+
+def _repeated(target: TableTarget, fields: Iterable[str]) -> Iterator[Diagnostic]:
+    """Notice a key that repeats among the tables whose rows came to one topic."""
+    for name in () if target.keys or target.insert_only else fields:
+        yield diagnose(
+            "SS419", f"{target.key_subject} has {name}, which rows lack: equal keys of its tables are one row"
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

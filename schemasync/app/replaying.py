@@ -138,7 +138,8 @@ class _Keys:
     """The key of a table in each version of its value."""
 
     def __init__(self, registry: Registry, target: TableTarget) -> None:
-        self.newest, self.trouble = read_key(registry, target)
+        found = read_key(registry, target)
+        self.newest, self.trouble, self.remarks = found.columns, found.trouble, found.remarks
         self._known = tuple(_key_versions(registry, target)) if self.newest else ()
 
     def of(self, version: SubjectVersion) -> tuple[str, ...] | None:
@@ -200,6 +201,7 @@ class _Run:
             table=self._table(),
             view=None,
             trouble=(*trouble, *line.findings),
+            remarks=self.keys.remarks,
         )
 
     def _table(self) -> HiveTable | None:

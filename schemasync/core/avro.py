@@ -32,7 +32,7 @@ from schemasync.core.semantics import LEAF_TYPES, leaf_of, record_leaf, semantic
 from schemasync.core.types import Primitive
 from schemasync.errors import SchemaError
 
-__all__ = ["fingerprint", "read_key_schema", "read_value_schema"]
+__all__ = ["fingerprint", "read_key_schema", "read_value_schema", "routing_fields"]
 
 MAX_DEPTH: Final = 48
 """Deepest nesting of a column; named types can nest deeper than the text does."""
@@ -89,12 +89,22 @@ def read_key_schema(registered: RegisteredSchema) -> tuple[str, ...]:
     Raises:
         SchemaError: the text is not a usable Avro schema.
     """
+    return tuple(name for name in _key_fields(registered) if name not in _SYNTHETIC_KEY_FIELDS)
+
+
+def routing_fields(registered: RegisteredSchema) -> tuple[str, ...]:
+    """Return the fields of a key record that tell tables apart whose rows came to one topic, and that no row has.
+
+    Raises:
+        SchemaError: the text is not a usable Avro schema.
+    """
+    return tuple(name for name in _key_fields(registered) if name in _SYNTHETIC_KEY_FIELDS)
+
+
+def _key_fields(registered: RegisteredSchema) -> tuple[str, ...]:
     walk = _Walk(registered=registered, schema=resolve(registered))
     root = walk.sole_record(walk.schema.root)
-    if root is None:
-        return ()
-    columns = walk.columns(root, _At(inside=(root["name"],)))
-    return tuple(c.name for c in columns if c.name not in _SYNTHETIC_KEY_FIELDS)
+    return () if root is None else tuple(c.name for c in walk.columns(root, _At(inside=(root["name"],))))
 
 
 def _envelope(

@@ -535,6 +535,14 @@ _ALL: Final = (
         fix="Order by a number, a date or a timestamp; or see to it that all texts are of one length, as dates are.",
     ),
     Code(
+        code="SS419",
+        severity=Severity.WARNING,
+        meaning="The key has a field by which Debezium's topic routing (ByLogicalTableRouter) tells several tables "
+        "apart; the rows lack it, so rows of different tables that have the same key otherwise are taken for one row.",
+        example="student-key has __dbz__physicalTableIdentifier, which rows lack: equal keys of its tables are one row",
+        fix="Set keys: to columns that tell rows of all these tables apart; to those of the key if they never repeat.",
+    ),
+    Code(
         code="SS501",
         severity=Severity.ERROR,
         meaning="A view of somebody else uses a column that goes away: its queries fail from then on.",

@@ -54,7 +54,8 @@ class Inspected:
     """What was found for one table, before anything is decided.
 
     ``history`` is None where the registry has nothing usable; ``trouble`` then says why. ``key`` are the columns of
-    the key subject, None where there is no such subject. ``history_table`` is whatever has that table's name.
+    the key subject, None where there is no such subject, and ``remarks`` what should be known of them.
+    ``history_table`` is whatever has that table's name.
     """
 
     target: TableTarget
@@ -64,6 +65,7 @@ class Inspected:
     view: HiveTable | None
     history_table: HiveTable | None = None
     trouble: tuple[Diagnostic, ...] = ()
+    remarks: tuple[Diagnostic, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,7 +186,7 @@ def _decide_new(inspected: Inspected, *, drop_first: bool) -> Decision:
         target=target,
         verdict=Verdict.EVOLVE,
         changes=changes,
-        diagnostics=problems,
+        diagnostics=(*problems, *inspected.remarks),
         desired=shape,
         create=True,
         drop_first=drop_first,
@@ -241,7 +243,7 @@ def _decide_evolution(inspected: Inspected, history: History, properties: TableP
         target=target,
         verdict=Verdict.HOLD if fatal else _verdict(judgement, current, desired),
         changes=changes,
-        diagnostics=(*judgement.diagnostics, *problems, *reborn),
+        diagnostics=(*judgement.diagnostics, *problems, *inspected.remarks, *reborn),
         current=current,
         desired=desired,
         properties=properties,

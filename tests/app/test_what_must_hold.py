@@ -36,6 +36,19 @@ def test_a_rename_that_is_said_too_late_holds_instead_of_losing_values(lab: Lab)
     assert lab.rows("student") == [{"id": 1, "full_name": "kept"}]
 
 
+@pytest.mark.parametrize(
+    ("entry", "told"), [({}, ["SS419"]), ({"keys": ["id"]}, []), ({"insert_only": True}, [])], ids=str
+)
+def test_a_key_that_repeats_among_tables_that_were_routed_to_one_topic_is_told(
+    lab: Lab, entry: dict[str, Any], told: list[str]
+) -> None:
+    lab.settings = {"tables": [{"subject": "student-value", "table": "student", **entry}]}
+    lab.register("student", lab.flat("Student"), key=("id", "__dbz__physicalTableIdentifier"))
+    before = codes(lab)
+    lab.apply()
+    assert [before, codes(lab)] == [told, told]
+
+
 def held_back(lab: Lab) -> Callable[[], object]:
     lab.settings = {"defaults": {"policies": {"add": "hold"}}}
     lab.register("student", lab.flat("Student", ("name", TEXT)))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemasync.core.avro import fingerprint, read_key_schema, read_value_schema
+from schemasync.core.avro import fingerprint, read_key_schema, read_value_schema, routing_fields
 from schemasync.core.encoding import Leaf, ListOf, MapOf, Meaning, Member, Record
 from schemasync.core.names import Dialect
 from schemasync.core.schema import Column
@@ -349,6 +349,11 @@ def test_the_fingerprint_ignores_blanks_and_order_but_no_content() -> None:
 def test_a_synthetic_key_field_of_topic_routing_is_left_out() -> None:
     key = record("Key", field("id", "int"), field("__dbz__physicalTableIdentifier", "string"))
     assert read_key_schema(registered(key)) == ("id",)
+    assert routing_fields(registered(key)) == ("__dbz__physicalTableIdentifier",)
+
+
+def test_a_key_of_one_table_has_no_field_of_topic_routing() -> None:
+    assert routing_fields(registered(record("Key", field("id", "int")))) == ()
 
 
 @pytest.mark.parametrize("schema", ["string", {"type": "long"}, ["null", "string"], ["int", "string"], ENUM])

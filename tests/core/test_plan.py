@@ -396,6 +396,13 @@ def test_the_configurations_key_beats_the_key_subject_and_case_does_not_count() 
     assert decision.desired.keys == ("name", "id")
 
 
+@pytest.mark.parametrize("properties", [None, applied(TWO, 2)])
+def test_what_should_be_known_of_a_key_is_told_and_holds_nothing(properties: TableProperties | None) -> None:
+    remark = diagnose("SS419", "student-key has a field that rows lack")
+    decision = seen(TWO, properties, remarks=(remark,))
+    assert (decision.verdict is Verdict.HOLD, decision.diagnostics) == (False, (remark,))
+
+
 @pytest.mark.parametrize("key", [None, ()])
 def test_without_a_key_the_table_is_insert_only_and_says_so(key: tuple[str, ...] | None) -> None:
     decision = seen(TWO, key=key)
