@@ -343,8 +343,9 @@ class HiveMetastore:
             table.getSd().setCols(fields)
             rewritten = spark_schema.rewritten(told["parameters"], columns, _columns(told["partitionKeys"]))
             table.setParameters(self._map(rewritten))
-            self._alter(client, table)
-            # Hive's CASCADE passes over partitions where the table's own columns are right already.
+            # Partitions go with the table, in its transaction: Hive maps theirs to the table's by position.
+            self._alter(client, table, cascade=True)
+            # CASCADE passes over partitions where the table's own columns are right already.
             self._alter_partitions(client, table, lambda place: place.setCols(fields))
         self._refresh(database, name)
 
@@ -391,12 +392,12 @@ class HiveMetastore:
         self._refresh(database, name)
         return True
 
-    def _alter(self, client: Any, table: Any) -> None:
+    def _alter(self, client: Any, table: Any, *, cascade: bool = False) -> None:
         """Write a table back: nothing that was published since it was read may be undone by that."""
-        guard = {}
+        properties = {"CASCADE": "true"} if cascade else {}
         if (state := table.getParameters().get(STATE)) is not None:
-            guard = {"expected_parameter_key": STATE, "expected_parameter_value": state}
-        context = self._context(guard)
+            properties |= {"expected_parameter_key": STATE, "expected_parameter_value": state}
+        context = self._context(properties)
         client.alter_table_with_environmentContext(table.getDbName(), table.getTableName(), table, context)
 
     def _alter_partitions(self, client: Any, table: Any, change: Callable[[Any], None]) -> None:
@@ -408,9 +409,9 @@ class HiveMetastore:
             change(partition.getSd())
             if not before.equals(partition.getSd()):
                 changed.append(partition)
-        if changed:
+        for batch in _batches(changed):
             context = self._context({"DO_NOT_UPDATE_STATS": "true"})
-            client.alter_partitions(database, name, self._list(changed), context)
+            client.alter_partitions(database, name, self._list(batch), context)
 
     def _context(self, properties: Mapping[str, str]) -> Any:
         context = self._api["EnvironmentContext"]()

@@ -664,6 +664,60 @@ def test_many_partitions_take_few_calls(hive: Hive, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.spark
+def test_partitions_that_follow_the_columns_of_their_table_are_altered_in_batches(
+    hive: Hive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from schemasync.io import metastore_hive
+
+    calls: list[str] = []
+    names = [f"delta_{number:08}" for number in range(5)]
+    hive.metastore.add_partitions(hive.database, TABLE, {name: f"{hive.root}/{name}" for name in names})
+    table = hive.metastore.table(hive.database, TABLE)
+    assert table is not None
+    # Once, so that no comment is NULL: the table's own columns are right from then on.
+    hive.metastore.replace_columns(hive.database, TABLE, table.columns)
+    for name in names:
+        hive.retype(name, "int")
+    monkeypatch.setattr(metastore_hive, "_BATCH", 2)
+    stand_before(hive, monkeypatch, lambda inner: Counting(inner, calls))
+    hive.metastore.replace_columns(hive.database, TABLE, table.columns)
+    described = hive.metastore.described_partitions(hive.database, TABLE)
+    assert {name: described[name].columns for name in names} == dict.fromkeys(names, table.columns)
+    assert calls == ["alter_partitions"] * 3
+
+
+@pytest.mark.spark
+def test_columns_of_a_table_and_of_its_partitions_are_replaced_in_one_call(
+    hive: Hive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Hive maps them by position: whoever reads between two calls, or after a kill there, has wrong columns."""
+
+    class Dying:
+        """Dies once the table was altered."""
+
+        def __init__(self, inner: Any) -> None:
+            self.inner = inner
+            self._altered = False
+
+        def __getattr__(self, name: str) -> Any:
+            if self._altered:
+                raise KeyboardInterrupt
+            self._altered = name == "alter_table_with_environmentContext"
+            return getattr(self.inner, name)
+
+    wanted = (HiveColumn(name="name", type="string", comment="who"),)
+    hive.metastore.add_partitions(hive.database, TABLE, {s: f"{hive.root}/{s}" for s in "ab"})
+    looking = hive.metastore
+    stand_before(hive, monkeypatch, Dying)
+    with pytest.raises(KeyboardInterrupt):
+        hive.metastore.replace_columns(hive.database, TABLE, wanted)
+    table = looking.table(hive.database, TABLE)
+    assert table is not None
+    described = looking.described_partitions(hive.database, TABLE)
+    assert [table.columns, *(described[s].columns for s in "ab")] == [wanted] * 3
+
+
+@pytest.mark.spark
 def test_a_move_that_the_metastore_refuses_has_moved_nothing(hive: Hive, monkeypatch: pytest.MonkeyPatch) -> None:
     places = {f"base_s{n:08}": f"{hive.root}/g=0/{n}" for n in range(12)}
     last = "base_s00000011"
