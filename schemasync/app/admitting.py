@@ -14,7 +14,7 @@ from schemasync.app.folding import abandoned
 from schemasync.app.inspecting import Landed, look_at, pending_files
 from schemasync.app.reading_back import changed_keys, checked_footer, extents, key_range, moments
 from schemasync.app.states import Draft, publish, read_draft
-from schemasync.app.viewing import catch_up, refresh_view
+from schemasync.app.viewing import refresh_view
 from schemasync.app.workspace import Storage, Workspace
 from schemasync.core import ddl
 from schemasync.core.admission import AdmissionRequest, Admitted, EarlierDelta, EarlierRows, FoldedShard, LandedFile
@@ -73,7 +73,6 @@ def admit(
             again.
     """
     draft = read_draft(workspace, target, properties)
-    catch_up(workspace, target, shape, draft.manifest, seen=seen)
     admitted = take_in(workspace, target, shape, draft)
     if not (admitted.files and publishing):
         return admitted
@@ -111,12 +110,9 @@ def show(
     return shown
 
 
-def put_off(
-    workspace: Workspace, target: TableTarget, shape: Shape, properties: TableProperties, why: str
-) -> AdmissionOutcome:
+def put_off(workspace: Workspace, target: TableTarget, properties: TableProperties, why: str) -> AdmissionOutcome:
     """Admit nothing, and say what waits and why."""
     draft = read_draft(workspace, target, properties)
-    catch_up(workspace, target, shape, draft.manifest)
     waiting = pending_files(workspace, target, draft.manifest)
     findings = (diagnose("SS304", f"{len(waiting)} landed files wait {why}"),) if waiting else ()
     return AdmissionOutcome(draft=draft, waiting=len(waiting), findings=findings)

@@ -19,7 +19,8 @@ from schemasync.app.inspecting import Entries, entries_of, look, map_tables, sel
 from schemasync.app.planning import TablePlan, lay_out_steps
 from schemasync.app.rekeying import key_is_unclear
 from schemasync.app.repairing import drop_aside
-from schemasync.app.states import repair_partitions, roll_forward
+from schemasync.app.states import Draft, repair_partitions, roll_forward
+from schemasync.app.viewing import catch_up
 from schemasync.app.workspace import Workspace
 from schemasync.core.describe import diagnostic_json
 from schemasync.core.diagnostics import Diagnostic, Severity
@@ -156,6 +157,8 @@ def apply_table(
             raise moved(target)
         if admitting:
             _repair_partitions(workspace, plan, done)
+            if _catch_up(workspace, plan):
+                plan = lay_out_steps(workspace, look(workspace, target))
         changing = plan.pending and allowed(plan)
         admitting_steps = [step for step in plan.steps if step.kind == "admit"]
         first = _admit_first(workspace, plan) if changing and admitting else None
@@ -233,7 +236,7 @@ def _admit(
 ) -> AdmissionOutcome:
     """Admit what landed, where that is possible."""
     if not admits(plan):
-        return put_off(workspace, plan.target, shape, properties, "until it is clear under which key they were written")
+        return put_off(workspace, plan.target, properties, "until it is clear under which key they were written")
     return admit(workspace, plan.target, shape, properties, publishing=publishing, seen=seen)
 
 
@@ -268,6 +271,18 @@ def _standing(plan: TablePlan, *, changed: bool) -> tuple[Shape | None, TablePro
     if changed or not plan.pending:
         return decision.effective, plan.properties
     return decision.current, decision.properties
+
+
+def _catch_up(workspace: Workspace, plan: TablePlan) -> bool:
+    """Show what a killed run had published, before the view gets another shape; return whether it did."""
+    view = plan.view
+    if view is None or view.manifest is None or view.inspected.view is None:
+        return False
+    current, properties = view.decision.current, view.decision.properties
+    if current is None or properties is None:
+        return False
+    draft = Draft.of(properties, view.manifest)
+    return catch_up(workspace, plan.target, current, draft, seen=view.inspected.view)
 
 
 def _repair_partitions(workspace: Workspace, plan: TablePlan, done: list[Step]) -> None:

@@ -412,8 +412,12 @@ class _LeftTexts:
 
 
 def text_before(workspace: Workspace, target: TableTarget, shape: Shape | None, manifest: Manifest) -> str | None:
-    """Return the view's text of the state that came before one, None where there was none that this shape can show."""
-    before = state_before(workspace.storage(target).lake, target, manifest)
+    """Return the view's text of the last state that showed something else, None where this shape can show none."""
+    lake = workspace.storage(target).lake
+    before = state_before(lake, target, manifest)
+    while before is not None and before.contents == manifest.contents:
+        # It shows the same, and what went before it may be what a killed run left.
+        before = state_before(lake, target, before)
     if before is None or shape is None:
         return None
     try:

@@ -10,8 +10,9 @@ from __future__ import annotations
 from schemasync.app.inspecting import look
 from schemasync.app.planning import text_before, view_select, view_statement
 from schemasync.app.repairing import replace_view
-from schemasync.app.states import properties_in_force, sync_partitions
+from schemasync.app.states import Draft, properties_in_force, publish, sync_partitions
 from schemasync.app.workspace import Workspace
+from schemasync.core.compaction import shown_late
 from schemasync.core.kept import Kept, kept_of
 from schemasync.core.manifest import Manifest
 from schemasync.core.mapping import TableTarget
@@ -44,19 +45,25 @@ def follow_state(workspace: Workspace, target: TableTarget) -> None:
         refresh_view(workspace, target, shape, manifest)
 
 
-def catch_up(
-    workspace: Workspace, target: TableTarget, shape: Shape, manifest: Manifest, *, seen: HiveTable | None = None
-) -> None:
+def catch_up(workspace: Workspace, target: TableTarget, shape: Shape, draft: Draft, *, seen: HiveTable) -> bool:
     """Make the view that of the state in force where a run that was killed in between left that of the state before.
 
-    ``seen`` is of `refresh_view`.
+    What that state superseded was shown until now: its reader grace counts from now, and that is published first.
+    ``seen`` is the view as planning found it. Return whether it was left behind.
+
+    Raises:
+        ConflictError: another writer published first.
     """
-    view = seen or workspace.metastore.table(target.database, target.view)
-    if view is None or same_text(view.view_text, view_select(workspace, target, shape, manifest.contents)):
-        return
+    manifest = draft.manifest
+    if same_text(seen.view_text, view_select(workspace, target, shape, manifest.contents)):
+        return False
     before = text_before(workspace, target, shape, manifest)
-    if before is not None and same_text(view.view_text, before):
-        refresh_view(workspace, target, shape, manifest, seen=view)
+    if before is None or not same_text(seen.view_text, before):
+        return False
+    if (later := shown_late(manifest, now_ms=workspace.now_ms())) is not None:
+        manifest = publish(workspace, target, draft.with_(later)).manifest
+    refresh_view(workspace, target, shape, manifest, seen=seen)
+    return True
 
 
 def _show(workspace: Workspace, target: TableTarget, shape: Shape, manifest: Manifest, seen: HiveTable | None) -> bool:

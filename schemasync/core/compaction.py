@@ -187,6 +187,17 @@ def due(current: Manifest, *, now_ms: int, reader_grace_ms: int, vacuum_retentio
     )
 
 
+def shown_late(current: Manifest, *, now_ms: int) -> Manifest | None:
+    """Return a state with what it superseded counted from now, None where that is nothing.
+
+    For one that was written and not shown: until now readers resolved the view of the state before.
+    """
+    new = {s.segment for s in current.superseded if s.since_ms >= current.published_ms}
+    at = current.next_ms(now_ms)
+    later = (s.model_copy(update={"since_ms": at}) if s.segment in new else s for s in current.superseded)
+    return current.model_copy(update={"superseded": tuple(later), "published_ms": at}) if new else None
+
+
 def after_retirement(current: Manifest, done: Retirement, *, now_ms: int) -> Manifest:
     """Return the state that no longer lists what was cleaned up."""
     dropped = {s.segment for s in done.partitions}

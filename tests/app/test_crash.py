@@ -371,6 +371,35 @@ def test_what_a_killed_run_left_is_put_in_force_before_the_next_version_decides_
     assert lab.rows(TABLE) == [row(1, a=1, e=42)]
 
 
+WRITTEN = "create _schemasync/generations"
+
+
+@pytest.mark.parametrize("evolves", [False, True])
+@pytest.mark.parametrize(
+    "kills", [(WRITTEN,), ("swap_properties",), ("add_partitions",), (WRITTEN, WRITTEN, "swap_properties")]
+)
+def test_what_was_superseded_stays_for_the_reader_grace_after_a_later_run_has_shown_that(
+    new_lab: NewLab, kills: tuple[str, ...], evolves: bool
+) -> None:
+    """Until a later run shows it, the view names what it superseded: readers may have resolved it a moment ago."""
+    lab = new_lab()
+    created(lab)
+    lab.compact()
+    lab.land(TOPIC, [event(1, 2, a=10, b="x")], hour="2026112001")
+    for call in kills:
+        with pytest.raises(KilledError):
+            compact(mortal(lab.workspace, After(call)), mode=Mode.MAJOR)
+        lab.now_ms += 2 * HOUR
+    if evolves:
+        lab.register(TOPIC, lab.flat("S", ("a", ["null", "int"]), ("b", ["null", "string"]), ("c", ["null", "int"])))
+    seen = []
+    for later in (0, HOUR - 1, 1):
+        lab.now_ms += later
+        assert failures(lab.compact()) == []
+        seen.append("base_s00000001" in lab.workspace.metastore.partitions(lab.database, TABLE))
+    assert seen == [True, True, False]
+
+
 class After(Fuse):
     """Blows once the first of these calls is done."""
 

@@ -16,6 +16,7 @@ from schemasync.core.compaction import (
     needs_fold,
     plan_fold,
     plan_rekey,
+    shown_late,
 )
 from schemasync.core.manifest import Manifest, Segment, SegmentKind, StateId, Superseded, delta_name, shard_name
 from schemasync.core.sharding import KeyRange, ShardFold, in_one_shard
@@ -180,6 +181,23 @@ def test_the_oldest_goes_first() -> None:
 
 def test_what_a_sink_wrote_is_not_due_before_it_is_folded() -> None:
     assert dues(admitted(fresh()), 10**12) == [[], [], []]
+
+
+def test_what_a_state_superseded_counts_from_when_it_is_shown() -> None:
+    first = folded(admitted(fresh()), now_ms=5)
+    second = folded(admitted(first), now_ms=7)
+    later = shown_late(second, now_ms=HOUR)
+    assert later is not None
+    assert [(s.segment, s.since_ms) for s in later.superseded] == [
+        ("delta_00000001", 5),
+        ("delta_00000002", HOUR),
+        ("base_s00000001", HOUR),
+    ]
+    assert shown_late(later, now_ms=0) == later
+
+
+def test_a_state_that_superseded_nothing_is_not_counted_anew() -> None:
+    assert shown_late(admitted(folded(admitted(fresh()), now_ms=5), now_ms=6), now_ms=HOUR) is None
 
 
 def test_retirement_is_empty_or_not() -> None:
