@@ -36,7 +36,7 @@ from schemasync.core.ports import HiveTable
 from schemasync.core.properties import TableProperties
 from schemasync.core.toast import unknown_values
 from schemasync.core.view_drift import same_text, view_drift, view_reasons
-from schemasync.errors import SchemaError, SchemasyncError, TemporaryError, UsageError, as_ours
+from schemasync.errors import SchemaError, SchemasyncError, StorageError, TemporaryError, UsageError, as_ours
 
 FILE_ERRORS = frozenset({"SS301", "SS302", "SS303", "SS306"})
 """Diagnostics of landed files and data files that a person must look at."""
@@ -198,8 +198,12 @@ def with_landed(workspace: Workspace, plan: TablePlan) -> TablePlan:
     shape = plan.view.decision.effective if plan.view else None
     if plan.view is None or shape is None or not plan.view.pending:
         return plan
-    landed = look_at(workspace, shape, plan.target, plan.view.pending)
-    return replace(plan, diagnostics=(*plan.diagnostics, *landed.findings))
+    try:
+        findings = look_at(workspace, shape, plan.target, plan.view.pending).findings
+    except StorageError as error:
+        # All else is known, and apply does that first.
+        findings = (diagnose("SS301", str(error)),)
+    return replace(plan, diagnostics=(*plan.diagnostics, *findings))
 
 
 def lay_out_steps(workspace: Workspace, found: TableView) -> TablePlan:

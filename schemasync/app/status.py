@@ -19,6 +19,7 @@ from schemasync.app.repairing import find_drift
 from schemasync.app.retiring import retirement
 from schemasync.app.states import require_files
 from schemasync.app.workspace import Workspace
+from schemasync.core.admission import Unreadable
 from schemasync.core.compaction import Retirement
 from schemasync.core.describe import diagnostic_json
 from schemasync.core.diagnostics import Diagnostic, Severity, diagnose
@@ -29,7 +30,7 @@ from schemasync.core.mapping import TableTarget
 from schemasync.core.names import parse_hour
 from schemasync.core.policy import Verdict
 from schemasync.core.ports import FileInfo
-from schemasync.errors import SchemasyncError, UsageError
+from schemasync.errors import SchemasyncError, StorageError, UsageError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -261,7 +262,11 @@ def _odd_footers(workspace: Workspace, plan: TablePlan, manifest: Manifest) -> t
     findings: list[Diagnostic] = []
     for sampled in sample(manifest):
         file = FileInfo(path=sampled.file.path, bytes=sampled.file.bytes, modified_ms=0)
-        findings += footer_drift(sampled, reader.footer(file, now_ms=now), columns)
+        try:
+            footer = reader.footer(file, now_ms=now)
+        except StorageError as error:
+            footer = Unreadable(path=file.path, reason=str(error))
+        findings += footer_drift(sampled, footer, columns)
     return tuple(findings)
 
 

@@ -44,8 +44,8 @@ from schemasync.io.logs import redact
 from schemasync.io.status_server import TableStatus
 
 _REFUSAL_MS: Final = 60_000
-"""So long after a version could not be had, or not be understood, the table is looked at again: a registry's refusal
-may pass, as that of a replica that lags or of a proxy does."""
+"""So long after a version could not be had, or not be understood, or a file not be read, the table is looked at again:
+a registry's refusal may pass, as that of a replica that lags or of a proxy does, and so may a storage's."""
 
 _log: Final = logging.getLogger("schemasync.watch")
 
@@ -209,7 +209,7 @@ class TendedTable:
             due = max(due, self._memory.folding.until_ms)
         self._upkeep = upkeep if due is not None and due <= now else None
         found = {d.code for d in applied.diagnostics}
-        times = {"SS305": now, "SS406": now + _REFUSAL_MS}
+        times = {"SS301": now + _REFUSAL_MS, "SS305": now, "SS406": now + _REFUSAL_MS}
         dues = [time for code, time in times.items() if code in found] + ([] if due is None else [due])
         self._memory = self._memory.looked_at(
             landed, manifest=upkeep.manifest if upkeep else None, due_ms=min(dues, default=None)

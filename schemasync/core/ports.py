@@ -406,7 +406,11 @@ class LandedFiles(Protocol):
     """Reads what the sink landed, and writes deltas of it."""
 
     def footer(self, file: FileInfo, *, now_ms: int) -> Footer | Unreadable:
-        """Read one file's footer."""
+        """Read one file's footer.
+
+        Raises:
+            StorageError: the storage failed; the file may be as it should be.
+        """
         ...
 
     def written(self, path: str, columns: Collection[str]) -> WrittenFooter:
@@ -459,6 +463,6 @@ class LandedFiles(Protocol):
 
         Raises:
             DataError: a file is missing or corrupt, or holds events that cannot be applied; names file and row.
-            StorageError: the delta cannot be written.
+            StorageError: the delta cannot be written, or the storage failed while a file was read.
         """
         ...

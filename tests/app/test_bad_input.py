@@ -6,6 +6,7 @@ the rest; ``shop.course`` stands beside it and must never notice.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import random
@@ -13,6 +14,8 @@ import resource
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -24,10 +27,16 @@ import pytest
 from schemasync.app import admitting
 from schemasync.app.applying import Applied, apply
 from schemasync.app.compacting import Compacted
+from schemasync.app.planning import plan
+from schemasync.app.status import status
+from schemasync.app.workspace import Storage
 from schemasync.core.diagnostics import Severity
 from schemasync.core.manifest import FORMAT
+from schemasync.core.mapping import TableTarget
 from schemasync.errors import DataError, OwnershipError, SchemasyncError, StorageError
+from schemasync.io.parquet.arrow import ArrowFiles
 from tests.app.mortal import Fuse, KilledError, mortal
+from tests.io.failing import Failing
 from tests.lab import Lab
 
 pytestmark = [pytest.mark.spark, pytest.mark.one_spark]
@@ -140,6 +149,22 @@ class TestFiles:
         assert (found.held, students(shop)) == (True, [row(1, "first")])
         path.write_bytes(whole)
         assert (codes(applied(shop)), students(shop)) == ([], [row(1, "first"), row(2, "whole")])
+
+    def test_of_a_storage_that_fails_plan_and_status_tell_and_know_all_else(self, shop: Lab) -> None:
+        shop.register(STUDENT, shop.flat("Row", NAME, ("age", ["null", "int"])))
+        shop.land(STUDENT, [event(2, "second")], version=1)
+        workspace = shop.workspace
+        broken = OSError(errno.EIO, os.strerror(errno.EIO))
+
+        def failing(target: TableTarget) -> Storage:
+            files = ArrowFiles(Failing(repeat(broken)), f"{shop.root}/lake/{STUDENT}")
+            return replace(workspace.storage(target), small=files)
+
+        (planned,) = plan(replace(workspace, storage=failing), ["shop_student"]).tables
+        (stands,) = status(replace(workspace, storage=failing), ["shop_student"]).tables
+        assert "add_columns" in [step.kind for step in planned.steps]
+        errors = [[d.code for d in t.diagnostics if d.severity is Severity.ERROR] for t in (planned, stands)]
+        assert errors == [["SS301"], ["SS301", "SS216"]]
 
     @pytest.mark.parametrize("part", [0, 0.5], ids=["empty", "half"])
     def test_a_file_that_is_still_being_written_is_tried_again_and_holds_nothing(self, shop: Lab, part: float) -> None:

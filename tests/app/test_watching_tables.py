@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 from collections.abc import Callable
@@ -13,9 +14,13 @@ import pytest
 
 from schemasync.app.watched import WatchResult
 from schemasync.app.watching import watch
+from schemasync.app.workspace import Storage
 from schemasync.core.compaction import FoldCounts
 from schemasync.core.events import SchemaEvent
+from schemasync.core.mapping import TableTarget
 from schemasync.errors import EngineError
+from schemasync.io.parquet.arrow import ArrowFiles
+from tests.io.failing import Failing
 from tests.lab import DAY, HOUR, Lab
 
 pytestmark = [pytest.mark.spark, pytest.mark.one_spark]
@@ -221,6 +226,35 @@ def test_what_is_superseded_is_cleaned_up_at_its_time_without_anything_else_due(
     location = lab.root / "lake" / "student"
     partitions = lab.workspace.metastore.partitions(lab.database, "student")
     assert (landed.exists(), list(partitions), list(location.glob("delta/*/*"))) == (False, ["base_s00000001"], [])
+
+
+EIO, EACCES = (OSError(number, os.strerror(number)) for number in (errno.EIO, errno.EACCES))
+
+
+@pytest.mark.parametrize(
+    ("errors", "told"),
+    [([EIO], ["evolve"]), ([None, EIO], ["evolve"]), ([EACCES], ["evolve", "hold"])],
+    ids=["footers", "events", "permission"],
+)
+def test_what_a_storage_that_fails_did_not_give_is_admitted_a_while_later(
+    lab: Lab, listener: Listener, errors: list[Exception | None], told: list[str]
+) -> None:
+    register(lab, NAME)
+    once(lab, listener)
+    # A file that changed just now might still be being written.
+    os.utime(lab.land("student", [event(1, name="Ada")]), (1, 1))
+    workspace, stop, ticks, disk = lab.workspace, threading.Event(), iter(range(2)), Failing(errors)
+
+    def failing(target: TableTarget) -> Storage:
+        return replace(workspace.storage(target), small=ArrowFiles(disk, str(lab.root / "lake" / "student")))
+
+    def wait(_: float) -> None:
+        lab.now_ms += MINUTE
+        if next(ticks, None) is None:
+            stop.set()
+
+    watch(replace(workspace, storage=failing), notifiers=[listener], stop=stop, draw=lambda: 0.5, wait=wait)
+    assert (lab.rows("student"), [e.verdict for e in listener.events]) == ([{"id": 1, "name": "Ada"}], told)
 
 
 class BrokenFold:

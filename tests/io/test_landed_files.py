@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
 import threading
 from collections.abc import Callable
@@ -19,11 +20,11 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from pyarrow import fs, orc
 
-from schemasync.core.admission import AdmissionRequest, Admitted
+from schemasync.core.admission import AdmissionRequest, Admitted, Footer, Unreadable
 from schemasync.core.beyond import EXAMPLES, Beyond, Example, Shown
 from schemasync.core.encoding import Encoding, Leaf, Meaning
 from schemasync.core.manifest import DataFile
-from schemasync.core.ports import LandedFiles
+from schemasync.core.ports import FileInfo, LandedFiles
 from schemasync.core.schema import OrderingField
 from schemasync.core.types import Decimal, Primitive
 from schemasync.core.written import avro_type
@@ -31,6 +32,7 @@ from schemasync.errors import DataError, EngineError, StorageError
 from schemasync.io.lake.arrow import ArrowLake
 from schemasync.io.parquet.arrow import ArrowFiles
 from schemasync.io.parquet.values import arrow_type
+from tests.io.failing import Failing
 from tests.io.landing import Rows, admitted, land, request
 from tests.io.written_values import CASES, MOMENTS, ZONED, Written, at
 from tests.naming import hashed_words_of, words_of
@@ -389,6 +391,51 @@ def test_a_corrupt_file_is_refused_by_name(tmp_path: Path, opened: LandedFiles) 
     (tmp_path / "x.parquet").write_bytes(b"PAR1 no PAR1")
     with pytest.raises(DataError, match=rf"^{tmp_path}/x\.parquet: a landed file cannot be read"):
         opened.admit(wanted)
+
+
+BROKEN = OSError(errno.EIO, "Input/output error")
+AWAY = OSError(
+    "When reading information for key 'x.parquet' in bucket 'lake': AWS Error NETWORK_CONNECTION during HeadObject "
+    "operation: curlCode: 28, Timeout was reached"
+)
+
+
+@pytest.mark.parametrize("reading", [False, True])
+@pytest.mark.parametrize("error", [BROKEN, AWAY, ConnectionResetError()], ids=["disk", "S3", "connection"])
+def test_a_storage_that_fails_makes_no_file_a_corrupt_one(tmp_path: Path, error: OSError, reading: bool) -> None:
+    land(tmp_path, "x.parquet", own(3))
+    files = ArrowFiles(Failing([error, error], reading=reading), str(tmp_path))
+    file = FileInfo(path="x.parquet", bytes=(tmp_path / "x.parquet").stat().st_size, modified_ms=0)
+    told = rf"^{tmp_path}/x\.parquet: the storage failed while a landed file was read: "
+    with pytest.raises(StorageError, match=told):
+        files.footer(file, now_ms=0)
+    with pytest.raises(StorageError, match=told):
+        files.admit(request(tmp_path, ["x.parquet"], ID, directory="delta/1"))
+    footer = files.footer(file, now_ms=0)
+    assert (isinstance(footer, Footer) and footer.rows, len(events_again(files, tmp_path))) == (3, 3)
+
+
+def events_again(files: LandedFiles, root: Path) -> Rows:
+    return admitted(files, root, request(root, ["x.parquet"], ID, directory="delta/2"))
+
+
+def test_a_file_that_may_not_be_read_is_told_by_name(tmp_path: Path) -> None:
+    land(tmp_path, "x.parquet", own(3))
+    files = ArrowFiles(Failing([PermissionError(errno.EACCES, "Permission denied")]), str(tmp_path))
+    file = FileInfo(path="x.parquet", bytes=1, modified_ms=0)
+    told = Unreadable(path="x.parquet", reason="[Errno 13] Permission denied")
+    assert files.footer(file, now_ms=10**9) == told
+
+
+def test_a_page_that_cannot_be_unpacked_is_its_files_fault(tmp_path: Path) -> None:
+    """Arrow raises that as what a storage that fails may raise, too."""
+    land(tmp_path, "x.parquet", own(3), compression="snappy", use_dictionary=False)
+    wanted = request(tmp_path, ["x.parquet"], ID, directory="delta/1")
+    start = pq.read_metadata(tmp_path / "x.parquet").row_group(0).column(0).data_page_offset
+    content = (tmp_path / "x.parquet").read_bytes()
+    (tmp_path / "x.parquet").write_bytes(content[:start] + b"\xff" * 40 + content[start + 40 :])
+    with pytest.raises(DataError, match=r"x\.parquet: a landed file cannot be read: OSError: "):
+        open_arrow(tmp_path).admit(wanted)
 
 
 def test_runs_that_cannot_be_put_aside_are_told_and_nobody_goes_on_reading(tmp_path: Path) -> None:

@@ -38,6 +38,7 @@ from schemasync.core.ports import FileInfo
 from schemasync.core.types import Array, Decimal, Map, Primitive, Struct, StructField, Type
 from schemasync.errors import StorageError
 from schemasync.io.parquet.ahead import ahead
+from schemasync.io.parquet.blame import is_of_storage, not_read
 from schemasync.io.parquet.looking import NOTHING_SEEN, Look
 from schemasync.io.parquet.moments import extent, newest_told
 from schemasync.io.parquet.rows import give_back, read_rows
@@ -85,6 +86,9 @@ class ArrowFiles:
         """Read one file's footer.
 
         A file that begins like Parquet (or is empty), has no footer and changed just now is ``incomplete``.
+
+        Raises:
+            StorageError: the storage failed; the file may be as it should be.
         """
         try:
             with self._opened(file.path) as parquet:
@@ -92,6 +96,8 @@ class ArrowFiles:
         except FileNotFoundError:
             return Unreadable(path=file.path, reason="it vanished while it was looked at", incomplete=True)
         except (OSError, pa.ArrowException) as error:
+            if is_of_storage(error):
+                raise not_read(self._path(file.path), error) from error
             young = now_ms - file.modified_ms < STILL_WRITING_MS
             return Unreadable(
                 path=file.path, reason=str(error).splitlines()[0], incomplete=young and self._begins_well(file)

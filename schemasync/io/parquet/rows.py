@@ -37,6 +37,7 @@ from schemasync.core.types import Primitive, Type
 from schemasync.errors import DataError
 from schemasync.io.parquet import moved_keys
 from schemasync.io.parquet.ahead import ahead
+from schemasync.io.parquet.blame import is_of_storage, not_read
 from schemasync.io.parquet.newest import counted, unsent_values, without_placeholders
 from schemasync.io.parquet.partitions import check_partitions
 from schemasync.io.parquet.values import Losses, arrow_type, constant, decode, reshape
@@ -72,6 +73,7 @@ def read_rows(
 
     Raises:
         DataError: the file is missing or corrupt, or holds events that cannot be applied; names file and row.
+        StorageError: the storage failed; the file may be as it should be.
     """
     path = f"{base}/{file.path}"
     losses: dict[str, Losses] = defaultdict(Losses)
@@ -166,7 +168,10 @@ def _naming(where: str) -> Iterator[None]:
         raise DataError(
             "a landed file is missing", where=where, fix="Restore it; it was listed a moment ago."
         ) from error
-    except Exception as error:  # whatever a file can do to its reader, it is that file's fault
+    except Exception as error:
+        if is_of_storage(error):
+            raise not_read(where, error) from error
+        # Whatever else a file can do to its reader, it is that file's fault.
         raise DataError(
             "a landed file cannot be read",
             where=where,
