@@ -2,8 +2,8 @@
 
 Partitions of superseded segments go after the reader grace, directories after the vacuum retention, the sink's files by
 name once a published generation holds them. With the first directory of a generation goes what runs left there that
-never published it; with any directory go manifests of states that nobody asks for any more. Killed anywhere, the next
-run does the rest.
+never published it; with any directory go manifests of states that nobody asks for any more, and what killed admissions
+had put aside. Killed anywhere, the next run does the rest.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from itertools import chain, count, groupby
 from schemasync.app.inspecting import replaced
 from schemasync.app.states import Draft, forget_states, publish
 from schemasync.app.workspace import Workspace
+from schemasync.core.admission import STAGING
 from schemasync.core.compaction import Retirement, after_retirement, due
 from schemasync.core.ddl import expected_columns
 from schemasync.core.manifest import AdmittedFile, Manifest, run_directory
@@ -68,6 +69,7 @@ def clean_up(workspace: Workspace, target: TableTarget, shape: Shape, draft: Dra
     old = now - max(rules.vacuum_retention, rules.reader_grace)
     _sweep(lake, vacuumed, named, before_ms=old)
     if vacuumed:
+        _sweep_staging(lake, before_ms=old)
         forget_states(lake, draft.in_force, before_ms=old)
     return draft.with_(after_retirement(manifest, found, now_ms=now))
 
@@ -90,6 +92,15 @@ def _sweep(lake: Lake, vacuumed: AbstractSet[str], named: AbstractSet[str], *, b
             for gone in (*sorted(runs - still), *(() if still else (generation,))):
                 if all(file.modified_ms <= before_ms for file in lake.files(gone)):
                     lake.delete_directory(gone)
+
+
+def _sweep_staging(lake: Lake, *, before_ms: int) -> None:
+    """Delete what admissions that were killed had put aside. One that has no file yet may have begun just now."""
+    with suppress(StorageError):
+        for aside in lake.directories(STAGING):
+            files = lake.files(aside)
+            if files and all(file.modified_ms <= before_ms for file in files):
+                lake.delete_directory(aside)
 
 
 def _names(workspace: Workspace, target: TableTarget, shape: Shape, found: Retirement) -> list[str]:

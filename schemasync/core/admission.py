@@ -37,6 +37,9 @@ UPSERT: Final = "u"
 CREATE: Final = "c"
 DELETE: Final = "d"
 
+STAGING: Final = "_schemasync/staging"
+"""Where admissions put aside what they still need, each in a directory of its own; relative to the table's location."""
+
 _OFFSET: Final = re.compile(r"\+\d+\+(\d+)(?:\+\d+)?(?:\.[a-z0-9]+)?\.parquet$")
 """Connect's file names: ``TOPIC+PARTITION+FIRST_OFFSET.parquet``; its sink for HDFS puts ``+LAST_OFFSET`` behind,
 that for S3 the codec (``.snappy``)."""

@@ -274,6 +274,17 @@ def test_what_a_killed_run_left_goes_with_the_generation_that_another_one_publis
     assert (seen[1:], generation.exists(), keys(table)) == ([[f"{place}/part-0.parquet"], []], False, [1, 3])
 
 
+def test_what_killed_admissions_put_aside_goes_once_it_is_as_old_as_what_is_vacuumed(table: Lab) -> None:
+    changed(table, event(3, 1))
+    table.now_ms += WEEK
+    for name, ago in (("dead", WEEK), ("slow", WEEK - 1000)):
+        left_behind(table, f"_schemasync/staging/{name}", ago=ago)
+    staging = table.root.joinpath("lake", TOPIC, "_schemasync", "staging")
+    staging.joinpath("beginning").mkdir()
+    changed(table)
+    assert sorted(path.name for path in staging.iterdir()) == ["beginning", "slow"]
+
+
 def test_a_run_that_still_writes_for_an_older_generation_may_find_out_that_it_lost(table: Lab) -> None:
     changed(table, event(3, 1))
     table.now_ms += WEEK

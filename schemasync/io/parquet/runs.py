@@ -17,7 +17,7 @@ from typing import Final, Self
 import pyarrow as pa
 from pyarrow import fs
 
-from schemasync.core.admission import AdmissionRequest
+from schemasync.core.admission import STAGING, AdmissionRequest
 from schemasync.core.keys import is_ordered
 from schemasync.core.sharding import KeyRange
 from schemasync.errors import StorageError
@@ -53,7 +53,7 @@ class Runs:
     def __init__(self, filesystem: fs.FileSystem, base: str, request: AdmissionRequest) -> None:
         """Put runs aside in a directory of their own below ``base``."""
         self._filesystem = filesystem
-        self._directory = f"{base}/_schemasync/staging/{uuid.uuid4().hex}"
+        self._directory = f"{base}/{STAGING}/{uuid.uuid4().hex}"
         self._request = request
         self._schema = table_schema(request.columns)
         # To compress takes longer than to write to a local disk.

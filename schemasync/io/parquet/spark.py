@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import Observation, Window
 from pyspark.sql import functions as f
 
-from schemasync.core.admission import DELETE, AdmissionRequest, Admitted, Footer, Unreadable, WrittenFooter
+from schemasync.core.admission import DELETE, STAGING, AdmissionRequest, Admitted, Footer, Unreadable, WrittenFooter
 from schemasync.core.beyond import Beyond
 from schemasync.core.layout import OP
 from schemasync.core.locations import as_pattern
@@ -89,7 +89,7 @@ class SparkFiles:
 
     def admit(self, request: AdmissionRequest) -> Admitted:
         """Write one delta; what the tasks decoded lies below ``_schemasync/staging`` until then."""
-        staging = f"_schemasync/staging/{uuid.uuid4().hex}"
+        staging = f"{STAGING}/{uuid.uuid4().hex}"
         self._lake.make_directory(staging)
         try:
             parts = self._decode(request, staging)
