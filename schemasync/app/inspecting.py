@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import abc
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import PurePosixPath
 
 from schemasync.app.states import GENERATIONS, kept_schemas, read_manifest
 from schemasync.app.workspace import Workspace
@@ -279,10 +280,29 @@ def _below(lake: Lake, pattern: str) -> Iterator[FileInfo]:
 
     That may be many, and every tick asks.
     """
-    top = pattern.split("{", 1)[0].rpartition("/")[0]
-    tops = (top,) if top else (d for d in lake.directories("") if not f"{d}/".startswith(_OURS))
-    for directory in tops:
+    for directory in _tops(lake, pattern)[0]:
         yield from lake.files(directory)
+
+
+def _tops(lake: Lake, pattern: str) -> tuple[tuple[str, ...], int]:
+    """Return the directories below which all hours lie, and how many levels below them."""
+    levels = pattern.count("/")
+    top = pattern.split("{", 1)[0].rpartition("/")[0]
+    if top:
+        return (top,), levels - top.count("/")
+    return tuple(d for d in lake.directories("") if not f"{d}/".startswith(_OURS)), levels
+
+
+def emptied_hours(lake: Lake, pattern: str) -> Iterator[tuple[str, str]]:
+    """Yield the directories of hours below which no file lies, each with its hour (yyyyMMddHH)."""
+    tops, levels = _tops(lake, pattern)
+    filled = {str(above) for f in _below(lake, pattern) for above in PurePosixPath(f.path).parents}
+    for _ in range(levels):
+        tops = tuple(d for directory in tops for d in lake.directories(directory))
+    for directory in tops:
+        hour = None if directory in filled else parse_hour(pattern, directory)
+        if hour is not None:
+            yield directory, hour
 
 
 def _is_landed(pattern: str, path: str) -> bool:

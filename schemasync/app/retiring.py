@@ -11,9 +11,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
+from datetime import UTC, datetime
 from itertools import chain, count, groupby
+from typing import Final
 
-from schemasync.app.inspecting import replaced
+from schemasync.app.inspecting import emptied_hours, replaced
 from schemasync.app.states import Draft, forget_states, publish
 from schemasync.app.workspace import Workspace
 from schemasync.core.admission import STAGING
@@ -25,6 +27,9 @@ from schemasync.core.partitioning import segment_of
 from schemasync.core.plan import Shape
 from schemasync.core.ports import FileInfo, Lake
 from schemasync.errors import StorageError
+
+_QUIET_MS: Final = 48 * 3_600_000
+"""So long after an hour, in whatever time zone it was counted, no sink is expected to begin a file of it."""
 
 
 def retirement(target: TableTarget, manifest: Manifest, *, now_ms: int) -> Retirement:
@@ -64,6 +69,8 @@ def clean_up(workspace: Workspace, target: TableTarget, shape: Shape, draft: Dra
         there = {f.path: f for f in lake.files(directory)}
         for file in files:
             _retire_file(lake, target, file, there, keyed=manifest.keyed)
+    if found.sink_files:
+        _sweep_hours(lake, target, before_ms=now - _QUIET_MS)
     vacuumed, rules = {s.location for s in found.directories}, target.compaction
     named = (draft.in_force.locations | manifest.locations) - vacuumed
     old = now - max(rules.vacuum_retention, rules.reader_grace)
@@ -92,6 +99,20 @@ def _sweep(lake: Lake, vacuumed: AbstractSet[str], named: AbstractSet[str], *, b
             for gone in (*sorted(runs - still), *(() if still else (generation,))):
                 if all(file.modified_ms <= before_ms for file in lake.files(gone)):
                     lake.delete_directory(gone)
+
+
+def _sweep_hours(lake: Lake, target: TableTarget, *, before_ms: int) -> None:
+    """Delete directories of hours that have nothing in them any more, and those above that have nothing else.
+
+    Every look lists them all. A sink that comes back to such an hour makes it anew.
+    """
+    before = datetime.fromtimestamp(before_ms / 1000, UTC).strftime("%Y%m%d%H")
+    top = target.increments.split("{", 1)[0].count("/")
+    with suppress(StorageError):
+        for directory in (d for d, hour in emptied_hours(lake, target.increments) if hour < before):
+            parts = directory.split("/")
+            for depth in range(len(parts), top, -1):
+                lake.delete_if_empty("/".join(parts[:depth]))
 
 
 def _sweep_staging(lake: Lake, *, before_ms: int) -> None:

@@ -126,6 +126,13 @@ class Lake(Protocol):
         """Delete a directory with all that is in it; no error where it is gone already."""
         ...
 
+    def delete_if_empty(self, directory: str) -> None:
+        """Delete a directory that has nothing in it, where the storage has such a thing.
+
+        Any other stays, whatever came into it just now; no error where it is gone already.
+        """
+        ...
+
     def make_directory(self, directory: str) -> None:
         """Make an (empty) directory where the storage has such a thing."""
         ...

@@ -13,7 +13,7 @@ from typing import Any
 from schemasync.app.workspace import Storage, Workspace
 from schemasync.core.mapping import TableTarget
 
-_OF_THE_LAKE = ("create", "delete", "delete_directory", "make_directory", "move")
+_OF_THE_LAKE = ("create", "delete", "delete_directory", "delete_if_empty", "make_directory", "move")
 _OF_THE_METASTORE = (
     "swap_properties",
     "add_partitions",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -200,6 +202,51 @@ def test_an_hour_is_listed_once_however_many_files_of_it_go(lab: Lab, monkeypatc
     monkeypatch.setattr(ArrowLake, "files", files_of)
     lab.compact()
     assert (files(lab, "incremental"), asked.count("incremental/increment_2026112000")) == ([], 1)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "hours", "left"),
+    [
+        ("incremental/increment_%Y%m%d%H", ["2026091800", "2026092112"], ["incremental/increment_2026092112"]),
+        (
+            "in/day=%Y%m%d/hour=%H",
+            ["2026091800", "2026091801", "2026092112"],
+            ["in/day=20260921", "in/day=20260921/hour=12"],
+        ),
+        ("%Y/%m/%d/%H", ["2026083123", "2026091800"], []),
+    ],
+)
+def test_directories_of_hours_go_once_nothing_is_in_them_and_no_sink_comes_back(
+    lab: Lab, pattern: str, hours: list[str], left: list[str]
+) -> None:
+    letters = {"%Y": "{yyyy}", "%m": "{MM}", "%d": "{dd}", "%H": "{HH}"}
+    lab.settings = {"defaults": {"increments": re.sub("%.", lambda found: letters[found[0]], pattern)}}
+    lab.register(TOPIC, lab.flat("S", ("a", ["null", "int"])))
+    top = lab.root / "lake" / TOPIC
+    for key, hour in enumerate(hours):
+        written = lab.land(TOPIC, [event(key, 1)], hour="elsewhere")
+        place = top / datetime.strptime(hour, "%Y%m%d%H").strftime(pattern)
+        place.mkdir(parents=True)
+        written.rename(place / "a.parquet")
+        written.parent.rmdir()
+    lab.compact()
+    lab.now_ms += 2 * HOUR
+    lab.compact()
+    made = re.compile("20|in/|incremental/increment_20")
+    found = (str(path.relative_to(top)) for path in top.rglob("*") if path.is_dir())
+    assert (sorted(d for d in found if made.match(d)), keys(lab)) == (left, [*range(len(hours))])
+
+
+def test_an_hour_in_which_a_file_landed_stays(table: Lab) -> None:
+    hours = table.root / "lake" / TOPIC / "incremental"
+    for hour in ("2026091800", "2026091801"):
+        table.land(TOPIC, [event(3, 1)], hour=hour)
+    changed(table, event(4, 1))
+    left = hours / "increment_2026091800" / "_half.tmp"
+    left.touch()
+    changed(table, later=2 * HOUR)
+    changed(table, later=2 * HOUR)
+    assert (left.exists(), (hours / "increment_2026091801").exists()) == (True, False)
 
 
 def test_where_hours_lie_right_in_the_tables_directory_its_own_files_are_not_listed(

@@ -26,6 +26,9 @@ def paths(lake: ArrowLake, directory: str) -> list[str]:
 class LakeBehaviour:
     """For a fixture ``lake``, which is empty."""
 
+    deletes_empty = True
+    """Whether empty directories are deleted where nothing else may be."""
+
     def test_what_is_created_reads_back(self, lake: ArrowLake) -> None:
         created = lake.create("_schemasync/generations/000001.json", b"{}")
         assert (created, lake.read("_schemasync/generations/000001.json")) == (True, b"{}")
@@ -71,6 +74,21 @@ class LakeBehaviour:
         lake.delete_directory("a/b")
         lake.delete_directory("a/b")
         assert paths(lake, "") == ["a/z"]
+
+    def test_a_directory_is_not_deleted_as_an_empty_one_where_it_has_something(self, lake: ArrowLake) -> None:
+        for path in ("a/x", "b/c/y"):
+            lake.create(path, b"")
+        for directory in ("a", "b", "nowhere"):
+            lake.delete_if_empty(directory)
+        assert paths(lake, "") == ["a/x", "b/c/y"]
+
+    def test_a_directory_is_deleted_once_its_last_file_is(self, lake: ArrowLake) -> None:
+        for path in ("a/b/x", "a/c/y"):
+            lake.create(path, b"")
+        lake.delete("a/b/x")
+        for _ in range(2):
+            lake.delete_if_empty("a/b")
+        assert lake.directories("a") == (("a/c",) if self.deletes_empty else ("a/b", "a/c"))
 
     def test_making_a_directory_again_keeps_its_files(self, lake: ArrowLake) -> None:
         lake.create("a/x", b"")

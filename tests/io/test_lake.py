@@ -26,6 +26,8 @@ class TestLocalDisk(OneWinnerBehaviour):
 class TestMemory(LakeBehaviour):
     """Arrow's file system in memory: the code path of all the others that it has."""
 
+    deletes_empty = False
+
     @pytest.fixture
     def lake(self) -> ArrowLake:
         return ArrowLake("mock://host/shop/student")

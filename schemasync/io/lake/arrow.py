@@ -19,6 +19,7 @@ from schemasync.core.locations import parse_location
 from schemasync.core.ports import FileInfo
 from schemasync.errors import StorageError
 from schemasync.io.lake.creating import creation, has_directories
+from schemasync.io.lake.emptied import removal
 
 _ARROW_SCHEMES = {"s3a": "s3", "s3n": "s3"}
 """Hadoop's names of schemes that Arrow calls otherwise."""
@@ -69,6 +70,7 @@ class ArrowLake:
                 fix="Use file:, s3a: or hdfs:, and check the storage's settings.",
             ) from error
         self._create = creation(self.filesystem)
+        self._remove = removal(self.filesystem)
         self._root = f"file:{self._base}" if self._local else location.rstrip("/")
 
     def within(self, filesystem: fs.FileSystem) -> ArrowLake:
@@ -147,6 +149,17 @@ class ArrowLake:
         with self._translated("delete", directory):
             if self.filesystem.get_file_info(self.path(directory)).type is fs.FileType.Directory:
                 self.filesystem.delete_dir(self.path(directory))
+
+    def delete_if_empty(self, directory: str) -> None:
+        """Delete a directory that has nothing in it, where the storage has such a thing; any other stays."""
+        with self._translated("delete", directory):
+            try:
+                self._remove(self.path(directory))
+            except FileNotFoundError:
+                return
+            except OSError:
+                if not self._list(fs.FileSelector(self.path(directory), allow_not_found=True)):
+                    raise
 
     def make_directory(self, directory: str) -> None:
         """Make an (empty) directory."""

@@ -101,7 +101,7 @@ def _put(region: str, path: str, content: bytes) -> bool:
 
     bucket, _, key = path.partition("/")
     try:
-        _s3(region).put_object(Bucket=bucket, Key=key, Body=content, IfNoneMatch="*")
+        s3_client(region).put_object(Bucket=bucket, Key=key, Body=content, IfNoneMatch="*")
     except ClientError as error:
         # Not its code, which is the status where the answer has no body.
         match error.response["ResponseMetadata"]["HTTPStatusCode"]:
@@ -121,8 +121,8 @@ def _put(region: str, path: str, content: bytes) -> bool:
 _opening = threading.Lock()
 
 
-def _s3(region: str) -> Any:
-    """Return a client of S3; credentials and an endpoint are found where Arrow's own client finds them."""
+def s3_client(region: str) -> Any:
+    """Return boto3's client of S3; credentials and an endpoint are found where Arrow's own client finds them."""
     with _opening:
         return _client(region)
 

@@ -114,6 +114,15 @@ class HadoopFileSystem(LakeFileSystem):
         with _as_os_error(path):
             self._hadoop.delete(self._path(path), True)
 
+    def remove_directory(self, path: str) -> None:
+        """Delete a directory in which nothing is.
+
+        Raises:
+            OSError: there is something in it, or it cannot be deleted.
+        """
+        with _as_os_error(path):
+            self._hadoop.delete(self._path(path), False)
+
     def delete_file(self, path: str) -> None:
         """Delete a file."""
         with _as_os_error(path):
