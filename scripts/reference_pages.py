@@ -70,7 +70,7 @@ MEANINGS: Final[Mapping[str, str]] = {
     "defaults.compaction.every": "How often `watch` compacts a table that has something to fold.",
     "defaults.compaction.tombstone_retention": "How long a delete is remembered, counted from the generation that published it; events that are later than that may bring a row back.",
     "defaults.compaction.reader_grace": "How long superseded partitions stay registered for queries that are running.",
-    "defaults.compaction.vacuum_retention": "How long superseded directories stay on disk after that.",
+    "defaults.compaction.vacuum_retention": "How long superseded directories stay on disk after `reader_grace`.",
     "defaults.compaction.on_fold": "What becomes of the sink's files once a published generation holds them and `reader_grace` is over: `delete`, `archive` (moved below `archive/`), or `keep`.",
     "defaults.compaction.arrow_limit": "Up to this many bytes of landed files per admission, and of shards and changes per compaction, one process does the work; beyond it Spark's tasks, or its SQL where they do not reach the files. Not set: 256MB, and no limit where Spark runs in the same machine's cores (`spark.master: local[*]`).",
     "defaults.compaction.shard_size": "About how large a shard of the base is: what a change makes a compaction rewrite.",

@@ -1,6 +1,6 @@
 """Cleaning up what a published generation has made superfluous, at its time and in its order.
 
-Partitions of superseded segments go after the reader grace, directories after the vacuum retention, the sink's files by
+Partitions of superseded segments go after the reader grace, directories a vacuum retention later, the sink's files by
 name once a published generation holds them. With the first directory of a generation goes what runs left there that
 never published it; with any directory go manifests of states that nobody asks for any more, and what killed admissions
 had put aside. Killed anywhere, the next run does the rest.
@@ -73,7 +73,7 @@ def clean_up(workspace: Workspace, target: TableTarget, shape: Shape, draft: Dra
         _sweep_hours(lake, target, before_ms=now - _QUIET_MS)
     vacuumed, rules = {s.location for s in found.directories}, target.compaction
     named = (draft.in_force.locations | manifest.locations) - vacuumed
-    old = now - max(rules.vacuum_retention, rules.reader_grace)
+    old = now - rules.reader_grace - rules.vacuum_retention
     _sweep(lake, vacuumed, named, before_ms=old)
     if vacuumed:
         _sweep_staging(lake, before_ms=old)

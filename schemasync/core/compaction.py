@@ -174,15 +174,14 @@ class Retirement:
 def due(current: Manifest, *, now_ms: int, reader_grace_ms: int, vacuum_retention_ms: int) -> Retirement:
     """Say what may be cleaned up now.
 
-    Partitions of superseded segments after the reader grace, oldest first; directories after the vacuum retention,
-    once no partition points there; the sink's files after the reader grace, once a published generation holds them.
+    Partitions of superseded segments after the reader grace, oldest first; directories a vacuum retention later; the
+    sink's files after the reader grace, once a published generation holds them.
     """
     old = sorted(current.superseded, key=lambda s: (s.since_ms, s.segment))
     graced = now_ms - reader_grace_ms
-    vacuumed = now_ms - vacuum_retention_ms
     return Retirement(
         partitions=tuple(s for s in old if s.registered and s.since_ms <= graced),
-        directories=tuple(s for s in old if s.since_ms <= min(vacuumed, graced)),
+        directories=tuple(s for s in old if s.since_ms <= graced - vacuum_retention_ms),
         sink_files=tuple(f for f in current.admitted if f.folded_ms is not None and f.folded_ms <= graced),
     )
 

@@ -230,7 +230,7 @@ def fold_due_ms(manifest: Manifest, *, rules: Compaction, outdated: AbstractSet[
 
 def cleanup_due_ms(manifest: Manifest, *, rules: Compaction) -> int | None:
     """Return when the next partition, directory or landed file is due for cleaning up; see `compaction.due`."""
-    grace, vacuum = rules.reader_grace, max(rules.vacuum_retention, rules.reader_grace)
+    grace, vacuum = rules.reader_grace, rules.reader_grace + rules.vacuum_retention
     partitions = [s.since_ms + grace for s in manifest.superseded if s.registered]
     directories = [s.since_ms + vacuum for s in manifest.superseded]
     folded = [f.folded_ms + grace for f in manifest.admitted if f.folded_ms is not None]

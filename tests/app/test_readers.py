@@ -42,7 +42,7 @@ class Writer:
         self.manifests: set[Path] = set()
         self.value: Callable[[int], Any] = int
         lab.register(TOPIC, lab.flat("Student", ("n", "int")))
-        lab.settings = {"defaults": {"compaction": {"vacuum_retention": "1h"} | settings}}
+        lab.settings = {"defaults": {"compaction": {"vacuum_retention": "0s"} | settings}}
         self.step()
 
     def retype(self) -> None:

@@ -18,8 +18,9 @@ pytestmark = [pytest.mark.spark, pytest.mark.one_spark]
 
 TOPIC, TABLE = "shop.student", "shop_student"
 MINUTE = HOUR // 60
-WEEK = 7 * DAY + 1
-"""The clock of these tests stands still, and a state that follows another at once counts as a millisecond younger."""
+WEEK = 7 * DAY + HOUR + 1
+"""After that what was superseded is deleted: the reader grace and the vacuum retention. The clock of these tests stands
+still, and a state that follows another at once counts as a millisecond younger."""
 
 
 def event(key: int, ts_ms: int, op: str = "u", a: int | None = 0) -> dict[str, Any]:

@@ -161,8 +161,8 @@ def test_what_is_due_comes_with_time() -> None:
     sink = ["incremental/1-0.parquet"]
     assert dues(manifest, HOUR - 1) == [[], [], []]
     assert dues(manifest, HOUR) == [["delta_00000001"], [], sink]
-    assert dues(manifest, 7 * HOUR - 1) == [["delta_00000001"], [], sink]
-    assert dues(manifest, 7 * HOUR) == [["delta_00000001"], ["data/delta_00000001"], sink]
+    assert dues(manifest, 8 * HOUR - 1) == [["delta_00000001"], [], sink]
+    assert dues(manifest, 8 * HOUR) == [["delta_00000001"], ["data/delta_00000001"], sink]
 
 
 def test_no_directory_goes_before_its_partition_may() -> None:
@@ -214,8 +214,9 @@ def test_what_was_cleaned_up_is_no_longer_listed() -> None:
     assert (after.segments, after.parent, after.state) == (
         manifest.segments, manifest.state, StateId(generation=1, admission=2),
     )  # fmt: skip
-    second = due(after, now_ms=2 * HOUR, reader_grace_ms=HOUR, vacuum_retention_ms=2 * HOUR)
-    assert after_retirement(after, second, now_ms=2 * HOUR).superseded == ()
+    assert due(after, now_ms=3 * HOUR - 1, reader_grace_ms=HOUR, vacuum_retention_ms=2 * HOUR).directories == ()
+    second = due(after, now_ms=3 * HOUR, reader_grace_ms=HOUR, vacuum_retention_ms=2 * HOUR)
+    assert after_retirement(after, second, now_ms=3 * HOUR).superseded == ()
 
 
 @given(st.lists(st.sampled_from(["admit", "fold", "retire"]), max_size=12))
