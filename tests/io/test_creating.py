@@ -30,7 +30,7 @@ def create() -> bool:
 def answers(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stubber]:
     """Return what answers instead of S3; a test fails when an answer is left, or the request is another one."""
     client = boto3.client("s3", region_name=REGION, aws_access_key_id="tests", aws_secret_access_key="tests")
-    monkeypatch.setattr(creating, "_s3", {REGION: client}.__getitem__)
+    monkeypatch.setattr(creating, "s3_client", {REGION: client}.__getitem__)
     with Stubber(client) as stubber:
         yield stubber
         stubber.assert_no_pending_responses()
@@ -82,7 +82,7 @@ def test_an_address_that_is_not_reached_is_named(error: Exception, monkeypatch: 
     def unreachable(_: str) -> Any:
         raise error
 
-    monkeypatch.setattr(creating, "_s3", unreachable)
+    monkeypatch.setattr(creating, "s3_client", unreachable)
     with pytest.raises(OSError, match="http://nowhere"):
         create()
 
