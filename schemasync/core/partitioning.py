@@ -314,7 +314,10 @@ _MOST_DIRECTORY: Final = 255
 _SEGMENT_NAME: Final = len("segment=/") + 32
 """What the partition's name begins with; no segment has a longer one."""
 ALWAYS_STORABLE: Final = 40
-"""Values of so many bytes together are: each byte escaped, behind the longest name of a column."""
+"""Values of so many bytes together are, but for `NUL`: each byte escaped, behind the longest name of a column."""
+NUL: Final = "\0"
+"""Hive and Spark escape all other control characters (FileUtils.escapePathName)."""
+_UNSTORABLE: Final = "the values of an event make a partition that cannot be stored"
 
 
 def require_storable(directory: str) -> None:
@@ -325,6 +328,12 @@ def require_storable(directory: str) -> None:
     """
     for part in directory.split("/") if directory else ():
         name, _, value = part.partition("=")
+        if NUL in _unescaped(value):
+            raise DataError(
+                _UNSTORABLE,
+                why=f"{name} is {_unescaped(value)[:40]!r}, and no directory can have a NUL in its name",
+                fix="Partition by a part of the value without it, or correct the events at their source.",
+            )
         if utf16_length(_unescaped(value)) > _MOST_VALUE or len(part.encode()) > _MOST_DIRECTORY:
             raise _unstorable(f"{name} is {_unescaped(value)[:40]!r}... of {len(_unescaped(value))} characters")
     if (length := utf16_length(directory)) > _MOST_NAME - _SEGMENT_NAME:
@@ -333,7 +342,7 @@ def require_storable(directory: str) -> None:
 
 def _unstorable(why: str) -> DataError:
     return DataError(
-        "the values of an event make a partition that cannot be stored",
+        _UNSTORABLE,
         why=f"{why}; a metastore takes {_MOST_VALUE} of each, {_MOST_NAME} of all, a directory {_MOST_DIRECTORY} bytes",
         fix="Partition by a part of the value (left, substring, pmod), or correct the events at their source.",
     )

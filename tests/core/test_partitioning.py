@@ -152,7 +152,7 @@ NAMES = ("a", "b", "c", "d")
 
 @pytest.mark.parametrize(
     "values",
-    [(), ("",), ("x" * 253,), ("𝄞" * 63,), ("%" * 84,), ("x" * 238,) * 3],
+    [(), ("",), ("%00",), ("x" * 253,), ("𝄞" * 63,), ("%" * 84,), ("x" * 238,) * 3],
     ids=lambda values: repr(values)[:10],
 )
 def test_what_a_metastore_and_a_directory_hold_is_a_partition(values: tuple[str, ...]) -> None:
@@ -172,3 +172,8 @@ def test_values_that_nothing_holds_are_refused(values: tuple[str, ...], why: str
     with pytest.raises(DataError, match=re.escape(why.partition("{")[0])) as refused:
         require_storable(directory_of(NAMES[: len(values)], values))
     assert re.search(why, str(refused.value))
+
+
+def test_a_value_with_a_nul_is_refused() -> None:
+    with pytest.raises(DataError, match=r"b is 'D.x00', and no directory can have a NUL in its name"):
+        require_storable(directory_of(NAMES[:2], ["y", "D\0"]))

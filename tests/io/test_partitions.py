@@ -12,7 +12,8 @@ import pytest
 from schemasync.core.encoding import Leaf
 from schemasync.core.partitioning import PartitionColumn, directory_of, parse_partition, resolve, spark_sql
 from schemasync.core.types import Primitive
-from schemasync.io.parquet.partitions import by_partition
+from schemasync.errors import DataError
+from schemasync.io.parquet.partitions import by_partition, check_partitions
 from schemasync.io.parquet.values import arrow_type
 from tests.core.builders import col
 
@@ -105,3 +106,11 @@ def test_days_that_engines_write_in_different_ways_have_no_partition() -> None:
     for expression in ("c", "date_format(c, 'yyyy-MM-dd')"):
         found = {place: part.num_rows for place, part in by_partition(rows, [partition(expression, Primitive.DATE)])}
         assert found == {"p=__HIVE_DEFAULT_PARTITION__": 2, "p=0001-01-01": 1, "p=9999-12-31": 1}
+
+
+@pytest.mark.parametrize("text", ["D\0E", "\0", "x" * 300])
+def test_a_short_value_that_cannot_be_stored_is_refused_as_a_long_one_is(text: str) -> None:
+    partition = resolve(parse_partition("p", "c"), [col("c", Leaf(type=Primitive.STRING))], lambda column: column.name)
+    check_partitions(pa.table({"c": ["DE", None, "", "\x01"]}), [partition])
+    with pytest.raises(DataError, match="make a partition that cannot be stored: p is "):
+        check_partitions(pa.table({"c": ["DE", None, text]}), [partition])

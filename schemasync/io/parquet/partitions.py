@@ -14,6 +14,7 @@ from schemasync.core.partitioning import (
     ALWAYS_STORABLE,
     FIRST_DAY,
     LAST_DAY,
+    NUL,
     Call,
     PartitionColumn,
     date_regex,
@@ -50,8 +51,9 @@ def check_partitions(rows: pa.Table, partitions: Sequence[PartitionColumn]) -> N
     Raises:
         DataError: there is one; names the value.
     """
-    lengths = (pc.max(pc.binary_length(_texts(rows, p))).as_py() or 0 for p in partitions)
-    if sum(lengths) > ALWAYS_STORABLE:
+    values = [_texts(rows, p) for p in partitions]
+    lengths = (pc.max(pc.binary_length(texts)).as_py() or 0 for texts in values)
+    if sum(lengths) > ALWAYS_STORABLE or any(pc.any(pc.match_substring(texts, NUL)).as_py() for texts in values):
         for directory, _ in by_partition(rows, partitions):
             require_storable(directory)
 
