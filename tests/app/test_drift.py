@@ -5,7 +5,7 @@ One table serves them all: what is put right is as it was.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -285,9 +285,11 @@ DROPPED = Case(
 
 
 @pytest.fixture(scope="module")
-def tended(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lab:
+def tended(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """A lab with one table: a base, and a delta beside it."""
-    return made(Lab(root=tmp_path_factory.mktemp("tended"), session=spark, database="tended"))
+    yield made(Lab(root=tmp_path_factory.mktemp("tended"), session=spark, database="tended"))
+    # A worker that does other tests in between makes it anew, and would find the table of the one before.
+    spark.sql("DROP DATABASE tended CASCADE")
 
 
 def made(lab: Lab) -> Lab:
