@@ -240,6 +240,23 @@ class Lab:
         own = [{"name": "op", "type": ["null", "string"]}, {"name": "ts_ms", "type": "long"}]
         return {"type": "record", "name": name, "fields": [{"name": "id", "type": "long"}, *fields, *own]}
 
+    @staticmethod
+    def debezium(*columns: dict[str, Any], key: str = "long") -> dict[str, Any]:
+        """Return a schema of PostgreSQL's events as Debezium sends them, of rows with an ``id`` and these columns."""
+        value = {"type": "record", "name": "Value", "fields": [{"name": "id", "type": key}, *columns]}
+        source = {"type": "record", "name": "Source", "fields": [{"name": "lsn", "type": "long"}]}
+        return {
+            "type": "record",
+            "name": "Envelope",
+            "fields": [
+                {"name": "before", "type": ["null", value]},
+                {"name": "after", "type": ["null", "Value"]},
+                {"name": "source", "type": source},
+                {"name": "op", "type": "string"},
+                {"name": "ts_ms", "type": ["null", "long"]},
+            ],
+        }
+
 
 NewLab = Callable[[], Lab]
 """Makes a lab with a directory and a database of its own."""

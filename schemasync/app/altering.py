@@ -30,7 +30,7 @@ def moved(target: TableTarget) -> ConflictError:
     """Return the error of a plan that another writer, or the registry, has overtaken."""
     return ConflictError(
         "what the plan saw has moved",
-        where=f"{target.database}.{target.table}",
+        where=target.full_name,
         why="the table, its view or the registry is no longer as it was when the plan was made",
         fix="Plan again, look at it, and apply that.",
     )

@@ -28,7 +28,7 @@ from schemasync.core.mapping import TableTarget
 from schemasync.core.plan import Shape, Step
 from schemasync.core.policy import Verdict
 from schemasync.core.ports import HiveTable
-from schemasync.core.properties import TableProperties, is_ours, read_properties
+from schemasync.core.properties import TableProperties, readable
 from schemasync.errors import SchemasyncError, UsageError, as_ours
 from schemasync.io.logs import told
 
@@ -250,14 +250,8 @@ def _finish_publication(workspace: Workspace, target: TableTarget, entries: Entr
 
     What cannot be understood is left to planning, which says why. Return whether the metastore has changed.
     """
-    table = entries.table
-    if table is None or not is_ours(table.properties):
-        return False
-    try:
-        properties = read_properties(table.properties)
-    except ValueError:
-        return False
-    if properties.subject != target.subject:
+    properties = readable(entries.table.properties) if entries.table else None
+    if properties is None or properties.subject != target.subject:
         return False
     dropped = drop_aside(workspace, target, entries.aside)
     return roll_forward(workspace, target, properties) != properties or dropped

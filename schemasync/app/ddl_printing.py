@@ -102,7 +102,7 @@ def from_registry(registry: Registry, config: Config, subject: str, *, version: 
 def _target_of(subjects: Sequence[str], config: Config, name: str) -> TableTarget:
     mapping = map_subjects(subjects, config)
     known = mapping.targets
-    found = [t for t in known if name in {t.subject, t.topic, t.table, f"{t.database}.{t.table}"}]
+    found = [t for t in known if name in {t.subject, t.topic, t.table, t.full_name}]
     if len(found) == 1:
         return found[0]
     problem = next((p for p in mapping.problems if name in p.text()), None)

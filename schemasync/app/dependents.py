@@ -42,7 +42,7 @@ class ReadingViews:
         try:
             views = self._views
         except EngineError as error:
-            message = f"which views read {target.database}.{target.table} cannot be told: {error}"
+            message = f"which views read {target.full_name} cannot be told: {error}"
             return Readers(
                 diagnostics=(diagnose("SS504", message, fix="Have the views of all databases made readable."),)
             )

@@ -209,7 +209,7 @@ def _require_all_read(
     if read != listed:
         raise DataError(
             "the metastore does not show what the table's manifest lists",
-            where=f"{target.database}.{target.table}",
+            where=target.full_name,
             why=f"{read} rows were read where there are {listed}",
             fix="Nothing was published. Run apply, which repairs partitions, and compact again.",
         )

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import abc
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import PurePosixPath
 
 from schemasync.app.states import GENERATIONS, kept_schemas, read_manifest
 from schemasync.app.workspace import Workspace
@@ -32,7 +31,7 @@ from schemasync.core.plan import fingerprint as fingerprint_of
 from schemasync.core.policy import Verdict
 from schemasync.core.ports import FileInfo, HivePartition, HiveTable, Lake, RegisteredSchema, Registry
 from schemasync.core.projection import Unprojectable, project
-from schemasync.core.properties import is_ours, read_properties
+from schemasync.core.properties import is_ours, read_properties, readable
 from schemasync.core.schema import SubjectVersion
 from schemasync.errors import RegistryError, SchemaError, SchemasyncError, UsageError
 
@@ -53,7 +52,7 @@ def select(mapping: Mapping, names: Sequence[str]) -> tuple[TableTarget, ...]:
         return known
     chosen = []
     for name in names:
-        found = [t for t in known if name in {t.table, f"{t.database}.{t.table}", t.subject}]
+        found = [t for t in known if name in {t.table, t.full_name, t.subject}]
         if not found:
             tables = ", ".join(t.name for t in known) or "none"
             raise UsageError(f"there is no table {name}", fix=f"The tables here: {tables}.")
@@ -110,7 +109,9 @@ def inspect(workspace: Workspace, target: TableTarget, entries: Entries | None =
     there = entries or entries_of(workspace, target)
     table = there.table
     kept = kept_schemas(workspace.storage(target).lake) if table and is_ours(table.properties) else ()
-    history, trouble = _history(workspace, target, kept, _version_of(table))
+    # Where it cannot be read, `decide` says so.
+    known = readable(table.properties) if table else None
+    history, trouble = _history(workspace, target, kept, known.version if known else None)
     key = read_key(workspace.registry, target)
     if table is None or not is_ours(table.properties):
         trouble = (*trouble, *_leftovers(workspace, target))
@@ -126,20 +127,12 @@ def inspect(workspace: Workspace, target: TableTarget, entries: Entries | None =
     )
 
 
-def _version_of(table: HiveTable | None) -> int | None:
-    """Return the version that a table of ours has, None where it cannot be read: then `decide` says so."""
-    try:
-        return read_properties(table.properties).version if table and is_ours(table.properties) else None
-    except ValueError:
-        return None
-
-
 def _leftovers(workspace: Workspace, target: TableTarget) -> tuple[Diagnostic, ...]:
     """Notice states of an earlier table: a new one would have other columns, and must not take them for its own."""
     lake = workspace.storage(target).lake
     if not lake.files(GENERATIONS):
         return ()
-    return (diagnose("SS206", f"{lake.uri(GENERATIONS)} has manifests, but {target.database}.{target.table} is gone"),)
+    return (diagnose("SS206", f"{lake.uri(GENERATIONS)} has manifests, but {target.full_name} is gone"),)
 
 
 def _history(
@@ -293,16 +286,13 @@ def _tops(lake: Lake, pattern: str) -> tuple[tuple[str, ...], int]:
     return tuple(d for d in lake.directories("") if not f"{d}/".startswith(_OURS)), levels
 
 
-def emptied_hours(lake: Lake, pattern: str) -> Iterator[tuple[str, str]]:
-    """Yield the directories of hours below which no file lies, each with its hour (yyyyMMddHH)."""
+def hours_there(lake: Lake, pattern: str) -> Iterator[tuple[str, str]]:
+    """Yield the directories of hours, each with its hour (yyyyMMddHH), whatever is in them."""
     tops, levels = _tops(lake, pattern)
-    filled = {str(above) for f in _below(lake, pattern) for above in PurePosixPath(f.path).parents}
     for _ in range(levels):
         tops = tuple(d for directory in tops for d in lake.directories(directory))
-    for directory in tops:
-        hour = None if directory in filled else parse_hour(pattern, directory)
-        if hour is not None:
-            yield directory, hour
+    hours = ((directory, parse_hour(pattern, directory)) for directory in tops)
+    yield from ((directory, hour) for directory, hour in hours if hour is not None)
 
 
 def _is_landed(pattern: str, path: str) -> bool:

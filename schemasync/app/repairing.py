@@ -76,7 +76,7 @@ def repair_columns(workspace: Workspace, found: TableView) -> None:
 
 def kept_on_view(view: HiveTable | None, decision: Decision, desired: Shape) -> Kept:
     """Return what people wrote on the view, for the statement that replaces it."""
-    table = f"{decision.target.database}.{decision.target.table}"
+    table = decision.target.full_name
     return kept_of(view, table=table, current=decision.current, desired=desired)
 
 

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from itertools import chain, count, groupby
 from typing import Final
 
-from schemasync.app.inspecting import emptied_hours, replaced
+from schemasync.app.inspecting import hours_there, replaced
 from schemasync.app.states import Draft, forget_states, publish
 from schemasync.app.workspace import Workspace
 from schemasync.core.admission import STAGING
@@ -109,7 +109,7 @@ def _sweep_hours(lake: Lake, target: TableTarget, *, before_ms: int) -> None:
     before = datetime.fromtimestamp(before_ms / 1000, UTC).strftime("%Y%m%d%H")
     top = target.increments.split("{", 1)[0].count("/")
     with suppress(StorageError):
-        for directory in (d for d, hour in emptied_hours(lake, target.increments) if hour < before):
+        for directory in (d for d, hour in hours_there(lake, target.increments) if hour < before):
             parts = directory.split("/")
             for depth in range(len(parts), top, -1):
                 lake.delete_if_empty("/".join(parts[:depth]))

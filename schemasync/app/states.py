@@ -271,7 +271,7 @@ def advanced(properties: TableProperties, state: StateId) -> TableProperties:
 def _conflict(target: TableTarget, why: str) -> ConflictError:
     return ConflictError(
         "another writer published first; nothing of this run became visible",
-        where=f"{target.database}.{target.table}",
+        where=target.full_name,
         why=why,
         fix="Run again: what is left to do is done then.",
     )
@@ -337,12 +337,12 @@ def roll_forward(workspace: Workspace, target: TableTarget, properties: TablePro
             if token_in_force(workspace, target) == properties.token:
                 raise
             raise _conflict(target, f"{path} was passed by a later state") from error
-        if manifest.parent == properties.state and not _never_follows(manifest, properties):
+        if _never_follows(manifest, properties):
+            late.append(manifest)
+        elif manifest.parent == properties.state:
             workspace.progress(target.table, f"finishing the publication of state {state}")
             properties = _put_in_force(workspace, target, properties, manifest)
             sync_partitions(workspace, target, manifest)
-        elif _never_follows(manifest, properties):
-            late.append(manifest)
         elif token_in_force(workspace, target) == properties.token:
             raise DataError(
                 "a state follows one that is missing",

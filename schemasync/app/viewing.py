@@ -97,7 +97,7 @@ def _lacks_text_only(view: HiveTable, target: TableTarget, shape: Shape) -> bool
 
 
 def _kept(view: HiveTable | None, target: TableTarget, shape: Shape) -> Kept:
-    return kept_of(view, table=f"{target.database}.{target.table}", current=shape, desired=shape)
+    return kept_of(view, table=target.full_name, current=shape, desired=shape)
 
 
 def _is_overtaken(workspace: Workspace, target: TableTarget, shape: Shape, shown: Manifest) -> bool:

@@ -17,7 +17,7 @@ _SIGNS = {"add": ("+", "green"), "drop": ("-", "red")}
 
 def history_text(history: TableHistory) -> Iterator[Line]:
     """Say per version when it was applied and what it changed, per column its life, then the generations."""
-    name = f"{history.target.database}.{history.target.table}"
+    name = history.target.full_name
     version = f"version {history.version}" if history.version else "no table yet"
     yield Text.assemble((name, "bold"), f"  {version}  ", (history.target.subject, "dim"))
     for entry in history.past.versions:

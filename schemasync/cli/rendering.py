@@ -54,7 +54,7 @@ def _skipped(subjects: Sequence[str]) -> Iterator[Line]:
 
 
 def _table_plan(table: TablePlan) -> Iterator[Line]:
-    head = f"{table.target.database}.{table.target.table}"
+    head = table.target.full_name
     yield Text.assemble(
         (head, "bold"), "  ", (table.verdict.value, _VERDICTS[table.verdict]), f"  {_versions(table)}  "
     ) + Text(table.target.subject, "dim")
@@ -86,7 +86,7 @@ def apply_text(result: ApplyResult) -> Iterator[Line]:
 def _applied(table: Applied) -> Iterator[Line]:
     word, style = ("failed", "bold red") if table.error else ("held", "bold red") if table.held else ("ok", "green")
     version = f"  version {table.properties.version}" if table.properties else ""
-    yield Text.assemble((f"{table.target.database}.{table.target.table}", "bold"), "  ", (word, style), version)
+    yield Text.assemble((table.target.full_name, "bold"), "  ", (word, style), version)
     for step in table.done:
         if step.kind == "admit":
             continue  # told below, with what came of it
@@ -105,7 +105,7 @@ def compact_text(result: CompactResult, *, dry_run: bool) -> Iterator[Line]:
 
 
 def _compacted(table: Compacted, *, dry_run: bool) -> Iterator[Line]:
-    name = Text(f"{table.target.database}.{table.target.table}", "bold")
+    name = Text(table.target.full_name, "bold")
     fold, counts = table.fold, table.counts
     if table.failure is not None:
         yield name + Text("  failed", "bold red")
@@ -174,7 +174,7 @@ def status_text(status: Status) -> Iterator[Line]:
 
 def _status(table: TableStatus) -> Iterator[Line]:
     word, style = ("held", "bold red") if table.held else ("drift", "yellow") if table.drift else ("ok", "green")
-    name = f"{table.target.database}.{table.target.table}"
+    name = table.target.full_name
     yield Text.assemble((name, "bold"), "  ", (word, style), f"  {_versions(table.plan)}  ") + Text(
         table.target.subject, "dim"
     )

@@ -24,7 +24,7 @@ def check_text(check: CheckResult) -> Iterator[Line]:
     """Say what a proposed schema would do: verdict, changes, findings, cost, and the views that read the table."""
     plan = check.plan
     yield Text.assemble(
-        (f"{plan.target.database}.{plan.target.table}", "bold"),
+        (plan.target.full_name, "bold"),
         "  ",
         (plan.verdict.value, VERDICTS[plan.verdict]),
         f"  {versions_text(plan)}  ",
@@ -70,7 +70,7 @@ def github_text(check: CheckResult, file: str) -> Iterator[Line]:
         yield _command(_LEVELS[one.severity], {"file": file, "line": str(finding.line), "title": one.code}, message)
     counted = [many(len(plan.changes), "change"), many(len(check.dependents), "dependent view")]
     cost = [f"cost {_cost(check)}"] if plan.files else []
-    name = f"{plan.target.database}.{plan.target.table}"
+    name = plan.target.full_name
     message = f"{name}, {versions_text(plan)}: {_summary(check)}; {', '.join([*counted, *cost])}"
     yield _command("error" if check.refused else "notice", {"file": file, "line": "1", "title": "schemasync"}, message)
 
@@ -96,7 +96,7 @@ def replay_text(replay: Replay) -> Iterator[Line]:
 
 
 def _timeline(table: TableReplay) -> Iterator[Line]:
-    name = f"{table.target.database}.{table.target.table}"
+    name = table.target.full_name
     yield Text.assemble((name, "bold"), "  ", (table.target.subject, "dim"))
     if not table.timeline:
         yield "  the registry has no versions of it"

@@ -421,7 +421,7 @@ def _documented(shape: Shape) -> frozenset[str]:
 
 def create_view(target: TableTarget, shape: Shape, body: str, dialect: Dialect, kept: Kept = NOTHING) -> Statement:
     """Create or replace the dedup view around a rendered body; ``kept`` is what people wrote on the one before."""
-    comment = kept.comment or view_comment(shape, f"{target.database}.{target.table}")
+    comment = kept.comment or view_comment(shape, target.full_name)
     documented = _documented(shape)
     values = {
         "view": qualified(target.database, target.view, dialect),

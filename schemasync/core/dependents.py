@@ -98,7 +98,7 @@ def impact(target: TableTarget, current: Shape | None, desired: Shape | None) ->
     if current is None or desired is None:
         return {table: (), view: ()}
     return {
-        table: tuple(_stale(f"{target.database}.{target.table}", current, desired)),
+        table: tuple(_stale(target.full_name, current, desired)),
         view: tuple(_unlike(f"{target.database}.{target.view}", current, desired)),
     }
 

@@ -55,15 +55,20 @@ class OrderingRule:
     unless: tuple[str, ...] = ()
 
 
+_UNWRAPPED_CLOCKS: Final = (
+    ("__source_ts_ns", "__source_ts_us", "__source_ts_ms"),
+    ("__ts_ns", "__ts_us", "__ts_ms", "ts_ms"),
+)
+
+
 def _unwrapped(prefix: str) -> tuple[OrderingRule, ...]:
     """Return the rules for log positions that were added to an unwrapped row under names with this prefix."""
-    clocks = (("__source_ts_ns", "__source_ts_us", "__source_ts_ms"), ("__ts_ns", "__ts_us", "__ts_ms", "ts_ms"))
+    clocks = _UNWRAPPED_CLOCKS
     files, lsns = (f"{prefix}file", f"{prefix}pos"), (f"{prefix}commit_lsn", f"{prefix}change_lsn")
     return (
         OrderingRule(when=(f"{prefix}lsn",), order=((f"{prefix}lsn",), *clocks), numbers=True),
         OrderingRule(when=files, order=(*((path,) for path in files), (f"{prefix}row",), *clocks)),
         OrderingRule(when=lsns, order=(*((path,) for path in lsns), (f"{prefix}event_serial_no",), *clocks)),
-        OrderingRule(order=clocks),
     )
 
 
@@ -84,7 +89,11 @@ ORDERINGS: Final[Mapping[EnvelopeKind, tuple[OrderingRule, ...]]] = {
         OrderingRule(order=(tuple(f"source.{ts}" for ts in _TS), _TS)),
     ),
     EnvelopeKind.FLAT: (OrderingRule(order=(("ts_ms",), ("kafka_offset",))),),
-    EnvelopeKind.UNWRAPPED: (*_unwrapped("__")[:-1], *_unwrapped("__source_")),
+    EnvelopeKind.UNWRAPPED: (
+        *_unwrapped("__"),
+        *_unwrapped("__source_"),
+        OrderingRule(order=_UNWRAPPED_CLOCKS),
+    ),
     EnvelopeKind.PLAIN: (OrderingRule(),),
 }
 """The ordering key of an event, by its envelope and by what its ``source`` holds; the first rule that fits counts.

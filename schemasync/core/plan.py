@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -40,6 +39,7 @@ from schemasync.core.properties import (
     TableProperties,
     is_ours,
     read_properties,
+    readable,
     with_ordering,
 )
 from schemasync.core.reshape import Beyond, Convert, Reshape, reshape
@@ -149,23 +149,18 @@ def decide(inspected: Inspected) -> Decision:
         message = f"{table.database}.{table.name} {reason}: taking it over would delete its data"
         return _held(target, diagnose("SS201", message, fix="Rename it, or choose another name (table:)."))
     view = inspected.view
+    # A table whose view is not ours has its state all the same.
+    known = readable(table.properties) if table is not None else None
     if view is not None and not is_ours(view.properties) and not target.adopt:
         message = f"{view.database}.{view.name}, which the view would replace, is not schemasync's"
-        return _held(target, diagnose("SS201", message), properties=_known(table))
+        return _held(target, diagnose("SS201", message), properties=known)
     if view is not None and view.kind != "VIRTUAL_VIEW":
         message = f"{view.database}.{view.name} is a {view.kind.lower()}, which no view can replace"
         fix = "Rename it, or choose another name (names: {view: ...})."
-        return _held(target, diagnose("SS201", message, fix=fix), properties=_known(table))
+        return _held(target, diagnose("SS201", message, fix=fix), properties=known)
     if table is None or not is_ours(table.properties):
         return _decide_new(inspected, drop_first=table is not None)
     return _decide_ours(inspected, table)
-
-
-def _known(table: HiveTable | None) -> TableProperties | None:
-    """Return what a table says of itself: one whose view is not ours has its state all the same."""
-    with suppress(ValueError):
-        return read_properties(table.properties) if table and is_ours(table.properties) else None
-    return None
 
 
 def _held(target: TableTarget, *diagnostics: Diagnostic, **rest: Any) -> Decision:
@@ -224,9 +219,7 @@ def _decide_evolution(inspected: Inspected, history: History, properties: TableP
     envelope = with_ordering(known.envelope, properties)
     current = replace(current, keys=properties.keys, envelope=envelope, marks=properties.marks)
     if current.columns_hash != properties.columns or properties.lives not in {"", current.lives_hash}:
-        message = (
-            f"{target.database}.{target.table}: its columns would be told apart otherwise than when they were applied"
-        )
+        message = f"{target.full_name}: its columns would be told apart otherwise than when they were applied"
         return _held(target, diagnose("SS408", message), *inspected.trouble, properties=properties)
     if inspected.trouble:
         return _held(target, *inspected.trouble, current=current, properties=properties)
@@ -279,7 +272,7 @@ def _other_partitions(target: TableTarget, current: Shape, desired: Shape) -> It
         return
     if _told_apart(current) != _told_apart(desired):
         was, wanted = (", ".join(map(str, shape.partitions)) or "nothing" for shape in (current, desired))
-        yield diagnose("SS417", f"{target.database}.{target.table} is partitioned by {was}, not by {wanted}")
+        yield diagnose("SS417", f"{target.full_name} is partitioned by {was}, not by {wanted}")
 
 
 def _told_apart(shape: Shape) -> list[tuple[str, Type, tuple[Call, ...], Life]]:
@@ -366,14 +359,14 @@ def _partitions(target: TableTarget, shape: Shape) -> tuple[tuple[PartitionColum
             parsed = parse_partition(name, expression)
             found.append(resolve(parsed, shape.columns, lambda column: shape.layout.current(column).name))
         except ValueError as error:
-            where = f"{target.database}.{target.table}, partition {name}"
+            where = f"{target.full_name}, partition {name}"
             problems.append(diagnose("SS416", f"{where}: {error}"))
     return tuple(found), tuple(problems)
 
 
 def _remarks(target: TableTarget, shape: Shape) -> Iterator[Diagnostic]:
     """Say what a table's names and types come to in the metastore, where that is not simply what they are."""
-    table = f"{target.database}.{target.table}"
+    table = target.full_name
     if target.metadata:
         for (wanted, _), (name, _) in zip(METADATA, shown_metadata(shape.columns), strict=True):
             if name != wanted:
@@ -450,7 +443,7 @@ def _keys(
         return (), ()
     wanted = target.keys or key or ()
     if not wanted:
-        return (), (diagnose("SS401", f"{target.subject} has no key: {target.database}.{target.table} is insert-only"),)
+        return (), (diagnose("SS401", f"{target.subject} has no key: {target.full_name} is insert-only"),)
     by_name = {c.name.lower(): c for c in newest.columns}
     found = [by_name[k.lower()] for k in wanted if k.lower() in by_name]
     if len(found) < len(wanted):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
@@ -99,6 +100,13 @@ def read_properties(properties: Mapping[str, str]) -> TableProperties:
         marks=properties.get(MARKS) == "true",
         lives=properties.get(LIVES, ""),
     )
+
+
+def readable(properties: Mapping[str, str]) -> TableProperties | None:
+    """Read the properties of a table of ours; None of any other, and where one is missing or mangled."""
+    with suppress(ValueError):
+        return read_properties(properties) if is_ours(properties) else None
+    return None
 
 
 _T = TypeVar("_T")

@@ -64,7 +64,7 @@ def unknown_values(target: TableTarget, base: Iterable[Segment]) -> Iterator[Dia
     """Yield a finding where the base has rows with a value that no admitted event told."""
     columns = sorted({name for shard in base for name in shard.toasted})
     if columns:
-        where = f"{target.database}.{target.table}: {', '.join(columns)}"
+        where = f"{target.full_name}: {', '.join(columns)}"
         yield diagnose("SS320", f"{where}: no admitted event has the value of some rows; they show the placeholder")
 
 

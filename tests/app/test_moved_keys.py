@@ -13,21 +13,7 @@ pytestmark = pytest.mark.spark
 Row = dict[str, Any]
 
 
-def envelope() -> dict[str, Any]:
-    fields = [{"name": name, "type": ["null", "string"]} for name in ("email", "shop", "name")]
-    value = {"type": "record", "name": "Value", "fields": [{"name": "id", "type": "long"}, *fields]}
-    source = {"type": "record", "name": "Source", "fields": [{"name": "lsn", "type": "long"}]}
-    return {
-        "type": "record",
-        "name": "Envelope",
-        "fields": [
-            {"name": "before", "type": ["null", value]},
-            {"name": "after", "type": ["null", "Value"]},
-            {"name": "source", "type": source},
-            {"name": "op", "type": "string"},
-            {"name": "ts_ms", "type": "long"},
-        ],
-    }
+COLUMNS = [{"name": name, "type": ["null", "string"]} for name in ("email", "shop", "name")]
 
 
 def row(email: str, name: str, *, shop: str = "x") -> Row:
@@ -45,7 +31,7 @@ MOVED = event(2, row("a@x", "first"), row("b@x", "second"))
 
 def keyed(lab: Lab, *keys: str) -> None:
     lab.settings = {"tables": [{"subject": "student-value", "table": "student", "keys": list(keys)}]}
-    lab.register("student", envelope())
+    lab.register("student", Lab.debezium(*COLUMNS))
 
 
 def emails(lab: Lab) -> list[tuple[str, str, str]]:

@@ -66,30 +66,14 @@ def nullable(name: str, type_: Any, **more: Any) -> dict[str, Any]:
     return {"name": name, "type": ["null", type_], "default": None} | more
 
 
-def envelope(*fields: dict[str, Any], key: str) -> dict[str, Any]:
-    value = {"type": "record", "name": "Value", "fields": [{"name": "id", "type": key}, *fields]}
-    source = {"type": "record", "name": "Source", "fields": [{"name": "lsn", "type": "long"}]}
-    return {
-        "type": "record",
-        "name": "Envelope",
-        "fields": [
-            {"name": "before", "type": ["null", value]},
-            {"name": "after", "type": ["null", "Value"]},
-            {"name": "source", "type": source},
-            {"name": "op", "type": "string"},
-            {"name": "ts_ms", "type": ["null", "long"]},
-        ],
-    }
-
-
 LARGE = (
     nullable("scan", "bytes"),
     nullable("tags", {"type": "array", "items": "string"}),
     nullable("codes", {"type": "array", "items": "int"}),
     nullable("pairs", {"type": "map", "values": "string"}),
 )
-FIRST = envelope(nullable("text", "string"), *LARGE, key="int")
-SECOND = envelope(
+FIRST = Lab.debezium(nullable("text", "string"), *LARGE, key="int")
+SECOND = Lab.debezium(
     nullable("body", "string", aliases=["text"]), *LARGE, {"name": "n", "type": "int", "default": 7}, key="long"
 )
 

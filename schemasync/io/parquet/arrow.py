@@ -41,7 +41,7 @@ from schemasync.io.parquet.ahead import ahead
 from schemasync.io.parquet.blame import is_of_storage, not_read
 from schemasync.io.parquet.looking import NOTHING_SEEN, Look
 from schemasync.io.parquet.moments import extent, newest_told
-from schemasync.io.parquet.rows import give_back, read_rows
+from schemasync.io.parquet.rows import give_back, open_parquet, read_rows
 from schemasync.io.parquet.runs import Runs
 from schemasync.io.parquet.shard_writer import delta_writer, not_written
 from schemasync.io.parquet.sorted_rows import statistics
@@ -67,9 +67,7 @@ class ArrowFiles:
         """Open a file, and close it whatever it is: Arrow leaves open what it opens itself and makes no sense of."""
         with (
             self.filesystem.open_input_file(self._path(path)) as source,
-            pq.ParquetFile(
-                source, metadata=read_footer(source, as_bytes=False), coerce_int96_timestamp_unit="us"
-            ) as parquet,
+            open_parquet(source, metadata=read_footer(source, as_bytes=False)) as parquet,
         ):
             yield parquet
 

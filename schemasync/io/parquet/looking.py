@@ -15,7 +15,7 @@ from schemasync.core.admission import AdmissionRequest
 from schemasync.errors import StorageError
 from schemasync.io.parquet.late import Compared, touched, without_late_rows
 from schemasync.io.parquet.newest import positions
-from schemasync.io.parquet.rows import BATCH_ROWS, BATCH_SHARE, batch_rows, buffer_size, table_schema
+from schemasync.io.parquet.rows import BATCH_ROWS, BATCH_SHARE, batch_rows, buffer_size, open_parquet, table_schema
 from schemasync.io.parquet.shard_writer import delta_writer
 
 _ROW: Final = "schemasync_row"
@@ -127,13 +127,7 @@ def _parts(
     with filesystem.open_input_file(path) as source:
         metadata = pq.read_metadata(source)
         size, row = batch_rows(metadata, share, BATCH_ROWS), 0
-        file = pq.ParquetFile(
-            source,
-            metadata=metadata,
-            coerce_int96_timestamp_unit="us",
-            pre_buffer=False,
-            buffer_size=buffer_size(metadata, share),
-        )
+        file = open_parquet(source, metadata=metadata, buffer_size=buffer_size(metadata, share))
         for batch in file.iter_batches(size, columns=schema.names):
             rows = pa.Table.from_batches([batch]).select(schema.names).cast(schema)
             yield pc.add(positions(rows), row), rows

@@ -22,9 +22,9 @@ Masks = Mapping[str, pa.BooleanArray]
 """By column: which rows have a placeholder in it."""
 
 
-def unsent_values(table: pa.Table, rule: UnsentRule, operation: str = UPSERT) -> Masks:
-    """Return the columns that have placeholders in rows of an operation, and where."""
-    asked = pc.equal(table.column(OP), operation)
+def unsent_values(table: pa.Table, rule: UnsentRule, *operations: str) -> Masks:
+    """Return the columns that have placeholders in rows of these operations (updates by default), and where."""
+    asked = pc.is_in(table.column(OP), value_set=pa.array(operations or (UPSERT,)))
     masks = {
         name: pc.and_(asked, pc.fill_null(_is(table.column(name), type_, rule.placeholder), fill_value=False))
         for name, type_ in rule.columns
@@ -61,11 +61,10 @@ def _entries(type_: pa.MapType) -> pa.DataType:
 
 def without_placeholders(table: pa.Table, rule: UnsentRule) -> pa.Table:
     """Return the rows with NULL where there were placeholders."""
-    for operation in (UPSERT, CREATE):
-        for name, mask in unsent_values(table, rule, operation).items():
-            values = table.column(name)
-            nulled = pc.if_else(mask, pa.scalar(None, values.type), values)
-            table = table.set_column(table.column_names.index(name), name, nulled)
+    for name, mask in unsent_values(table, rule, UPSERT, CREATE).items():
+        values = table.column(name)
+        nulled = pc.if_else(mask, pa.scalar(None, values.type), values)
+        table = table.set_column(table.column_names.index(name), name, nulled)
     return table
 
 

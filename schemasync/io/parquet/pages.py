@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
+from schemasync.io.parquet.rows import open_parquet
 from schemasync.io.parquet.structs import (
     ColumnChunk,
     ColumnIndex,
@@ -180,9 +181,7 @@ class Pages:
         column = footer.row_group(0).column(0)
         # Each text once, and a number for each row.
         coded = [column.path_in_schema] if column.has_dictionary_page and column.physical_type == "BYTE_ARRAY" else None
-        self._file = pq.ParquetFile(
-            source, metadata=footer, coerce_int96_timestamp_unit="us", pre_buffer=False, read_dictionary=coded
-        )
+        self._file = open_parquet(source, metadata=footer, read_dictionary=coded)
         self.starts = list(accumulate((footer.row_group(n).num_rows for n in range(footer.num_row_groups)), initial=0))
         """The first row of each page, and the number of all rows."""
         self._last: tuple[int, pa.Array] | None = None

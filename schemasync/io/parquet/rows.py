@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -82,14 +82,7 @@ def read_rows(
         share = request.memory // BATCH_SHARE
         with filesystem.open_input_file(path) as source:
             metadata = read_footer(source, as_bytes=True)
-            parquet = pq.ParquetFile(
-                source,
-                metadata=metadata,
-                # INT96 timestamps are nanoseconds to Arrow otherwise, which end in the year 2262.
-                coerce_int96_timestamp_unit="us",
-                pre_buffer=False,
-                buffer_size=buffer_size(metadata, share),
-            )
+            parquet = open_parquet(source, metadata=metadata, buffer_size=buffer_size(metadata, share))
             size = batch_rows(metadata, share, BATCH_ROWS)
             batches = parquet.iter_batches(batch_size=size)
             # Of one batch there is no next to read meanwhile, and a thread for it takes longer than a small file.
@@ -99,6 +92,11 @@ def read_rows(
     for column, found in losses.items():
         for shown, (count, sample) in found.found.items():
             beyond.append(Beyond(path=file.path, column=column, shown=shown, count=count, sample=sample))
+
+
+def open_parquet(source: pa.NativeFile | str, **options: Any) -> pq.ParquetFile:
+    """Open a file, whoever wrote it: INT96 timestamps are nanoseconds to Arrow by itself, which end in 2262."""
+    return pq.ParquetFile(source, coerce_int96_timestamp_unit="us", pre_buffer=False, **options)
 
 
 def tombstones(operations: pa.Array) -> pa.Array:

@@ -21,7 +21,7 @@ from schemasync.core.keys import Key
 from schemasync.io.parquet.ahead import side_by_side
 from schemasync.io.parquet.moments import as_moments, extent, without_nulls
 from schemasync.io.parquet.pages import Pages, page_footers
-from schemasync.io.parquet.rows import BATCH_ROWS, batch_rows, buffer_size
+from schemasync.io.parquet.rows import BATCH_ROWS, batch_rows, buffer_size, open_parquet
 from schemasync.io.parquet.sorted_rows import KeyColumns, statistics
 
 SHARE: Final = 40
@@ -149,14 +149,8 @@ class _InGroups:
             return
         columns, share = list(self.files.columns), self.files.share
         size, rows = buffer_size(self.metadata, share), batch_rows(self.metadata, share, BATCH_ROWS)
-        with pq.ParquetFile(
-            self.path,
-            metadata=self.metadata,
-            filesystem=self.files.filesystem,
-            coerce_int96_timestamp_unit="us",
-            pre_buffer=False,
-            buffer_size=size,
-        ) as file:
+        files = self.files
+        with open_parquet(self.path, metadata=self.metadata, filesystem=files.filesystem, buffer_size=size) as file:
             for group in mine:
                 batches = file.iter_batches(rows, row_groups=[group.number], columns=columns, use_threads=False)
                 yield from self.newer.sharing((batch.select(columns) for batch in batches), group.reach)

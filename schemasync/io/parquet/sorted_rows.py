@@ -19,7 +19,7 @@ from schemasync.core.merging import Deleted, StoredColumn
 from schemasync.core.projection import Carried, Fill
 from schemasync.core.reshape import Keep
 from schemasync.core.sharding import KeyRange
-from schemasync.io.parquet.rows import batch_rows, buffer_size, table_schema, tombstones
+from schemasync.io.parquet.rows import batch_rows, buffer_size, open_parquet, table_schema, tombstones
 from schemasync.io.parquet.values import arrow_type, constant, reshape
 
 _BATCH_ROWS: Final = 16_384
@@ -106,14 +106,7 @@ class Stored:
         wanted = [c.source.name for c in self._columns if isinstance(c.source, Carried)]
         metadata = pq.read_metadata(self._path, filesystem=self._filesystem)
         size, rows = buffer_size(metadata, self._part_bytes), batch_rows(metadata, self._part_bytes, _BATCH_ROWS)
-        with pq.ParquetFile(
-            self._path,
-            metadata=metadata,
-            filesystem=self._filesystem,
-            coerce_int96_timestamp_unit="us",
-            pre_buffer=False,
-            buffer_size=size,
-        ) as file:
+        with open_parquet(self._path, metadata=metadata, filesystem=self._filesystem, buffer_size=size) as file:
             there = set(file.schema_arrow.names)
             columns = [name for name in wanted if name in there]
             groups = self._groups(metadata)
@@ -245,9 +238,7 @@ def statistics(metadata: pq.FileMetaData, column: str) -> Iterator[pq.Statistics
 
 def key_batches(filesystem: fs.FileSystem, path: str, keys: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """Yield a file's keys, many at a time."""
-    with pq.ParquetFile(
-        path, filesystem=filesystem, coerce_int96_timestamp_unit="us", pre_buffer=False, buffer_size=1 << 20
-    ) as file:
+    with open_parquet(path, filesystem=filesystem, buffer_size=1 << 20) as file:
         yield from file.iter_batches(batch_size=PART_ROWS, columns=list(keys), use_threads=False)
 
 
