@@ -7,12 +7,13 @@ the text of a float or of a timestamp is another one in each of them. Text is co
 
 from __future__ import annotations
 
+import math
 import re
 import struct
 from collections.abc import Callable
 from datetime import UTC, date, datetime, time
+from decimal import ROUND_HALF_UP, localcontext
 from decimal import Decimal as Number
-from decimal import localcontext
 from typing import Any, Final
 
 from schemasync.core.promotion import INTEGER_DIGITS, widens
@@ -20,8 +21,8 @@ from schemasync.core.types import MAX_PRECISION, Decimal, Primitive, Type
 
 _P = Primitive
 INTEGERS: Final = frozenset(INTEGER_DIGITS)
-_FLOATS: Final = frozenset({_P.FLOAT, _P.DOUBLE})
-_NUMBERS: Final = INTEGERS | _FLOATS
+FLOATS: Final = frozenset({_P.FLOAT, _P.DOUBLE})
+_NUMBERS: Final = INTEGERS | FLOATS
 
 MAX_TEXT_SCALE: Final = 6
 """Engines write a decimal of a larger scale as text in scientific notation once it is small enough."""
@@ -77,12 +78,14 @@ def _notation(desired: Type) -> str:
     return "-?[0-9]+" if desired in INTEGERS else _NOTATIONS[desired]
 
 
+YEAR: Final = "(000[1-9]|00[1-9][0-9]|0[1-9][0-9]{2}|[1-9][0-9]{3})"
+"""The years that there are, in notations and patterns: engines and Arrow take 0000 for one, too."""
 _REAL: Final = r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?"
 _NOTATIONS: Final[dict[Type, str]] = {
     _P.FLOAT: _REAL,
     _P.DOUBLE: _REAL,
     _P.BOOLEAN: "(true|false)",
-    _P.DATE: "[0-9]{4}-[0-9]{2}-[0-9]{2}",
+    _P.DATE: f"{YEAR}-[0-9]{{2}}-[0-9]{{2}}",
 }
 
 
@@ -97,12 +100,30 @@ def converted(value: Any, current: Type, desired: Type) -> Any:
     try:
         with localcontext(prec=MAX_PRECISION):
             found = _convert(value, desired)
-            fits = isinstance(value, str) or desired is _P.STRING or _same(value, found, current)
+            fits = _is_finite(found) if isinstance(value, str) else desired is _P.STRING or _same(value, found, current)
     except (ArithmeticError, ValueError) as error:  # infinities and NaN have no digits
         raise _misfit(value) from error
     if not fits:
         raise _misfit(value)
     return found
+
+
+def _is_finite(found: Any) -> bool:
+    return not isinstance(found, float) or math.isfinite(found)
+
+
+def single_text(value: float) -> str:
+    """Return the shortest text by which a single-precision number is known from all others.
+
+    Raises:
+        OverflowError: it is none.
+    """
+    texts = (f"{value:.{digits}g}" for digits in range(1, _SINGLE_DIGITS + 1))
+    return next((text for text in texts if _single(text) == value), repr(value))
+
+
+_SINGLE_DIGITS: Final = 9
+"""So many tell any two of them apart."""
 
 
 def _misfit(value: Any) -> ValueError:
@@ -120,7 +141,9 @@ def _same(value: Any, found: Any, current: Type) -> bool:
             # By its shortest text, as it would become one again.
             return bool(Number(repr(found)).quantize(value) == value)
         case float(), Number():
-            return bool(_CONVERSIONS[current](found) == value)
+            # Spark takes the shortest text of a double, of a single float Hive and Trino that of itself.
+            own = Number(single_text(value) if current is _P.FLOAT else repr(value)).quantize(found, ROUND_HALF_UP)
+            return own == found and bool(_CONVERSIONS[current](found) == value)
         case _:
             return bool(value == found or value != value)  # noqa: PLR0124 - NaN stays NaN
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, ClassVar, Final
 
+from schemasync.core.conversion import YEAR
 from schemasync.core.names import RESERVED_COLUMNS, Dialect, quote_identifier, quote_string, utf16_length
 from schemasync.core.schema import Column
 from schemasync.core.type_strings import print_type
@@ -20,7 +21,9 @@ from schemasync.core.types import Primitive
 from schemasync.errors import DataError
 
 NULL_VALUE: Final = "__HIVE_DEFAULT_PARTITION__"
-"""How Hive calls the directory of rows without a value; an empty text is none, as for Spark."""
+"""How Hive calls the directory of rows without a value."""
+NO_VALUES: Final = ("", NULL_VALUE)
+"""Texts that are none: Hive and Spark have no other directory for their rows."""
 FIRST_DAY, LAST_DAY = "0001-01-01", "9999-12-31"
 """Between these all engines write a date alike; others are in the partition without a value."""
 
@@ -65,7 +68,7 @@ _VALUES = frozenset({Primitive.INT, Primitive.BIGINT, Primitive.BOOLEAN, Primiti
 
 _UNITS: Final = frozenset({"year", "quarter", "month"})
 _FIELDS: Final = {
-    "yyyy": (r"(\d{4})", "%Y"),
+    "yyyy": (YEAR, "%Y"),
     "MM": (r"(\d{2})", "%m"),
     "dd": (r"(\d{2})", "%d"),
     "HH": (r"(\d{2})", "%H"),
@@ -240,6 +243,9 @@ def spark_sql(column: PartitionColumn) -> str:
         sql = _spark_call(call, sql)
     if column.type is Primitive.DATE:
         return _in_calendar(sql, sql)
+    if column.type is Primitive.STRING:
+        # Rows of one directory are of one partition, in one order; for empty texts Spark sees to that.
+        return f"nullif({sql}, {quote_string(NULL_VALUE, Dialect.SPARK)})"
     return sql
 
 
@@ -297,7 +303,7 @@ def escaped(text: str) -> str:
 
 def directory_of(names: Sequence[str], values: Sequence[str | None]) -> str:
     """Return where rows with these values lie below their segment's directory: ``year=2020/country=DE``."""
-    said = (NULL_VALUE if value is None or value == "" else escaped(value) for value in values)
+    said = (NULL_VALUE if value is None or value in NO_VALUES else escaped(value) for value in values)
     return "/".join(f"{escaped(name)}={value}" for name, value in zip(names, said, strict=True))
 
 

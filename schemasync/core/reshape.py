@@ -7,16 +7,19 @@ dropped in between reads NULL even where its name came back, one that was rename
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, assert_never
+from typing import Any, Final, assert_never
 
-from schemasync.core.conversion import converted, converts, keeps_all, notation
+from schemasync.core.conversion import FLOATS, converted, converts, keeps_all, notation
 from schemasync.core.defaults import beyond_hive, cast_sql, null_sql, struct_sql
 from schemasync.core.encoding import Encoding, Leaf, ListOf, MapOf, Member, Record, shown_type
 from schemasync.core.names import Dialect, quote_identifier, quote_string
 from schemasync.core.type_strings import print_type
-from schemasync.core.types import Array, Map, Primitive, Struct, StructField, Type
+from schemasync.core.types import Array, Decimal, Map, Primitive, Struct, StructField, Type
+
+_ABOVE_BIGINT: Final = "CAST('9223372036854775808' AS DOUBLE)"
+"""The lowest double that no bigint is. To Spark it is one, the bigint below it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -281,12 +284,26 @@ def _any(predicates: Iterable[str]) -> str:
 def _misfit_sql(expression: str, shape: Convert) -> str:
     if keeps_all(shape.stored, shape.target):
         return ""
+    fits = " AND ".join(_fits_sql(expression, shape))
+    return f"({expression} IS NOT NULL AND NOT ({fits}))"
+
+
+def _fits_sql(expression: str, shape: Convert) -> Iterator[str]:
     new = print_type(shape.target, Dialect.SPARK)
     tried = f"try_cast({expression} AS {new})"
     if shape.stored is Primitive.STRING:
-        written = f"{expression} RLIKE {quote_string(notation(shape.target), Dialect.SPARK)}"
-        fits = f"{written} AND {tried} IS NOT NULL"
-    else:
-        # There and back again: what is not the same value then was rounded, cut or out of range.
-        fits = f"try_cast({tried} AS {print_type(shape.stored, Dialect.SPARK)}) <=> {expression}"
-    return f"({expression} IS NOT NULL AND NOT ({fits}))"
+        yield f"{expression} RLIKE {quote_string(notation(shape.target), Dialect.SPARK)}"
+        yield f"{tried} IS NOT NULL"
+        if shape.target in FLOATS:
+            yield f"abs({tried}) < CAST('Infinity' AS DOUBLE)"
+        return
+    # There and back again: what is not the same value then was rounded, cut or out of range.
+    yield f"try_cast({tried} AS {print_type(shape.stored, Dialect.SPARK)}) <=> {expression}"
+    match shape.stored, shape.target:
+        case Primitive.BIGINT, target if target in FLOATS:
+            yield f"{tried} < {_ABOVE_BIGINT}"
+        case stored, Primitive.BIGINT if stored in FLOATS:
+            yield f"{expression} < {_ABOVE_BIGINT}"
+        case Primitive.FLOAT, Decimal():
+            # Spark takes the shortest text of the double that it is, Hive and Trino that of itself.
+            yield f"try_cast(CAST({expression} AS STRING) AS {new}) <=> {tried}"

@@ -46,6 +46,7 @@ def codes(lab: Lab) -> tuple[Verdict, list[str]]:
 
 DECIMAL = {"type": "bytes", "logicalType": "decimal", "precision": 8, "scale": 2}
 NARROW_DECIMAL = DECIMAL | {"precision": 3, "scale": 1}
+FINE_DECIMAL = DECIMAL | {"precision": 20, "scale": 8}
 DAYS = {"type": "int", "connect.name": "io.debezium.time.Date"}
 LONGS, INTS = ({"type": "array", "items": t} for t in ("long", "int"))
 MAP, INT_MAP = ({"type": "map", "values": t} for t in ("long", "int"))
@@ -72,6 +73,7 @@ PAIRS: dict[str, tuple[Any, Any, list[Any], list[Any]]] = {
     "double_float": ("double", "float", [0.5, 2.0**30, -1.25], [0.5, 2.0**30, -1.25]),
     "double_long": ("double", "long", [0.0, 2.0**30, -1.0], [0, 2**30, -1]),
     "int_boolean": ("int", "boolean", [0, 1, 0], [False, True, False]),
+    "float_decimal": ("float", DECIMAL, [0.5, 19.989999771118164, 0.0], [Number(n) for n in ("0.50", "19.99", "0.00")]),
     "list": (LONGS, INTS, [[1], [], [2]], [[1], [], [2]]),
     "struct": (POINT, NARROW_POINT, [{"x": 1}, {"x": 2}, None], [{"x": "1"}, {"x": "2"}, None]),
     "map": (MAP, INT_MAP, [{"k": 1}, {}, {"k": 2}], [[("k", 1)], [], [("k", 2)]]),
@@ -113,6 +115,16 @@ MISFITS: list[tuple[str, Any, Any, list[Any], str]] = [
     ("a date with a line break", "string", DAYS, ["2026-02-03", "2026-02-03\u2028"],
      r"column a: 1 value does not fit date: '2026-02-03\u2028'"),
     ("a fraction", "double", "long", [1.0, 0.5, 2.0], "column a: 1 value does not fit bigint: '0.5'"),
+    ("the largest number", "long", "double", [1, 2**63 - 1, -(2**63)],
+     "column a: 1 value does not fit double: '9223372036854775807'"),
+    ("a number just too large", "double", "long", [1.0, 2.0**63, -(2.0**63)],
+     "column a: 1 value does not fit bigint: '9.223372036854776E18'"),
+    ("what engines take for two numbers", "float", FINE_DECIMAL, [0.5, 19.989999771118164, 1.25],
+     "column a: 1 value does not fit decimal(20,8): '19.99'"),
+    ("a text of no finite number", "string", "float", ["1", "1e39", "2"],
+     "column a: 1 value does not fit float: '1e39'"),
+    ("a text of a year that there is not", "string", DAYS, ["2026-02-03", "0000-01-01"],
+     "column a: 1 value does not fit date: '0000-01-01'"),
     ("in a list", LONGS, INTS, [[1], [2**40], []],
      "column a: 1 value does not fit array<int>: '[1099511627776]'"),
 ]  # fmt: skip

@@ -39,6 +39,12 @@ def test_a_decimal_and_the_number_nearest_to_it_become_each_other(
         (1.100000023841858, Primitive.DOUBLE, CENTS),
         (Number("999.99"), CENTS, Decimal(precision=4, scale=2)),
         (Number(2**53 + 1), Decimal(precision=20, scale=0), Primitive.DOUBLE),
+        (2**63 - 1, Primitive.BIGINT, Primitive.DOUBLE),
+        (2.0**63, Primitive.DOUBLE, Primitive.BIGINT),
+        (19.989999771118164, Primitive.FLOAT, Decimal(precision=20, scale=8)),
+        ("1e39", Primitive.STRING, Primitive.FLOAT),
+        ("1e400", Primitive.STRING, Primitive.DOUBLE),
+        ("0000-01-01", Primitive.STRING, Primitive.DATE),
     ],
 )
 def test_a_value_that_would_not_come_back_does_not_fit(value: Any, current: Type, desired: Type) -> None:

@@ -36,7 +36,7 @@ EXPRESSIONS: Final = {
 TEXTS: Final = [
     "", " ", "a", "ab", "a/b=c%d", "ß𝄞x", "02/30/2020", "02/29/2020", "2/3/2020", "12/31/0001", "01/01/0000",
     "13/01/2020", "202013", "202012", "2020-12-31 99", "2020-12-31 01", "2020-12-31 01\n", "\uff12\uff10\uff1220",
-    "#?*:[]^{}\\\"'",
+    "#?*:[]^{}\\\"'", "__HIVE_DEFAULT_PARTITION__", "0000-12-31 01",
 ]  # fmt: skip
 
 
@@ -85,7 +85,8 @@ def test_arrow_and_spark_put_a_row_into_one_partition(spark: SparkSession, type_
 
 
 def test_rows_of_a_partition_keep_their_order_and_all_columns() -> None:
-    rows = pa.table({"a": ["x", "y", None, "x", ""], "b": pa.array([1, 1, 1, 2, 1], pa.int32()), "n": [1, 2, 3, 4, 5]})
+    texts = ["x", "y", None, "x", "", "__HIVE_DEFAULT_PARTITION__", None]
+    rows = pa.table({"a": texts, "b": pa.array([1, 1, 1, 2, 1, 1, 1], pa.int32()), "n": [1, 2, 3, 4, 5, 6, 7]})
     columns = [
         PartitionColumn(name="pa", type=Primitive.STRING, source="a"),
         PartitionColumn(name="pb", type=Primitive.INT, source="b"),
@@ -94,11 +95,15 @@ def test_rows_of_a_partition_keep_their_order_and_all_columns() -> None:
     assert found == {
         "pa=x/pb=1": {"a": ["x"], "b": [1], "n": [1]},
         "pa=y/pb=1": {"a": ["y"], "b": [1], "n": [2]},
-        "pa=__HIVE_DEFAULT_PARTITION__/pb=1": {"a": [None, ""], "b": [1, 1], "n": [3, 5]},
+        "pa=__HIVE_DEFAULT_PARTITION__/pb=1": {
+            "a": [None, "", "__HIVE_DEFAULT_PARTITION__", None],
+            "b": [1, 1, 1, 1],
+            "n": [3, 5, 6, 7],
+        },
         "pa=x/pb=2": {"a": ["x"], "b": [2], "n": [4]},
     }
     assert [place for place, _ in by_partition(rows.slice(0, 0), columns)] == []
-    assert [(place, part.num_rows) for place, part in by_partition(rows, [])] == [("", 5)]
+    assert [(place, part.num_rows) for place, part in by_partition(rows, [])] == [("", 7)]
 
 
 def test_days_that_engines_write_in_different_ways_have_no_partition() -> None:

@@ -14,6 +14,7 @@ from schemasync.core.partitioning import (
     ALWAYS_STORABLE,
     FIRST_DAY,
     LAST_DAY,
+    NO_VALUES,
     NUL,
     Call,
     PartitionColumn,
@@ -26,6 +27,7 @@ from schemasync.core.types import Primitive
 
 _FIRST: Final = pa.scalar(date.fromisoformat(FIRST_DAY))
 _LAST: Final = pa.scalar(date.fromisoformat(LAST_DAY))
+_NO_VALUES: Final = pa.array(NO_VALUES)
 
 
 def by_partition(rows: pa.Table, partitions: Sequence[PartitionColumn]) -> Iterator[tuple[str, pa.Table]]:
@@ -70,7 +72,7 @@ def _texts(rows: pa.Table, partition: PartitionColumn) -> pa.ChunkedArray:
     if partition.type is Primitive.DATE:
         values = _in_calendar(values, values)
     texts = pc.cast(values, pa.string())
-    return pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.string()), texts)
+    return pc.if_else(pc.is_in(texts, _NO_VALUES), pa.scalar(None, pa.string()), texts)
 
 
 def _in_calendar(days: pa.ChunkedArray, values: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from schemasync.core.beyond import FIRST_DAY, FIRST_US, LAST_DAY, LAST_US, Shown, zoned_micros
-from schemasync.core.conversion import keeps_all, notation
+from schemasync.core.conversion import keeps_all, notation, single_text
 from schemasync.core.defaults import clock_text, decimal_text
 from schemasync.core.encoding import Encoding, Leaf, ListOf, MapOf, Meaning, Record
 from schemasync.core.names import Dialect
@@ -151,8 +151,13 @@ def convert(values: pa.Array, stored: Type, target: Type) -> pa.Array:
                 whole = rf"^-?0*[0-9]{{0,{target.precision - target.scale}}}(\.|\z)"
                 _only(pc.match_substring_regex(values, whole), values, target)
         found = _cast(values, arrow_type(target))
+        if stored is Primitive.STRING and pa.types.is_floating(found.type):
+            _only(pc.is_finite(found), values, target)
         if not keeps_all(stored, target) and stored is not Primitive.STRING:
             _only(_alike(_cast(found, values.type, safe=False), values), values, target)
+        if stored is Primitive.FLOAT and isinstance(target, Decimal):
+            # Spark takes the shortest text of the double that it is, Hive and Trino that of itself.
+            _only(_alike(_shortest(values, found.type, single_text), found), values, target)
     except pa.ArrowInvalid as error:
         raise _misfit(values, target, str(error).splitlines()[0]) from error
     return found
@@ -176,12 +181,12 @@ def _cast(values: pa.Array, target: pa.DataType, *, safe: bool = True) -> pa.Arr
     return values.cast(target, safe=safe)
 
 
-def _shortest(values: pa.Array, target: pa.DataType) -> pa.Array:
+def _shortest(values: pa.Array, target: pa.DataType, text: Callable[[float], str] = repr) -> pa.Array:
     """Return floating numbers as decimals by their shortest texts, as Spark does; Arrow takes their exact values."""
     coded = values.cast(pa.float64()).dictionary_encode()
     unit, context = Number(1).scaleb(-target.scale), Context(prec=MAX_PRECISION, rounding=ROUND_HALF_UP)
     try:
-        numbers = [Number(repr(value)).quantize(unit, context=context) for value in coded.dictionary.to_pylist()]
+        numbers = [Number(text(value)).quantize(unit, context=context) for value in coded.dictionary.to_pylist()]
         return pa.array(numbers, target).take(coded.indices)
     except ArithmeticError as error:
         # What has no digits, or too many of them.
