@@ -86,7 +86,7 @@ def _columns(columns: Iterable[tuple[str, Type, str]], dialect: Dialect) -> list
     return [
         {
             "name": quote_identifier(name, dialect),
-            "type": print_type(type_, dialect),
+            "type": print_type(type_, dialect, declared=True),
             "comment": quote_string(comment, dialect) if comment else "",
         }
         for name, type_, comment in columns
@@ -178,7 +178,7 @@ def add_columns(target: TableTarget, columns: Sequence[HiveColumn], dialect: Dia
     listed = [
         {
             "name": quote_identifier(c.name, dialect),
-            "type": print_type(parse_type(c.type, Dialect.HIVE), dialect),
+            "type": print_type(parse_type(c.type, Dialect.HIVE), dialect, declared=True),
             "comment": quote_string(c.comment, dialect) if c.comment else "",
         }
         for c in columns

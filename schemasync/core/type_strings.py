@@ -78,24 +78,32 @@ _GRAMMARS = {
 _PRINTED = {d: {p: text for text, p in grammar.primitives.items()} for d, grammar in _GRAMMARS.items()}
 
 
-def print_type(t: Type, dialect: Dialect) -> str:
+def print_type(t: Type, dialect: Dialect, *, declared: bool = False) -> str:
     """Return the type as the dialect writes it (``struct<a:int,b:array<string>>``, ``row(a integer, ...)``).
+
+    ``declared``: in a statement. Hive's metastore has types without quotes, its SQL reserves words in them, too.
 
     Raises:
         SchemaError: the Hive dialect and a struct field whose name Hive's type grammar cannot carry.
     """
     grammar = _GRAMMARS[dialect]
+
+    def inner(of: Type) -> str:
+        return print_type(of, dialect, declared=declared)
+
     match t:
         case Primitive():
             return _PRINTED[dialect][t]
         case Decimal(precision=precision, scale=scale):
             return f"decimal({precision},{scale})"
         case Array(element=element):
-            return _bracketed(grammar, "array", (print_type(element, dialect),))
+            return _bracketed(grammar, "array", (inner(element),))
         case Map(key=key, value=value):
-            return _bracketed(grammar, "map", (print_type(key, dialect), print_type(value, dialect)))
+            return _bracketed(grammar, "map", (inner(key), inner(value)))
         case Struct(fields=fields):
-            return _bracketed(grammar, grammar.struct, tuple(_print_field(f, dialect) for f in fields))
+            names = (_field_name(f.name, dialect, declared=declared) for f in fields)
+            parts = tuple(f"{name}{grammar.separator}{inner(f.type)}" for name, f in zip(names, fields, strict=True))
+            return _bracketed(grammar, grammar.struct, parts)
         case _:  # pragma: no cover
             assert_never(t)
 
@@ -105,14 +113,9 @@ def _bracketed(grammar: _Grammar, head: str, inner: tuple[str, ...]) -> str:
     return f"{head}{grammar.opening}{joint.join(inner)}{grammar.closing}"
 
 
-def _print_field(field: StructField, dialect: Dialect) -> str:
-    printed = print_type(field.type, dialect)
-    return f"{_field_name(field.name, dialect)}{_GRAMMARS[dialect].separator}{printed}"
-
-
-def _field_name(name: str, dialect: Dialect) -> str:
+def _field_name(name: str, dialect: Dialect, *, declared: bool) -> str:
     if dialect is Dialect.HIVE:
-        return _hive_name(name)
+        return quote_identifier(_hive_name(name), dialect) if declared else _hive_name(name)
     plain = _PLAIN_NAME[dialect].fullmatch(name) is not None
     if plain and not (dialect is Dialect.TRINO and name in _TRINO_QUOTED):
         return name

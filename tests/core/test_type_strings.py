@@ -47,6 +47,17 @@ def test_hive_reads_back_what_it_printed(t: Type) -> None:
     assert parse_type(print_type(t, Dialect.HIVE), Dialect.HIVE) == t
 
 
+@given(types())
+def test_a_statement_of_hive_has_every_name_of_a_field_in_quotes(t: Type) -> None:
+    """Its SQL reserves words there, too, such as ``order``; its metastore has no quotes."""
+    declared = print_type(t, Dialect.HIVE, declared=True)
+    assert declared.replace("`", "") == print_type(t, Dialect.HIVE)
+    assert parse_type(declared, Dialect.SPARK) == t
+    assert print_type(NESTED, Dialect.HIVE, declared=True).startswith(
+        "struct<`a`:int,`Order`:array<string>,`order`:map<"
+    )
+
+
 @given(types(any_names))
 def test_hive_prints_what_it_can_carry_or_refuses(t: Type) -> None:
     try:

@@ -29,6 +29,7 @@ from tests.lab import Lab
 from tests.services.states import (
     STORIES,
     TABLE,
+    TOPIC,
     VIEW,
     Row,
     Story,
@@ -162,6 +163,19 @@ def test_what_is_printed_for_hive_runs_there(lab: Lab, shared: Hive) -> None:
             shared.run(statement.sql)
     assert comparable(shared.query(f"SELECT * FROM {lab.database}.{VIEW}")) == comparable(newest(landed.events))
     assert shared.query(f"SELECT * FROM {lab.database}.{TABLE}_base") == []
+
+
+def test_what_is_printed_for_hive_runs_there_where_fields_have_names_that_it_reserves(lab: Lab, shared: Hive) -> None:
+    names = ("order", "table", "date", "timestamp", "_x")
+    who = {"type": "record", "name": "Who", "fields": [{"name": name, "type": "int"} for name in names]}
+    lab.settings = {"tables": [{"subject": f"{TOPIC}-value", "keys": ["id"]}]}
+    lab.register(TOPIC, lab.debezium({"name": "who", "type": who}))
+    lab.apply()
+    shared.follow()
+    for statement in printed(lab, Dialect.HIVE).statements:
+        if statement.kind == "per-run":
+            shared.run(statement.sql)
+    assert shared.query(f"SELECT who.`order`, who.`_x` FROM {lab.database}.{TABLE}") == []
 
 
 def in_hive(rows: Iterable[Row]) -> list[Row]:

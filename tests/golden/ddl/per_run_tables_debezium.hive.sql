@@ -17,9 +17,9 @@ TBLPROPERTIES (
 );
 
 CREATE EXTERNAL TABLE IF NOT EXISTS `lake`.`student_incremental_2026112010` (
-  `before` struct<id:bigint,c0:boolean,c1:float,c2:double,c3:binary,c4:bigint,c5:decimal(21,2),tags:array<struct<name:string,order:int>>,labels:map<string,array<date>>>,
-  `after` struct<id:bigint,c0:boolean,c1:float,c2:double,c3:binary,c4:bigint,c5:decimal(21,2),tags:array<struct<name:string,order:int>>,labels:map<string,array<date>>>,
-  `source` struct<lsn:bigint>,
+  `before` struct<`id`:bigint,`c0`:boolean,`c1`:float,`c2`:double,`c3`:binary,`c4`:bigint,`c5`:decimal(21,2),`tags`:array<struct<`name`:string,`order`:int>>,`labels`:map<string,array<date>>>,
+  `after` struct<`id`:bigint,`c0`:boolean,`c1`:float,`c2`:double,`c3`:binary,`c4`:bigint,`c5`:decimal(21,2),`tags`:array<struct<`name`:string,`order`:int>>,`labels`:map<string,array<date>>>,
+  `source` struct<`lsn`:bigint>,
   `op` string,
   `ts_ms` bigint
 )
@@ -30,9 +30,9 @@ TBLPROPERTIES (
 );
 
 CREATE EXTERNAL TABLE IF NOT EXISTS `lake`.`student_incremental_2026112011` (
-  `before` struct<id:bigint,c0:boolean,c1:float,c2:double,c3:binary,c4:bigint,c5:decimal(21,2),tags:array<struct<name:string,order:int>>,labels:map<string,array<date>>>,
-  `after` struct<id:bigint,c0:boolean,c1:float,c2:double,c3:binary,c4:bigint,c5:decimal(21,2),tags:array<struct<name:string,order:int>>,labels:map<string,array<date>>>,
-  `source` struct<lsn:bigint>,
+  `before` struct<`id`:bigint,`c0`:boolean,`c1`:float,`c2`:double,`c3`:binary,`c4`:bigint,`c5`:decimal(21,2),`tags`:array<struct<`name`:string,`order`:int>>,`labels`:map<string,array<date>>>,
+  `after` struct<`id`:bigint,`c0`:boolean,`c1`:float,`c2`:double,`c3`:binary,`c4`:bigint,`c5`:decimal(21,2),`tags`:array<struct<`name`:string,`order`:int>>,`labels`:map<string,array<date>>>,
+  `source` struct<`lsn`:bigint>,
   `op` string,
   `ts_ms` bigint
 )
@@ -50,7 +50,7 @@ CREATE EXTERNAL TABLE IF NOT EXISTS `lake`.`student_compactor` (
   `c3` binary,
   `c4` timestamp,
   `c5` decimal(10,2),
-  `tags` array<struct<name:string,order:int>>,
+  `tags` array<struct<`name`:string,`order`:int>>,
   `labels` map<string,array<date>>,
   `__op` string COMMENT 'c create, u update, r snapshot read, d delete',
   `__ts_ms` bigint COMMENT 'time of the event, ms since 1970 UTC',

@@ -2,7 +2,7 @@ CREATE EXTERNAL TABLE `lake`.`student` (
   `id` bigint COMMENT 'the student\'s number',
   `name` string COMMENT 'since 2: "Name" the student\'s `full` name',
   `born` date,
-  `address` struct<street:string,zip:int,country:string>,
+  `address` struct<`street`:string,`zip`:int,`country`:string>,
   `select` decimal(10,2),
   `first-seen` timestamp,
   `segment__2` string,

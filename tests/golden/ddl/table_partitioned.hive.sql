@@ -2,7 +2,7 @@ CREATE EXTERNAL TABLE `lake`.`student` (
   `id__2` bigint COMMENT 'the student\'s number',
   `full_name` string COMMENT 'since 2: "Name" the student\'s `full` name',
   `born` date,
-  `address__2` struct<street:string,zip:int,country:string>,
+  `address__2` struct<`street`:string,`zip`:int,`country`:string>,
   `select` decimal(10,2),
   `first-seen` timestamp,
   `segment__2` string,

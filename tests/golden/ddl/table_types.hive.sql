@@ -6,7 +6,7 @@ CREATE EXTERNAL TABLE `lake`.`student` (
   `c3` binary,
   `c4` timestamp,
   `c5` decimal(10,2),
-  `tags` array<struct<name:string,order:int>>,
+  `tags` array<struct<`name`:string,`order`:int>>,
   `labels` map<string,array<date>>,
   `__op` string COMMENT 'c create, u update, r snapshot read, d delete',
   `__ts_ms` bigint COMMENT 'time of the event, ms since 1970 UTC',
