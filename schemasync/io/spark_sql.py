@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 _PLANS: Final = "org.apache.spark.sql.catalyst.plans.logical"
 _CHANGING: Final = (f"{_PLANS}.Command", f"{_PLANS}.ParsedStatement")
 """What the parsers of Spark 3.5 and 4.1 make of what is no query; INSERT INTO is no Command until analysed."""
-_RUNNING: Final = ("UnresolvedExecuteImmediate", "ExecuteImmediate", "Call")
-"""How the nodes begin that run something else, and are neither of these."""
+_RUNNING: Final = ("UnresolvedExecuteImmediate", "ExecuteImmediate", "Call", "InsertIntoDir")
+"""How the nodes begin that run something else, or write, and are neither of these."""
 _READING: Final = ("Show", "Describe", "Explain")
 """How the commands begin that only tell something."""
 

@@ -98,6 +98,9 @@ def test_what_only_reads_is_run(lab: Lab, statement: str) -> None:
     [
         "INSERT INTO t VALUES (1)",
         "INSERT OVERWRITE t SELECT 1",
+        "INSERT OVERWRITE DIRECTORY '/nowhere/x' USING parquet SELECT 1",
+        "INSERT OVERWRITE LOCAL DIRECTORY '/nowhere/x' STORED AS TEXTFILE SELECT 1",
+        "FROM (SELECT 1 AS a) INSERT OVERWRITE DIRECTORY '/nowhere/x' USING parquet SELECT a",
         "WITH x AS (SELECT 1) INSERT INTO t SELECT * FROM x",
         "FROM s INSERT INTO t SELECT * INSERT INTO u SELECT *",
         "CREATE TABLE t AS SELECT 1",
