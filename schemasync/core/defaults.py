@@ -258,6 +258,9 @@ def _map_sql(type_: Map, value: dict[Any, Any], dialect: Dialect) -> str:
 _NO_NUMBERS: Final = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 """How Python writes the floats that are no numbers, and how every engine reads them."""
 
+LOWEST: Final = -(2**63)
+"""What Trino reads Hive's views with (Coral) takes this BIGINT for the negative of a number out of range."""
+
 
 def _scalar_sql(value: Value, type_: Type, dialect: Dialect) -> str:
     match value:
@@ -279,6 +282,8 @@ def _scalar_sql(value: Value, type_: Type, dialect: Dialect) -> str:
             text = format(value, "f")
         case float():
             text = _NO_NUMBERS.get(repr(value), repr(value))
+        case int() if value == LOWEST:
+            text = str(value)
         case _:
             return cast_sql(str(value), type_, dialect)
     return cast_sql(quote_string(text, dialect), type_, dialect)

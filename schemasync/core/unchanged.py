@@ -23,6 +23,7 @@ from schemasync.core.changed_keys import (
     hashed_columns,
     together,
 )
+from schemasync.core.defaults import LOWEST
 from schemasync.core.keys import whole_number_or_text
 from schemasync.core.layout import SEGMENT
 from schemasync.core.manifest import Contents
@@ -136,5 +137,4 @@ def _hash(keys: ChangedKeys) -> str:
 def _key_sql(key: int | str, dialect: Dialect) -> str:
     if isinstance(key, str):
         return quote_string(key, dialect)
-    # What Trino reads Hive's views with (Coral) takes the lowest BIGINT for the negative of a number out of range.
-    return f"CAST('{key}' AS BIGINT)" if key == -(2**63) else str(key)
+    return f"CAST('{key}' AS BIGINT)" if key == LOWEST else str(key)

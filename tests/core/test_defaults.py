@@ -163,6 +163,7 @@ SAME: list[tuple[Value, Type, str]] = [
     (float("nan"), P.DOUBLE, "CAST('NaN' AS double)"),
     (float("-inf"), P.DOUBLE, "CAST('-Infinity' AS double)"),
     (Number("-1E-10"), Decimal(precision=38, scale=10), "CAST('-0.0000000001' AS decimal(38,10))"),
+    (-(2**63), P.BIGINT, "CAST('-9223372036854775808' AS bigint)"),
     (date(1, 1, 1), P.DATE, "CAST('0001-01-01' AS date)"),
     (True, P.BOOLEAN, "TRUE"),
     (False, P.BOOLEAN, "FALSE"),
