@@ -18,6 +18,8 @@ from typing import IO, Final, TextIO
 from urllib.parse import urlsplit
 
 import requests
+from requests.auth import HTTPBasicAuth
+from requests.utils import get_auth_from_url
 from urllib3.exceptions import HTTPError
 from urllib3.util import Retry
 
@@ -116,12 +118,19 @@ class WebhookNotifier:
                 self.url,
                 data=event.json().encode(),
                 headers={**self.headers, "Content-Type": CONTENT_TYPE},
+                auth=_authorized,
                 timeout=self.timeout,
                 allow_redirects=False,
                 stream=True,
             ) as answer,
         ):
             return answer
+
+
+def _authorized(request: requests.PreparedRequest) -> requests.PreparedRequest:
+    """Sign a request by its URL or as its headers do; without a signer of ours, ~/.netrc would have a say in it."""
+    user, password = get_auth_from_url(request.url or "")
+    return HTTPBasicAuth(user, password)(request) if user or password else request
 
 
 def _retry_after(answer: requests.Response) -> float | None:

@@ -123,6 +123,29 @@ def test_a_webhook_receives_a_structured_cloudevent(receiver: Receiver) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("signed", "headers", "sent"),
+    [
+        ("", {"Authorization": "Bearer t0ken"}, "Bearer t0ken"),
+        ("", {}, None),
+        ("me:pass%20word@", {}, "Basic bWU6cGFzcyB3b3Jk"),
+    ],
+)
+def test_a_webhook_is_sent_the_credentials_of_the_configuration_and_none_of_netrc(
+    receiver: Receiver,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    signed: str,
+    headers: dict[str, str],
+    sent: str | None,
+) -> None:
+    (tmp_path / "netrc").write_text("default login someone password else\n")
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    WebhookNotifier(url=receiver.url.replace("//", f"//{signed}"), headers=headers).send(EVENT)
+    [(_, received, _)] = receiver.requests
+    assert received.get("Authorization") == sent
+
+
 @pytest.mark.parametrize("status", [408, 429, 500, 503])
 def test_a_webhook_that_is_troubled_once_is_sent_the_same_event_again(receiver: Receiver, status: int) -> None:
     receiver.answers = [(status, {}), (200, {})]
