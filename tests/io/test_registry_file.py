@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -108,6 +112,26 @@ def test_one_bad_subject_leaves_the_others_alone(tmp_path: Path) -> None:
     write(tmp_path / "good" / "1.avsc", '"string"')
     registry = FileRegistry(tmp_path)
     assert (registry.subjects(), registry.schema("good", 1).text) == (("bad", "good"), '"string"')
+
+
+def test_a_directory_that_may_not_be_read_leaves_the_others_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forbidden = tmp_path / "lost+found"
+    forbidden.mkdir()
+    write(tmp_path / "good" / "1.avsc", '"string"')
+    listed = os.scandir
+
+    def scandir(directory: Path) -> Any:
+        if directory == forbidden:  # its mode would not stop root, who may run this
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return listed(directory)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    registry = FileRegistry(tmp_path)
+    assert (registry.subjects(), registry.schema("good", 1).text) == (("good", "lost+found"), '"string"')
+    with pytest.raises(RegistryError, match=f"^{re.escape(str(forbidden))}: .*Permission denied"):
+        registry.versions("lost+found")
 
 
 @pytest.mark.parametrize("other", ["s.avsc", "s/01.avsc", "s/1.json", "%73/1.avsc"])

@@ -40,7 +40,7 @@ class FileRegistry:
         return f"FileRegistry({str(self._directory)!r})"
 
     def subjects(self) -> tuple[str, ...]:
-        """Return all subjects that have a file, sorted; a directory without one is none."""
+        """Return all subjects that have a file, sorted; a directory without one is none, one that hides them is."""
         return tuple(sorted({subject for subject, place in self._places() if not place.is_dir() or _has_files(place)}))
 
     def versions(self, subject: str) -> tuple[int, ...]:
@@ -169,4 +169,7 @@ def _listed(directory: Path) -> list[Path]:
 
 
 def _has_files(directory: Path) -> bool:
-    return any(is_version_file(path) for path in _listed(directory))
+    try:
+        return any(is_version_file(path) for path in _listed(directory))
+    except RegistryError:
+        return True  # its own table, if it has one, tells of it; all others go on
