@@ -123,8 +123,11 @@ def _increments(value: str) -> str:
         hour_directory_regex(value)
     except UsageError as error:
         raise refusal(error.what, error.fix) from None
-    if value.startswith("/") or ":" in value or ".." in value.split("/"):
-        raise refusal("must be a path below the table's location", "Put the rest of it into location.")
+    # An object storage takes paths as they are: one with . or // in it is another directory, and an empty one.
+    if value.startswith("/") or ":" in value or not {"", ".", ".."}.isdisjoint(value.rstrip("/").split("/")):
+        raise refusal(
+            "must be a path below the table's location, without . or .. or //", "Put the rest of it into location."
+        )
     return value
 
 

@@ -361,7 +361,7 @@ def test_news_go_to_one_place_that_can_be_reached(notice: dict[str, Any], path: 
 
 
 TILDE = "begins with ~, which only a shell replaces. Write the whole path of the directory."
-BELOW = "must be a path below the table's location. Put the rest of it into location."
+BELOW = "must be a path below the table's location, without . or .. or //. Put the rest of it into location."
 IDENTIFIER = "must be lower-case letters, digits and _, not beginning with a digit. Metastores keep no case."
 NO_REGEX = "is not a regular expression ({}). Write .* where any text is meant."
 
@@ -399,6 +399,9 @@ NO_REGEX = "is not a regular expression ({}). Write .* where any text is meant."
         ({"increments": "/landing/{yyyyMMddHH}"}, "increments", BELOW),
         ({"increments": "../{yyyyMMddHH}"}, "increments", BELOW),
         ({"increments": "s3a://l/{yyyyMMddHH}"}, "increments", BELOW),
+        ({"increments": "./incremental/{yyyyMMddHH}"}, "increments", BELOW),
+        ({"increments": "incremental//{yyyyMMddHH}"}, "increments", BELOW),
+        ({"increments": "incremental/{yyyyMMddHH}/."}, "increments", BELOW),
         (
             {"partition_by": {"p": "md5(a)"}},
             "partition_by",
@@ -418,8 +421,8 @@ def test_an_increments_pattern_says_the_hour(increments: str) -> None:
     assert (path, "Use {yyyy}, {MM}, {dd} and {HH}" in text) == ("defaults.increments", True)
 
 
-def test_hive_style_increments_are_taken() -> None:
-    pattern = "year={yyyy}/month={MM}/day={dd}/hour={HH}"
+@pytest.mark.parametrize("pattern", ["year={yyyy}/month={MM}/day={dd}/hour={HH}", "in/{yyyyMMddHH}/"])
+def test_increments_may_be_several_directories_deep(pattern: str) -> None:
     assert config(defaults={"increments": pattern}).defaults.increments == pattern
 
 
