@@ -32,6 +32,7 @@ from schemasync.core.config_values import (
     Listen,
     Location,
     Period,
+    PositiveSize,
     RegistryUrl,
     Renames,
     Size,
@@ -235,8 +236,8 @@ class Compaction(Settings):
     vacuum_retention: Duration = 7 * DAY
     on_fold: Literal["delete", "archive", "keep"] = "delete"
     arrow_limit: Size | None = None
-    shard_size: Size = 128 * MB
-    memory: Size = 512 * MB
+    shard_size: PositiveSize = 128 * MB
+    memory: PositiveSize = 512 * MB
     kernel: Literal["arrow", "spark"] = "arrow"
 
 

@@ -167,6 +167,11 @@ def test_a_size_does_not_take_the_unit_of_a_duration() -> None:
     ]
 
 
+@pytest.mark.parametrize("name", ["shard_size", "memory"])
+def test_no_shard_can_be_written_of_nothing_or_with_nothing(name: str) -> None:
+    assert problems(defaults={"compaction": {name: "0"}}) == [(f"defaults.compaction.{name}", "greater_than")]
+
+
 def test_numbers_are_base_units_already() -> None:
     assert Compaction(every=5, arrow_limit=7).model_dump(include={"every", "arrow_limit"}) == {
         "every": 5,
