@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import abc
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from schemasync.app.states import GENERATIONS, kept_schemas, read_manifest
@@ -33,12 +34,24 @@ from schemasync.core.ports import FileInfo, HivePartition, HiveTable, Lake, Regi
 from schemasync.core.projection import Unprojectable, project
 from schemasync.core.properties import is_ours, read_properties, readable
 from schemasync.core.schema import SubjectVersion
-from schemasync.errors import RegistryError, SchemaError, SchemasyncError, UsageError
+from schemasync.errors import RegistryError, RegistryUnavailableError, SchemaError, SchemasyncError, UsageError
 
 
 def map_tables(workspace: Workspace) -> Mapping:
     """Ask the registry for its subjects and map them to tables."""
     return map_subjects(workspace.registry.subjects(), workspace.config)
+
+
+def is_silence(error: Exception, registry: Registry) -> bool:
+    """Tell whether an error is that of a registry which answers nothing: it may fail for one subject alone."""
+    if not isinstance(error, RegistryUnavailableError):
+        return False
+    try:
+        with suppress(RegistryError):
+            registry.subjects()
+    except RegistryUnavailableError:
+        return True
+    return False
 
 
 def select(mapping: Mapping, names: Sequence[str]) -> tuple[TableTarget, ...]:
@@ -104,7 +117,7 @@ def inspect(workspace: Workspace, target: TableTarget, entries: Entries | None =
     """Look at one table: its subject's history, its key, and what the metastore has, ``entries`` if that is known.
 
     Raises:
-        RegistryUnavailableError: the registry does not answer; nothing can be said about any table then.
+        RegistryUnavailableError: the registry does not answer; `is_silence` tells whether that is about all tables.
     """
     there = entries or entries_of(workspace, target)
     table = there.table

@@ -13,7 +13,7 @@ from typing import Any
 
 from schemasync.app.dependents import ReadingViews
 from schemasync.app.history_table import plan_history
-from schemasync.app.inspecting import TableView, look, look_at, map_tables, select
+from schemasync.app.inspecting import TableView, is_silence, look, look_at, map_tables, select
 from schemasync.app.migrating import with_values_checked
 from schemasync.app.rekeying import changes_key, keys_before, with_keys_checked
 from schemasync.app.repairing import REPAIRS, find_drift, kept_on_view, partition_steps, repair_steps
@@ -36,7 +36,7 @@ from schemasync.core.ports import HiveTable
 from schemasync.core.properties import TableProperties
 from schemasync.core.toast import unknown_values
 from schemasync.core.view_drift import same_text, view_drift, view_reasons
-from schemasync.errors import SchemaError, SchemasyncError, StorageError, TemporaryError, UsageError, as_ours
+from schemasync.errors import SchemaError, SchemasyncError, StorageError, UsageError, as_ours
 
 FILE_ERRORS = frozenset({"SS301", "SS302", "SS303", "SS306"})
 """Diagnostics of landed files and data files that a person must look at."""
@@ -181,9 +181,9 @@ def plan_table(workspace: Workspace, target: TableTarget) -> TablePlan:
     """Plan one table; its trouble becomes a finding, unless nothing can be known about any table."""
     try:
         return with_landed(workspace, lay_out_steps(workspace, look(workspace, target)))
-    except TemporaryError:
-        raise
     except Exception as error:
+        if is_silence(error, workspace.registry):
+            raise
         failure = as_ours(error)
         return TablePlan(
             target=target,

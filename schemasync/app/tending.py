@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
@@ -16,7 +15,7 @@ from typing import Final
 from schemasync.app.announcing import Outbox
 from schemasync.app.applying import Applied, apply_table
 from schemasync.app.compacting import compact_table
-from schemasync.app.inspecting import pending_files
+from schemasync.app.inspecting import is_silence, pending_files
 from schemasync.app.planning import TablePlan
 from schemasync.app.retiring import retire
 from schemasync.app.states import Draft
@@ -29,7 +28,7 @@ from schemasync.core.migration import outdated
 from schemasync.core.news import Seen, Told, news
 from schemasync.core.plan import Shape
 from schemasync.core.policy import Verdict
-from schemasync.core.ports import FileInfo, Registry
+from schemasync.core.ports import FileInfo
 from schemasync.core.watching import (
     TABLE_PATIENCE_MS,
     Backoff,
@@ -39,7 +38,7 @@ from schemasync.core.watching import (
     fold_due_ms,
     is_safe,
 )
-from schemasync.errors import RegistryError, RegistryUnavailableError, SchemasyncError
+from schemasync.errors import RegistryUnavailableError, SchemasyncError
 from schemasync.io.logs import redact
 from schemasync.io.status_server import TableStatus
 
@@ -229,18 +228,6 @@ class TendedTable:
         elif applied.properties is not None:
             refresh_view(self._workspace, self.target, upkeep.shape, upkeep.manifest)
             retire(self._workspace, self.target, upkeep.shape, upkeep.draft)
-
-
-def is_silence(error: Exception, registry: Registry) -> bool:
-    """Tell whether an error is that of a registry which answers nothing: it may fail for one subject alone."""
-    if not isinstance(error, RegistryUnavailableError):
-        return False
-    try:
-        with suppress(RegistryError):
-            registry.subjects()
-    except RegistryUnavailableError:
-        return True
-    return False
 
 
 def _upkeep(applied: Applied) -> Upkeep | None:

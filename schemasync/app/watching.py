@@ -18,8 +18,8 @@ from typing import Final
 
 from schemasync.app.announcing import Outbox
 from schemasync.app.crew import Crew, crew
-from schemasync.app.inspecting import map_tables, select
-from schemasync.app.tending import TendedTable, is_silence
+from schemasync.app.inspecting import is_silence, map_tables, select
+from schemasync.app.tending import TendedTable
 from schemasync.app.watched import WatchResult
 from schemasync.app.workspace import Workspace
 from schemasync.core.mapping import TableTarget

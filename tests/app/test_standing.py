@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 from schemasync.app.applying import apply
-from schemasync.app.planning import plan
-from schemasync.app.status import Hold, status
+from schemasync.app.planning import TablePlan, plan
+from schemasync.app.status import Hold, TableStatus, status
 from schemasync.app.workspace import Storage, Workspace
 from schemasync.core.mapping import TableTarget
+from schemasync.core.ports import RegisteredSchema
 from schemasync.core.properties import PARTITION_BY, STATE
-from schemasync.errors import StorageError
+from schemasync.errors import RegistryUnavailableError, StorageError
 from tests.app.still import Still, avro
 
 
@@ -36,11 +37,47 @@ def edited(still: Still, **properties: str) -> None:
     still.metastore.put(replace(table, properties={**table.properties, **properties}))
 
 
+def codes(table: TablePlan | TableStatus) -> list[str]:
+    return [d.code for d in table.diagnostics]
+
+
 def test_a_table_that_cannot_be_looked_at_is_no_drift(still: Still) -> None:
     still.register(avro())
     still.settle()
     (table,) = status(without_storage(still.workspace)).tables
-    assert ([d.code for d in table.diagnostics], table.drift, table.held) == (["SS217"], (), True)
+    assert (codes(table), table.drift, table.held) == (["SS217"], (), True)
+
+
+def test_a_subject_of_which_the_registry_cannot_answer_is_its_own_table_s_matter(
+    still: Still, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for topic in ("course", "student"):
+        still.register(avro(), topic=topic)
+    still.settle()
+    answered = still.registry.schema
+
+    def schema(subject: str, version: int) -> RegisteredSchema:
+        if subject == "course-value":
+            raise RegistryUnavailableError("500")
+        return answered(subject, version)
+
+    monkeypatch.setattr(still.registry, "schema", schema)
+    for tables in (still.plan().tables, status(still.workspace).tables):
+        assert [(t.target.table, codes(t)) for t in tables] == [("course", ["SS217"]), ("student", [])]
+
+
+def test_nothing_is_said_of_any_table_where_the_registry_goes_down(
+    still: Still, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    still.register(avro())
+
+    def versions(_: str) -> tuple[int, ...]:
+        still.registry.fail_with = RegistryUnavailableError("no answer")
+        raise still.registry.fail_with
+
+    monkeypatch.setattr(still.registry, "versions", versions)
+    with pytest.raises(RegistryUnavailableError, match="no answer"):
+        status(still.workspace)
 
 
 def test_subjects_that_an_entry_matches_and_that_are_left_out_are_named(still: Still) -> None:
