@@ -37,6 +37,7 @@ from schemasync.core.properties import TableProperties
 from schemasync.core.toast import unknown_values
 from schemasync.core.view_drift import same_text, view_drift, view_reasons
 from schemasync.errors import SchemaError, SchemasyncError, StorageError, UsageError, as_ours
+from schemasync.io.logs import redact
 
 FILE_ERRORS = frozenset({"SS301", "SS302", "SS303", "SS306"})
 """Diagnostics of landed files and data files that a person must look at."""
@@ -188,7 +189,7 @@ def plan_table(workspace: Workspace, target: TableTarget) -> TablePlan:
         return TablePlan(
             target=target,
             verdict=Verdict.HOLD,
-            diagnostics=(diagnose(error.code if isinstance(error, SchemaError) else "SS217", str(failure)),),
+            diagnostics=(diagnose(error.code if isinstance(error, SchemaError) else "SS217", redact(str(failure))),),
             error=failure,
         )
 

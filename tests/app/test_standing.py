@@ -25,7 +25,7 @@ def still(tmp_path: Path) -> Still:
 
 def without_storage(workspace: Workspace) -> Workspace:
     def storage(target: TableTarget) -> Storage:
-        raise StorageError("the directory cannot be listed", where=target.location)
+        raise StorageError("the directory cannot be listed", where=target.location, why="secret_key=hush")
 
     return replace(workspace, storage=storage)
 
@@ -45,7 +45,9 @@ def test_a_table_that_cannot_be_looked_at_is_no_drift(still: Still) -> None:
     still.register(avro())
     still.settle()
     (table,) = status(without_storage(still.workspace)).tables
-    assert (codes(table), table.drift, table.held) == (["SS217"], (), True)
+    (finding,) = table.diagnostics
+    assert (finding.code, table.drift, table.held) == ("SS217", (), True)
+    assert finding.message.endswith("/lake/student: the directory cannot be listed: secret_key=***")
 
 
 def test_a_subject_of_which_the_registry_cannot_answer_is_its_own_table_s_matter(
