@@ -31,6 +31,7 @@ from schemasync.core.names import parse_hour
 from schemasync.core.policy import Verdict
 from schemasync.core.ports import FileInfo
 from schemasync.errors import SchemasyncError, StorageError, UsageError
+from schemasync.io.logs import redact
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +39,7 @@ class Hold:
     """A schema change that waits for a person.
 
     ``since_ms`` is None until an apply has met it; ``release`` the command that lifts it, None where the cause has to
-    be mended first.
+    be mended first. Both are None also where SS218 says why they are not known.
     """
 
     since_ms: int | None
@@ -219,6 +220,7 @@ def table_status(workspace: Workspace, target: TableTarget) -> TableStatus:
     if manifest is not None:
         missing = _missing(workspace, target, manifest)
         findings += missing or _odd_footers(workspace, plan, manifest)
+    hold, unknown = _hold(workspace, plan)
     now = workspace.now_ms()
     return TableStatus(
         plan=plan,
@@ -227,21 +229,28 @@ def table_status(workspace: Workspace, target: TableTarget) -> TableStatus:
         waiting=waiting,
         due=retirement(target, manifest, now_ms=now) if manifest else Retirement(),
         now_ms=now,
-        diagnostics=tuple(dict.fromkeys((*plan.diagnostics, *findings))),
-        hold=_hold(workspace, plan),
+        diagnostics=tuple(dict.fromkeys((*plan.diagnostics, *findings, *unknown))),
+        hold=hold,
     )
 
 
-def _hold(workspace: Workspace, plan: TablePlan) -> Hold | None:
+def _hold(workspace: Workspace, plan: TablePlan) -> tuple[Hold | None, tuple[Diagnostic, ...]]:
+    """Say what there is to know of a table's hold, None where it is not held, and why the rest is not known.
+
+    Which release lifts it may depend on values that cannot be read, and a watcher may lift it while this looks.
+    """
     found = plan.view
     if plan.verdict is not Verdict.HOLD or found is None:
-        return None
-    since = None
-    if plan.current_version is not None:
-        since = held_since_ms(workspace.storage(plan.target).lake, plan.current_version)
-    how = way_out(workspace, found)
-    command = None if how is None else f"schemasync release {plan.target.name}{how}"
-    return Hold(since_ms=since, release=command)
+        return None, ()
+    since = command = None
+    try:
+        if plan.current_version is not None:
+            since = held_since_ms(workspace.storage(plan.target).lake, plan.current_version)
+        how = way_out(workspace, found)
+        command = None if how is None else f"schemasync release {plan.target.name}{how}"
+    except SchemasyncError as error:
+        return Hold(since_ms=since, release=command), (diagnose("SS218", redact(str(error))),)
+    return Hold(since_ms=since, release=command), ()
 
 
 def _missing(workspace: Workspace, target: TableTarget, manifest: Manifest) -> tuple[Diagnostic, ...]:

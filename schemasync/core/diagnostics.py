@@ -332,6 +332,13 @@ _ALL: Final = (
         fix="Mend what the message names; other tables go on.",
     ),
     Code(
+        code="SS218",
+        severity=Severity.WARNING,
+        meaning="The table is held, and since when, or which release lifts that, could not be found out.",
+        example="SELECT COUNT(*): Spark refused the statement or failed in it: part-0.parquet is not a Parquet file",
+        fix="Mend what the message names, and ask for the status again.",
+    ),
+    Code(
         code="SS301",
         severity=Severity.ERROR,
         meaning="A landed file is corrupt or cannot be read.",

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
 from schemasync.app.applying import apply
+from schemasync.app.holds import HOLDS
+from schemasync.app.inspecting import map_tables, select
 from schemasync.app.planning import TablePlan, plan
+from schemasync.app.states import properties_in_force, publish, read_draft
 from schemasync.app.status import Hold, TableStatus, status
 from schemasync.app.workspace import Storage, Workspace
 from schemasync.core.mapping import TableTarget
-from schemasync.core.ports import RegisteredSchema
+from schemasync.core.ports import RegisteredSchema, Rows, SqlEngine
 from schemasync.core.properties import PARTITION_BY, STATE
-from schemasync.errors import RegistryUnavailableError, StorageError
-from tests.app.still import Still, avro
+from schemasync.errors import EngineError, RegistryUnavailableError, StorageError
+from schemasync.io.lake.arrow import ArrowLake
+from tests.app.still import Still, avro, key
+from tests.core.builders import admitted
 
 
 @pytest.fixture
@@ -92,6 +99,31 @@ def test_subjects_that_an_entry_matches_and_that_are_left_out_are_named(still: S
     assert (by_default, said) == ((), [["bank.transaction-value"], ["bank.transaction-value"], []])
 
 
+def with_another_key(still: Still) -> Workspace:
+    """Change a table's key, and return a workspace whose engine cannot read the table's values."""
+    for topic in ("course", "student"):
+        still.register(avro(("region", "long")), topic=topic)
+    still.settle()
+    (target,) = select(map_tables(still.workspace), ["student"])
+    properties = properties_in_force(still.workspace, target)
+    assert properties is not None
+    draft = read_draft(still.workspace, target, properties)
+    publish(still.workspace, target, draft, admitted(draft.manifest))
+    still.registry.register("student-key", key("id", "region"))
+
+    def query(_: str) -> Rows:
+        raise EngineError("Spark refused the statement", why="secret_key=hush")
+
+    return replace(still.workspace, sql=cast(SqlEngine, SimpleNamespace(query=query)))
+
+
+def test_a_held_table_whose_values_cannot_be_read_stands_beside_the_others(still: Still) -> None:
+    course, student = status(with_another_key(still)).tables
+    assert (course.held, student.hold) == (False, Hold(since_ms=None, release=None))
+    finding = next(d for d in student.diagnostics if d.code == "SS218")
+    assert finding.message == "Spark refused the statement: secret_key=***"
+
+
 def hold(still: Still) -> Hold | None:
     (table,) = status(still.workspace).tables
     return table.hold
@@ -119,3 +151,22 @@ def test_a_hold_is_dated_also_where_the_table_is_not_understood(still: Still, na
     (applied,) = apply(still.workspace).tables
     assert (applied.error, [d.code for d in applied.diagnostics]) == (None, [code])
     assert hold(still) == Hold(since_ms=0, release=None)
+
+
+def test_a_hold_that_is_lifted_while_it_is_looked_at_is_not_dated(
+    still: Still, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    still.register(avro())
+    still.settle()
+    edited(still, **{"schemasync.version": "7"})
+    apply(still.workspace)
+    found = ArrowLake.read
+
+    def read(lake: ArrowLake, path: str) -> bytes:
+        if path.startswith(HOLDS):
+            lake.delete(path)
+        return found(lake, path)
+
+    monkeypatch.setattr(ArrowLake, "read", read)
+    (table,) = status(still.workspace).tables
+    assert (codes(table), table.hold) == (["SS404", "SS218"], Hold(since_ms=None, release=None))
