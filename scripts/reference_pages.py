@@ -58,7 +58,7 @@ MEANINGS: Final[Mapping[str, str]] = {
     "spark.tables_at_once": "How many tables `apply`, `compact` and `watch` work on side by side; 1: one after the other. They share Spark's cores fairly, and each needs its own memory in this process (`arrow_limit`).",
     "spark.conf": "Any Spark settings, such as those of the storage. They win over ours. Never shown.",
     "defaults.database": "Database of the tables.",
-    "defaults.location": "Root of a table; `{topic}`, `{table}` and `{database}` are filled in.",
+    "defaults.location": "Root of a table; `{topic}`, `{table}` and `{database}` are filled in. Every sign of a path stands for itself (`%20` is no blank).",
     "defaults.increments": "The sink's directory of one hour, below `location`; `{yyyy}`, `{MM}`, `{dd}`, `{HH}` or several of them at once are filled in.",
     "defaults.policies.add": "A column was added. `evolve`: older rows read NULL, or its default where it is NOT NULL. `null`: always NULL.",
     "defaults.policies.drop": "A column was dropped. `drop`: gone from the view at once. `keep`: it stays in the view; new rows read NULL.",

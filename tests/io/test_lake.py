@@ -116,6 +116,20 @@ def test_the_file_system_in_memory_is_not_the_local_disk() -> None:
     assert not isinstance(ArrowLake("mock://host/shop").filesystem, fs.LocalFileSystem)
 
 
+@pytest.mark.parametrize("sign", ["#", "?", "%41", " ", "ü"])
+@pytest.mark.parametrize("scheme", ["s3a", "gs", "mock"])
+def test_every_character_of_a_path_stands_for_itself_in_other_storages(
+    monkeypatch: pytest.MonkeyPatch, scheme: str, sign: str
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")  # or Arrow asks S3 where the bucket is
+    lake = ArrowLake(f"{scheme}://lake/raw{sign}data/student")
+    bucket = "" if scheme == "mock" else "lake/"
+    assert (lake.path("x"), lake.uri("x")) == (
+        f"{bucket}raw{sign}data/student/x",
+        f"{scheme}://lake/raw{sign}data/student/x",
+    )
+
+
 @pytest.mark.parametrize("sign", ["#", "?", "%41"])
 @pytest.mark.parametrize("scheme", ["", "file://"])
 def test_every_character_of_a_local_path_stands_for_itself(tmp_path: Path, sign: str, scheme: str) -> None:

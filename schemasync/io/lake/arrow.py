@@ -11,6 +11,7 @@ import posixpath
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from copy import copy
+from urllib.parse import quote
 
 import pyarrow as pa
 from pyarrow import fs
@@ -61,7 +62,8 @@ class ArrowLake:
                 self.filesystem, self._base = fs.LocalFileSystem(), parts.path.rstrip("/")
             else:
                 scheme = _ARROW_SCHEMES.get(parts.scheme, parts.scheme)
-                self.filesystem, self._base = fs.FileSystem.from_uri(location.replace(parts.scheme, scheme, 1))
+                # Arrow parses a URL, where Hadoop takes every character of a path for itself.
+                self.filesystem, self._base = fs.FileSystem.from_uri(f"{scheme}://{parts.host}{quote(parts.path)}")
         except (OSError, ValueError, pa.ArrowException) as error:
             raise StorageError(
                 "the location cannot be opened",
