@@ -115,6 +115,10 @@ def _location(value: str) -> str:
         raise refusal("names a host, and a local disk has none", "Write file:///DIRECTORY with three slashes.")
     if place.is_local and place.path.startswith("~"):
         raise refusal("begins with ~, which only a shell replaces", "Write the whole path of the directory.")
+    if not place.path.strip("/"):
+        raise refusal(
+            "names no directory, and a table cannot be a whole bucket or disk", "Write one: s3a://BUCKET/DIRECTORY."
+        )
     return value
 
 

@@ -366,6 +366,7 @@ def test_news_go_to_one_place_that_can_be_reached(notice: dict[str, Any], path: 
 
 
 TILDE = "begins with ~, which only a shell replaces. Write the whole path of the directory."
+WHOLE = "names no directory, and a table cannot be a whole bucket or disk. Write one: s3a://BUCKET/DIRECTORY."
 BELOW = "must be a path below the table's location, without . or .. or //. Put the rest of it into location."
 IDENTIFIER = "must be lower-case letters, digits and _, not beginning with a digit. Metastores keep no case."
 NO_REGEX = "is not a regular expression ({}). Write .* where any text is meant."
@@ -398,6 +399,7 @@ NO_REGEX = "is not a regular expression ({}). Write .* where any text is meant."
             "location",
             "names a host, and a local disk has none. Write file:///DIRECTORY with three slashes.",
         ),
+        *(({"location": whole}, "location", WHOLE) for whole in ("s3a://{topic}/", "hdfs://nn", "hdfs:///", "/")),
         ({"location": "~/lake"}, "location", TILDE),
         ({"location": "file:~me/lake"}, "location", TILDE),
         ({"names": {"view": "{table}_{hour}"}}, "names.view", "unknown placeholder {hour}. Known here: {table}."),

@@ -319,8 +319,8 @@ def test_no_table_may_have_the_name_that_a_per_run_table_gets_in_some_hour() -> 
 
 
 def test_two_tables_cannot_share_a_location() -> None:
-    assert claims(mapped(["a-value", "b-value"], location="s3a://lake/")) == [
-        "s3a://lake is claimed 2 times: as the location of a-value and as the location of b-value"
+    assert claims(mapped(["a-value", "b-value"], location="s3a://lake/shop/")) == [
+        "s3a://lake/shop is claimed 2 times: as the location of a-value and as the location of b-value"
     ]
 
 
