@@ -95,13 +95,19 @@ class _Named(Protocol):
 
 _N = TypeVar("_N", bound=_Named)
 
+_Place = tuple[object, ...]
+"""Where something stands, by lives: its column's, then step by step those of members, elements, keys and values."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Family:
-    """Who descends from whom: what the configuration says, and whether Avro aliases count."""
+    """Who descends from whom: what the configuration says, whether Avro aliases count, and whoever lived so far."""
 
     said: Mapping[str, str]
     aliases: bool
+    last: dict[_Place, Record] = field(default_factory=dict)
+    """By place: the last record that stood there, and the last union. What stands there in between (a struct becomes a
+    text, and a struct again) ends the lives of members no more than that of the column."""
 
     def ancestors(self, before: Iterable[_N], after: Sequence[_N], path: str) -> list[_N | None]:
         """Return for each of ``after`` the one of ``before`` whose life it continues; the first claim counts."""
@@ -118,32 +124,35 @@ class _Family:
         names = [said.rpartition(".")[2]] if said else []
         return names + [folded(alias) for alias in one.aliases if self.aliases]
 
-    def inherit(self, before: Encoding | None, after: Encoding, version: int, path: str) -> Encoding:
-        """Return ``after`` with the lives of its members; ``before`` is None where its own life begins."""
-        match before, after:
-            case _, ListOf(element=element):
-                old = before.element if isinstance(before, ListOf) else None
-                return ListOf(element=self.inherit(old, element, version, f"{path}element."))
-            case _, MapOf(key=key, value=value):
-                olds = (before.key, before.value) if isinstance(before, MapOf) else (None, None)
-                keys = self.inherit(olds[0], key, version, f"{path}key.")
-                return replace(after, key=keys, value=self.inherit(olds[1], value, version, f"{path}value."))
-            case _, Record(members=members):
-                same = before if isinstance(before, Record) and before.union == after.union else None
-                return replace(after, members=self._members(same, members, version, path))
+    def inherit(self, encoding: Encoding, version: int, path: str, place: _Place) -> Encoding:
+        """Return an encoding with the lives of its members; ``place`` is where it stands, from its column's life on."""
+        match encoding:
+            case ListOf(element=element):
+                return ListOf(element=self.inherit(element, version, f"{path}element.", (*place, "element")))
+            case MapOf(key=key, value=value):
+                keys = self.inherit(key, version, f"{path}key.", (*place, "key"))
+                values = self.inherit(value, version, f"{path}value.", (*place, "value"))
+                return replace(encoding, key=keys, value=values)
+            case Record(members=members, union=union):
+                here = (*place, "union" if union else "record")
+                found = replace(encoding, members=self._members(self.last.get(here), members, version, path, here))
+                self.last[here] = found
+                return found
             case _:
-                return after
+                return encoding
 
-    def _members(self, before: Record | None, members: Sequence[Member], version: int, path: str) -> tuple[Member, ...]:
+    def _members(
+        self, before: Record | None, members: Sequence[Member], version: int, path: str, place: _Place
+    ) -> tuple[Member, ...]:
         old = before.members if before else ()
         union = before is not None and before.union
         ancestors = _same_branches(old, members) if union else self.ancestors(old, members, path)
-        return tuple(self._member(a, m, version, path) for a, m in zip(ancestors, members, strict=True))
+        return tuple(self._member(a, m, version, path, place) for a, m in zip(ancestors, members, strict=True))
 
-    def _member(self, ancestor: Member | None, member: Member, version: int, path: str) -> Member:
+    def _member(self, ancestor: Member | None, member: Member, version: int, path: str, place: _Place) -> Member:
         since, origin = (ancestor.since, ancestor.origin) if ancestor else (version, member.name)
-        old = ancestor.encoding if ancestor else None
-        encoding = self.inherit(old, member.encoding, version, f"{path}{member.name}.")
+        here = (*place, origin.lower(), since)
+        encoding = self.inherit(member.encoding, version, f"{path}{member.name}.", here)
         return replace(member, encoding=encoding, since=since, origin=origin)
 
 
@@ -195,13 +204,13 @@ def _live(version: SubjectVersion, previous: Sequence[Column], family: _Family, 
     """Return the version's columns with their lives."""
     columns: list[Column] = []
     for found, column in zip(family.ancestors(previous, version.columns, ""), version.columns, strict=True):
-        path = f"{column.name}."
-        encoding = family.inherit(found.encoding if found else None, column.encoding, version.version, path)
+        path, born = f"{column.name}.", Life(name=column.name.lower(), since=version.version)
+        encoding = family.inherit(column.encoding, version.version, path, (found.life if found else born,))
         if found is None:
             since, origin, replaces = version.version, column.name, None
         elif splits(found.encoding, encoding):  # with its members' lives, as the earlier one has them, too
             since, origin, replaces = version.version, column.name, found.life
-            encoding = family.inherit(None, column.encoding, version.version, path)
+            encoding = family.inherit(column.encoding, version.version, path, (born,))
         else:
             since, origin, replaces = found.since, found.origin, found.replaces
         columns.append(replace(column, encoding=encoding, since=since, origin=origin, replaces=replaces))

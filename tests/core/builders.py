@@ -150,17 +150,22 @@ def _new_column(draw: st.DrawFn, name: str) -> Column:
     return col(name, leaf, nullable=nullable, default=None if nullable else DEFAULTS[leaf])
 
 
-def _evolved(draw: st.DrawFn, encoding: Encoding) -> Encoding:
-    """Draw an encoding that an earlier one may become: wider, with members added, dropped, moved."""
+KINDS = (STRING, rec(x=INT, y=INT), ListOf(element=rec(x=INT)), union(INT, rec(x=INT)))
+
+
+def _evolved(draw: st.DrawFn, encoding: Encoding, *, kinds: bool) -> Encoding:
+    """Draw an encoding that an earlier one may become: wider, with members added, dropped, moved; or of another kind."""
+    if kinds and draw(st.integers(0, 2)) == 0:
+        return draw(st.sampled_from(KINDS))
     match encoding:
         case Leaf():
             return draw(st.sampled_from((encoding, *WIDER.get(encoding, ()))))
         case ListOf(element=element):
-            return ListOf(element=_evolved(draw, element))
+            return ListOf(element=_evolved(draw, element, kinds=kinds))
         case MapOf(value=value):
-            return replace(encoding, value=_evolved(draw, value))
+            return replace(encoding, value=_evolved(draw, value, kinds=kinds))
         case Record(members=members):
-            kept = [replace(m, encoding=_evolved(draw, m.encoding)) for m in members]
+            kept = [replace(m, encoding=_evolved(draw, m.encoding, kinds=kinds)) for m in members]
             if len(kept) > 1 and draw(st.booleans()):
                 kept.pop(draw(st.integers(0, len(kept) - 1)))
             free = sorted({"x", "y", "z"} - {m.name for m in members})
@@ -170,7 +175,7 @@ def _evolved(draw: st.DrawFn, encoding: Encoding) -> Encoding:
 
 
 @st.composite
-def _next_version(draw: st.DrawFn, before: tuple[Column, ...]) -> tuple[Column, ...]:
+def _next_version(draw: st.DrawFn, before: tuple[Column, ...], *, kinds: bool) -> tuple[Column, ...]:
     """Draw the columns of the following version: drops, renames by alias, evolution, additions, another order."""
     row: list[Column] = []
     taken = {c.name.lower() for c in before}
@@ -186,7 +191,7 @@ def _next_version(draw: st.DrawFn, before: tuple[Column, ...]) -> tuple[Column, 
         elif fate == 2:
             row.append(replace(column, name=column.name.swapcase(), aliases=()))
         else:
-            changed = _evolved(draw, column.encoding)
+            changed = _evolved(draw, column.encoding, kinds=kinds)
             row.append(replace(column, encoding=changed, nullable=draw(st.booleans()), aliases=()))
     free = [n for n in NAMES if n.lower() not in taken]
     several: st.SearchStrategy[list[str]] = st.lists(st.sampled_from(free or [""]), max_size=2, unique_by=str.lower)
@@ -196,10 +201,10 @@ def _next_version(draw: st.DrawFn, before: tuple[Column, ...]) -> tuple[Column, 
 
 
 @st.composite
-def histories(draw: st.DrawFn, *, most: int = 5) -> History:
-    """Draw subjects whose every version a table can follow without loss."""
+def histories(draw: st.DrawFn, *, most: int = 5, kinds: bool = False) -> History:
+    """Draw subjects whose every version a table can follow without loss; with other ``kinds`` it may have to wait."""
     first = draw(st.lists(st.sampled_from(NAMES), min_size=1, max_size=4, unique_by=str.lower))
     rows = [tuple(draw(_new_column(n)) for n in first)]
     for _ in range(draw(st.integers(0, most - 1))):
-        rows.append(draw(_next_version(rows[-1])))
+        rows.append(draw(_next_version(rows[-1], kinds=kinds)))
     return history(*rows)

@@ -99,7 +99,7 @@ def test_a_history_answers_by_version_and_life() -> None:
     assert (found.column(b, 1), found.born(b)) == (None, found.versions[1].columns[1])
 
 
-@given(histories())
+@given(histories(kinds=True))
 def test_a_life_is_a_contiguous_run_of_versions_and_unique_in_each(found: History) -> None:
     where: dict[Life, list[int]] = {}
     for v in found.versions:
@@ -109,7 +109,7 @@ def test_a_life_is_a_contiguous_run_of_versions_and_unique_in_each(found: Histor
     assert all(runs == list(range(life.since, life.since + len(runs))) for life, runs in where.items())
 
 
-@given(histories())
+@given(histories(kinds=True))
 def test_reading_a_history_again_changes_nothing(found: History) -> None:
     assert read_history(reversed(found.versions)) == found
 
@@ -140,6 +140,32 @@ def test_a_member_that_was_gone_in_between_begins_a_new_life(shaped: Callable[[E
         (col("s", shaped(rec(x=INT, y=INT))),),
     ]
     assert members(history(*rows), 3) == [("x", "x", 1), ("y", "y", 3)]
+
+
+@pytest.mark.parametrize("between", [STRING, ListOf(element=rec(x=INT)), union(INT, STRING)])
+@pytest.mark.parametrize("shaped", SHAPES)
+def test_members_go_on_where_something_else_stood_in_their_place_for_a_while(
+    shaped: Callable[[Encoding], Encoding], between: Encoding
+) -> None:
+    rows = [(col("s", shaped(one)),) for one in (rec(x=INT), between, rec(x=INT))]
+    assert members(history(*rows), 3) == [("x", "x", 1)]
+    inside = history(*((col("s", shaped(rec(m=one))),) for one in (rec(x=INT), between, rec(x=INT))))
+    assert inside.versions[2].columns == inside.versions[0].columns
+
+
+def test_branches_go_on_where_something_else_stood_in_the_place_of_their_union_for_a_while() -> None:
+    rows = [(col("u", one),) for one in (union(STRING, INT), STRING, union(INT, STRING))]
+    assert members(history(*rows), 3) == [("member0", "member1", 1), ("member1", "member0", 1)]
+
+
+def test_a_member_that_was_gone_before_something_else_stood_there_begins_a_new_life() -> None:
+    rows = [(col("s", one),) for one in (rec(x=INT, y=INT), rec(x=INT), STRING, rec(x=INT, y=INT))]
+    assert members(history(*rows), 4) == [("x", "x", 1), ("y", "y", 4)]
+
+
+def test_members_of_a_column_whose_life_ended_in_between_are_new() -> None:
+    rows = [(col("s", rec(x=INT)),), (col("s", STRING),), (col("s", rec(x=INT)),)]
+    assert members(history(*rows, splits=retypes), 3) == [("x", "x", 3)]
 
 
 def aliased(name: str, *aliases: str) -> Record:
@@ -247,7 +273,7 @@ def test_nothing_was_replaced_by_a_column_that_was_added() -> None:
     assert [found.replaced(c) for v in found.versions for c in v.columns] == [None] * 4
 
 
-@given(histories())
+@given(histories(kinds=True))
 def test_members_of_one_record_have_lives_of_their_own(found: History) -> None:
     for encoding in (c.encoding for v in found.versions for c in v.columns):
         if isinstance(encoding, Record):

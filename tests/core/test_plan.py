@@ -6,23 +6,28 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from schemasync.core.changes import AddColumn, ChangeEnvelope, ChangeKey, DropColumn
+from schemasync.core.changes import AddColumn, ChangeDoc, ChangeEnvelope, ChangeKey, DropColumn
 from schemasync.core.diagnostics import diagnose
 from schemasync.core.diff import retypes
-from schemasync.core.encoding import Meaning
+from schemasync.core.encoding import Encoding, Leaf, ListOf, Meaning
 from schemasync.core.history import History, read_history
 from schemasync.core.manifest import StateId
 from schemasync.core.plan import Decision, Inspected, Step, decide, fingerprint, history_of, shape_of
 from schemasync.core.policy import Verdict
 from schemasync.core.ports import HiveColumn, HiveTable
+from schemasync.core.projection import Carried, carried
 from schemasync.core.properties import SUBJECT, TableProperties, write_properties
+from schemasync.core.reshape import Keep
 from schemasync.core.schema import Column, Envelope, EnvelopeKind, OrderingField
 from schemasync.core.types import Primitive
 from tests.core.builders import (
     BIGINT,
+    DATE,
     DEBEZIUM,
     FLAT,
     INT,
+    MICROS,
+    MILLIS,
     PLAIN,
     STRING,
     col,
@@ -30,6 +35,7 @@ from tests.core.builders import (
     history,
     rec,
     target,
+    union,
     version,
 )
 
@@ -552,6 +558,27 @@ def test_a_nested_field_that_came_back_with_another_type_is_a_new_one_also_at_on
 def test_a_nested_field_that_is_dropped_now_is_told_as_such() -> None:
     found = history((ID, col("s", rec(x=BIGINT, y=BIGINT))), (ID, col("s", rec(x=BIGINT))))
     assert outcome(seen(found, applied(found, 1))) == (Verdict.EVOLVE, ["SS112"])
+
+
+@pytest.mark.parametrize(
+    ("shape", "between"),
+    [
+        (rec(x=INT, y=STRING), STRING),
+        (ListOf(element=rec(x=INT)), STRING),
+        (rec(x=INT), union(INT, rec(x=INT))),
+        (union(STRING, INT), STRING),
+    ],
+    ids=["struct", "array", "union in between", "union"],
+)
+def test_going_back_at_the_source_ends_a_hold_and_loses_nothing(shape: Encoding, between: Encoding) -> None:
+    found = history((ID, col("s", shape)), (ID, col("s", between)), (ID, col("s", shape, doc="again")))
+    assert outcome(seen(history(*(v.columns for v in found.versions[:2])), applied(found, 1)))[0] is Verdict.HOLD
+    decision = seen(found, applied(found, 1))
+    assert (outcome(decision), [type(c) for c in decision.changes]) == ((Verdict.EVOLVE, ["SS110"]), [ChangeDoc])
+    assert decision.desired is not None
+    column, layout = decision.desired.columns[1], decision.desired.layout
+    before = carried(found, column=column, layout=layout, version=1)
+    assert before == Carried(name="s", shape=Keep(target=column.type))
 
 
 def test_a_kept_column_has_nothing_in_between() -> None:
