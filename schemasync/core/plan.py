@@ -14,8 +14,8 @@ from typing import Any
 
 from schemasync.core.changes import AddColumn, Change
 from schemasync.core.diagnostics import Diagnostic, diagnose
-from schemasync.core.diff import diff, retypes
-from schemasync.core.encoding import Encoding, Leaf, Record, lives
+from schemasync.core.diff import diff, retypes, same_meaning
+from schemasync.core.encoding import Encoding, Leaf, Meaning, Record, lives
 from schemasync.core.envelope import compared_as_text
 from schemasync.core.history import History, read_history
 from schemasync.core.layout import (
@@ -229,7 +229,7 @@ def _decide_evolution(inspected: Inspected, history: History, properties: TableP
         desired = replace(desired, envelope=with_ordering(desired.envelope, properties))
     changes = diff(current.schema, desired.schema)
     judgement = judge(changes, target.policies, readded=_earlier_names(history, properties.version))
-    reborn = (*_reborn_keys(current, desired), *_merged_keys(current, desired))
+    reborn = (*_reborn_keys(current, desired), *_unlike_keys(current, desired))
     problems = (*problems, *_other_partitions(target, current, desired))
     fatal = bool(reborn) or any(p.code in _FATAL for p in problems)
     return Decision(
@@ -256,14 +256,26 @@ def _reborn_keys(current: Shape, desired: Shape) -> Iterator[Diagnostic]:
             )
 
 
-def _merged_keys(current: Shape, desired: Shape) -> Iterator[Diagnostic]:
-    """Find key columns that were retyped from text: '7' and '07' are two rows before and one after."""
+def _unlike_keys(current: Shape, desired: Shape) -> Iterator[Diagnostic]:
+    """Find key columns of one life whose values before and after do not tell the same rows apart.
+
+    Of texts that were retyped '7' and '07' are two rows before and one after; a time of 12:00 is '12:00:00.000' under
+    one precision and '12:00:00.000000' under another: two rows, and a delete finds one of them.
+    """
     before = {c.life: c for c in current.columns}
     for column in desired.columns:
         old = before.get(column.life)
-        if old is not None and column.name in desired.keys and not _one_to_one(reshape(old.encoding, column.encoding)):
+        if old is None or column.name not in desired.keys:
+            continue
+        if not _one_to_one(reshape(old.encoding, column.encoding)):
             type_ = print_type(column.type, Dialect.SPARK)
             yield diagnose("SS120", f"key column {column.name} was a text: two texts can become one {type_}")
+        if not _shown_alike(old.encoding, column.encoding):
+            yield diagnose(
+                "SS121",
+                f"key column {column.name} is shown otherwise than before: one key would be two rows",
+                fix="Set the source's precision or type mode back, or give the new history a table of its own.",
+            )
 
 
 def _other_partitions(target: TableTarget, current: Shape, desired: Shape) -> Iterator[Diagnostic]:
@@ -279,6 +291,14 @@ def _told_apart(shape: Shape) -> list[tuple[str, Type, tuple[Call, ...], Life]]:
     """Return what decides in which partition a row lies; a column may be called otherwise, and be of another type."""
     lives = {shape.layout.current(c).name: c.life for c in shape.columns}
     return [(p.name, p.type, p.calls, lives[p.source]) for p in shape.partitions]
+
+
+def _shown_alike(current: Encoding, desired: Encoding) -> bool:
+    """Tell whether one value of the source shows as one, however it is written; a plain retype is another matter."""
+    if not isinstance(current, Leaf) or not isinstance(desired, Leaf) or same_meaning(current, desired):
+        return True
+    formatted = desired.type is Primitive.STRING and desired.meaning is not Meaning.PLAIN
+    return current.type != desired.type and not formatted
 
 
 def _one_to_one(shape: Reshape | Beyond) -> bool:

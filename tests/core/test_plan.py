@@ -232,6 +232,37 @@ def test_a_key_that_was_text_is_not_migrated_because_two_texts_can_be_one_number
     assert outcome(seen(found, applied(found, 1))) == (Verdict.MIGRATE, ["SS113"])
 
 
+TIME, MICRO_TIME = (
+    Leaf(type=Primitive.STRING, meaning=meaning, name=f"io.debezium.time.{name}")
+    for meaning, name in ((Meaning.TIME_MILLIS, "Time"), (Meaning.TIME_MICROS, "MicroTime"))
+)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        (TIME, MICRO_TIME, ["SS115", "SS121"]),
+        (MICROS, MILLIS, ["SS115", "SS121"]),
+        (BIGINT, TIME, ["SS113", "SS121"]),
+    ],
+    ids=["times", "timestamps", "a number that becomes a time"],
+)
+def test_a_key_that_is_written_otherwise_is_not_migrated_because_one_value_would_be_two_rows(
+    before: Leaf, after: Leaf, told: list[str]
+) -> None:
+    options = {"policies": {"semantic": "migrate"}}
+    found = history((col("id", before), NAME), (col("id", after), NAME))
+    assert outcome(seen(found, applied(found, 1), options=options)) == (Verdict.HOLD, told)
+    beside = history((ID, col("at", before)), (ID, col("at", after)))
+    assert outcome(seen(beside, applied(beside, 1), options=options)) == (Verdict.MIGRATE, told[:1])
+
+
+@pytest.mark.parametrize("after", [STRING, MILLIS], ids=["text", "timestamp"])
+def test_a_key_that_was_a_date_is_retyped_like_any_other(after: Leaf) -> None:
+    found = history((col("id", DATE),), (col("id", after),))
+    assert outcome(seen(found, applied(found, 1))) == (Verdict.MIGRATE, ["SS113"])
+
+
 VARIANT = {"policies": {"retype": "variant"}}
 
 
