@@ -350,9 +350,9 @@ def shape_of(
 ) -> tuple[Shape, tuple[Diagnostic, ...]]:
     """Work out the table under one version of its history, and what is wrong or remarkable about its key."""
     layout = lay_out(history, baseline=baseline, version=version.version)
-    columns = tuple(_with_variants(target, history, layout, version))
-    if target.policies.drop == "keep":
-        columns = (*columns, *_kept(history, layout, columns))
+    columns = tuple(_with_variants(target, history, layout, version.columns))
+    kept = _kept(target, history, layout, columns) if target.policies.drop == "keep" else ()
+    columns = (*columns, *kept)
     keys, problems = _keys(target, version, key)
     shape = Shape(
         history=history,
@@ -424,10 +424,12 @@ def history_of(target: TableTarget, versions: Iterable[SubjectVersion]) -> Histo
     )
 
 
-def _with_variants(target: TableTarget, history: History, layout: Layout, version: SubjectVersion) -> Iterator[Column]:
+def _with_variants(
+    target: TableTarget, history: History, layout: Layout, columns: Sequence[Column], *, beside: Sequence[Column] = ()
+) -> Iterator[Column]:
     """Yield each column, and behind it those whose place it took, as they last stood (``policies.retype: variant``)."""
-    taken = {c.name for c in version.columns}
-    for column in version.columns:
+    taken = {c.name for c in (*columns, *beside)}
+    for column in columns:
         yield column
         replaced = _replaced(history, layout, column) if target.policies.retype == "variant" else ()
         for old, last in replaced:
@@ -444,8 +446,8 @@ def _replaced(history: History, layout: Layout, column: Column) -> Iterator[tupl
         yield from _replaced(history, layout, old)
 
 
-def _kept(history: History, layout: Layout, shown: Sequence[Column]) -> tuple[Column, ...]:
-    """Return the dropped columns that ``policies.drop: keep`` goes on showing, as they last stood."""
+def _kept(target: TableTarget, history: History, layout: Layout, shown: Sequence[Column]) -> tuple[Column, ...]:
+    """Return the dropped columns that ``policies.drop: keep`` goes on showing, as they last stood, with variants."""
     live = {c.life for c in shown}
     names = {folded(c.name) for c in shown}
     kept: dict[Life, Column] = {}
@@ -453,7 +455,10 @@ def _kept(history: History, layout: Layout, shown: Sequence[Column]) -> tuple[Co
         kept |= {c.life: replace(c, nullable=True) for c in version.columns if c.life not in live}
     # Of several lives of one name the last is the one that people saw.
     last = {folded(c.name): c for c in sorted(kept.values(), key=lambda c: c.since)}
-    return tuple(c for name, c in last.items() if name not in names)
+    replaced = {old.life for c in last.values() for old, _ in _replaced(history, layout, c)}
+    ended = [c for c in last.values() if c.life not in replaced]
+    found = _with_variants(target, history, layout, ended, beside=shown)
+    return tuple(c for c in found if folded(c.name) not in names)
 
 
 def _keys(

@@ -308,6 +308,24 @@ def test_a_variant_goes_when_its_column_goes() -> None:
     assert outcome(decision) == (Verdict.EVOLVE, ["SS104", "SS104"])
 
 
+BOTH = {"policies": {"retype": "variant", "drop": "keep"}}
+
+
+@pytest.mark.parametrize("name", ["a", "c"])
+def test_a_variant_stays_where_its_column_is_kept(name: str) -> None:
+    heir = col(name, STRING, aliases=("a",))
+    found = variants((ID, col("a", BIGINT)), (ID, heir), (ID,), (ID, col(name, DATE)))
+    known = (history(*(v.columns for v in found.versions[:n]), splits=retypes) for n in (2, 3, 4))
+    shapes = [seen(one, applied(one, 1), options=BOTH).desired for one in known]
+    assert [[c.name for c in shape.columns] for shape in shapes if shape] == [
+        ["id", name, "a__v1"],
+        ["id", name, "a__v1"],
+        # The new column has the name to itself.
+        ["id", name, "a__v1"],
+    ]
+    assert [shape.columns[1].since for shape in shapes if shape] == [2, 2, 4]
+
+
 def test_what_was_replaced_before_the_table_was_made_is_not_shown() -> None:
     found = variants((ID, col("a", BIGINT)), (ID, col("a", STRING)), (ID, col("a", STRING), NAME))
     decision = seen(found, applied(found, 2, baseline=2), options=VARIANT)
