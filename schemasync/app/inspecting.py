@@ -188,15 +188,27 @@ def _understood(
     target: TableTarget, registered: Sequence[RegisteredSchema]
 ) -> tuple[list[SubjectVersion], list[Diagnostic]]:
     versions: list[SubjectVersion] = []
-    broken: list[Diagnostic] = []
+    broken: dict[int, Diagnostic] = {}
     for one in registered:
         try:
             versions.append(read_value_schema(one, envelope=target.envelope, sequence_by=target.sequence_by))
         except SchemaError as error:
-            broken.append(diagnose(error.code, str(error)))
+            broken[one.version] = diagnose(error.code, str(error))
+            versions += _without_order(target, one)
     # A broken version in the past is history; only the newest decides whether the table can follow.
-    newest_broken = bool(broken) and (not versions or versions[-1].version < registered[-1].version)
-    return versions, broken if newest_broken else []
+    newest_broken = bool(broken) and registered[-1].version in broken
+    return versions, list(broken.values()) if newest_broken else []
+
+
+def _without_order(target: TableTarget, registered: RegisteredSchema) -> Iterator[SubjectVersion]:
+    """Yield a version that lacks what orders the events now, none where that is not all that is wrong with it."""
+    if target.sequence_by:
+        with suppress(SchemaError):
+            yield _past(target, registered)
+
+
+def _past(target: TableTarget, registered: RegisteredSchema) -> SubjectVersion:
+    return read_value_schema(registered, envelope=target.envelope, sequence_by=target.sequence_by, past=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -377,7 +389,7 @@ def _embedded(footer: Footer, target: TableTarget) -> SubjectVersion | None:
     if footer.avro is None:
         return None
     registered = RegisteredSchema(subject=target.subject, version=1, schema_id=0, text=footer.avro)
-    return read_value_schema(registered, envelope=target.envelope, sequence_by=target.sequence_by)
+    return _past(target, registered)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

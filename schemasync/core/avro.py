@@ -45,12 +45,16 @@ _SYNTHETIC_KEY_FIELDS: Final = frozenset({"__dbz__physicalTableIdentifier"})
 
 
 def read_value_schema(
-    registered: RegisteredSchema, *, envelope: EnvelopeKind | None = None, sequence_by: tuple[str, ...] = ()
+    registered: RegisteredSchema,
+    *,
+    envelope: EnvelopeKind | None = None,
+    sequence_by: tuple[str, ...] = (),
+    past: bool = False,
 ) -> SubjectVersion:
     """Return what a value subject's version says about the table.
 
-    ``envelope`` overrules detection; ``sequence_by`` (dotted paths from the event's root) the detected ordering. All
-    columns have ``since=1``: lives are a matter of the whole history.
+    ``envelope`` overrules detection; ``sequence_by`` (dotted paths from the event's root) the detected ordering, as far
+    as a version of the ``past`` has such fields. All columns have ``since=1``: lives are a matter of the whole history.
 
     Raises:
         SchemaError: the text cannot become a table, the envelope does not fit, or a path of ``sequence_by`` is none.
@@ -59,7 +63,7 @@ def read_value_schema(
     root = walk.root_record()
     fields = walk.columns(root, _At(inside=(root["name"],)))
     event = Record(members=_members(fields))
-    found = _envelope(registered, fields, envelope, sequence_by)
+    found = _envelope(registered, fields, kind=envelope, sequence_by=sequence_by, past=past)
     if found.row is not None:
         after = walk.sole_record(next(f["type"] for f in root["fields"] if f["name"] == found.row))
         fields = walk.columns(after, _At(path=(found.row,), inside=(root["name"], after["name"])))
@@ -107,11 +111,9 @@ def _key_fields(registered: RegisteredSchema) -> tuple[str, ...]:
     return () if root is None else tuple(c.name for c in walk.columns(root, _At(inside=(root["name"],))))
 
 
-def _envelope(
-    registered: RegisteredSchema, fields: tuple[Column, ...], kind: EnvelopeKind | None, sequence_by: tuple[str, ...]
-) -> Envelope:
+def _envelope(registered: RegisteredSchema, fields: tuple[Column, ...], **said: Any) -> Envelope:
     try:
-        return envelope_of(fields, kind=kind, sequence_by=sequence_by)
+        return envelope_of(fields, **said)
     except SchemaError as error:
         raise schema_error(registered, error.what, why=error.why, fix=error.fix) from error
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, assert_never
 
-from schemasync.core.encoding import Leaf, Meaning, Record
+from schemasync.core.encoding import Encoding, Leaf, Meaning, Record
 from schemasync.core.schema import Column, Envelope, EnvelopeKind, OrderingField
 from schemasync.core.types import Primitive
 from schemasync.errors import SchemaError
@@ -110,12 +110,17 @@ what they show was written by a change that is in the log.
 
 
 def envelope_of(
-    fields: Iterable[Column], *, kind: EnvelopeKind | None = None, sequence_by: tuple[str, ...] = ()
+    fields: Iterable[Column],
+    *,
+    kind: EnvelopeKind | None = None,
+    sequence_by: tuple[str, ...] = (),
+    past: bool = False,
 ) -> Envelope:
     """Return where the parts of an event stand.
 
     ``fields`` are those at the event's root, ``kind`` overrules detection, ``sequence_by`` (dotted paths from the
-    root, most significant first) replaces the detected ordering key.
+    root, most significant first) replaces the detected ordering key. Events of the ``past`` may not have had all of
+    these fields yet: a table that is ordered by them reads NULL there.
 
     Raises:
         SchemaError: the fields that ``kind`` needs are missing, or a path of ``sequence_by`` is none or has no order.
@@ -123,7 +128,8 @@ def envelope_of(
     """
     root = {field.name: field for field in fields}
     known = detect_envelope(root.values()) if kind is None else _required(kind, root)
-    ordering = tuple(_demanded(root, path) for path in sequence_by) or tuple(_detected(known, root))
+    demanded = (path for path in sequence_by if not past or _found(root, path) is not None)
+    ordering = tuple(_demanded(root, path) for path in demanded) or tuple(_detected(known, root))
     return Envelope(
         kind=known,
         op=_first(root, {EnvelopeKind.PLAIN: (), EnvelopeKind.UNWRAPPED: ("__op",)}.get(known, ("op",))),
@@ -220,16 +226,22 @@ def _demanded(root: Mapping[str, Column], path: str) -> OrderingField:
 
 
 def _ordered(root: Mapping[str, Column], path: str) -> OrderingField | None:
+    encoding = _found(root, path)
+    if not isinstance(encoding, Leaf) or encoding.meaning in _UNORDERED_MEANINGS:
+        return None
+    if not isinstance(encoding.type, Primitive) or encoding.type not in _ORDERED_TYPES:
+        return None
+    return OrderingField(path=tuple(path.split(".")), type=encoding.type, meaning=encoding.meaning)
+
+
+def _found(root: Mapping[str, Column], path: str) -> Encoding | None:
+    """Return what stands at a path, None where nothing does."""
     first, *rest = path.split(".")
     encoding = root[first].encoding if first in root else None
     for name in rest:
         members = encoding.members if isinstance(encoding, Record) else ()
         encoding = next((m.encoding for m in members if m.name == name), None)
-    if not isinstance(encoding, Leaf) or encoding.meaning in _UNORDERED_MEANINGS:
-        return None
-    if not isinstance(encoding.type, Primitive) or encoding.type not in _ORDERED_TYPES:
-        return None
-    return OrderingField(path=(first, *rest), type=encoding.type, meaning=encoding.meaning)
+    return encoding
 
 
 def _ts_ms(kind: EnvelopeKind, root: Mapping[str, Column]) -> tuple[str, ...] | None:

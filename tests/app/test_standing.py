@@ -170,3 +170,29 @@ def test_a_hold_that_is_lifted_while_it_is_looked_at_is_not_dated(
     monkeypatch.setattr(ArrowLake, "read", read)
     (table,) = status(still.workspace).tables
     assert (codes(table), table.hold) == (["SS404", "SS218"], Hold(since_ms=None, release=None))
+
+
+def standing(still: Still) -> tuple[list[str], bool]:
+    """Return what is told of the table, and whether it goes on under a shape that is known."""
+    (table,) = still.plan().tables
+    assert table.view is not None
+    return [d.code for d in table.diagnostics], table.view.decision.effective is not None
+
+
+BY_REVISION = {"tables": [{"subject": "student-value", "sequence_by": ["rev"]}]}
+
+
+def test_an_order_by_a_field_that_older_versions_lack_holds_the_table_and_takes_none_of_its_past(still: Still) -> None:
+    still.register(avro(("n", "long")))
+    still.settle()
+    still.register(avro(("n", "long"), ("rev", "long")))
+    still.settings = BY_REVISION
+    assert standing(still) == (["SS103", "SS123"], True)
+
+
+def test_a_newest_version_that_lacks_what_orders_the_table_holds_it_where_it_is(still: Still) -> None:
+    still.settings = BY_REVISION
+    still.register(avro(("n", "long"), ("rev", "long")))
+    still.settle()
+    still.register(avro(("n", "long")))
+    assert standing(still) == (["SS406"], True)

@@ -221,6 +221,16 @@ def test_sequence_by_takes_only_paths_that_have_an_order(path: str) -> None:
     )
 
 
+def test_a_version_of_the_past_is_ordered_by_those_of_the_paths_that_it_has() -> None:
+    def paths(*sequence_by: str) -> list[str]:
+        version = read(AFTER, OP, field("ts_ms", "long"), sequence_by=sequence_by, past=True)
+        return [str(one) for one in version.envelope.ordering]
+
+    assert (paths("rev", "op"), paths("source.rev")) == (["op"], ["ts_ms"])
+    with pytest.raises(SchemaError, match="events cannot be ordered by after"):
+        paths("after")
+
+
 def test_a_configured_envelope_overrules_detection() -> None:
     version = read(AFTER, OP, envelope=EnvelopeKind.PLAIN)
     assert (names(version), version.envelope) == (["after", "op"], Envelope(kind=EnvelopeKind.PLAIN))
