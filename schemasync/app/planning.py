@@ -287,7 +287,13 @@ def next_properties(decision: Decision) -> TableProperties | None:
         partition_by=old.partition_by if old and shape is decision.current else decision.target.partition_by,
         marks=shape.marks,
         lives=old.lives if old and shape is decision.current else shape.lives_hash,
+        kept=_kept(shape, old),
     )
+
+
+def _kept(shape: Shape, old: TableProperties | None) -> bool | None:
+    """Say whether dropped columns are shown, also where that is over; nothing of a table that never had any."""
+    return True if shape.keeps else None if old is None or old.kept is None else False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -83,6 +83,8 @@ class Shape:
     """The user partitions, beside the segment."""
     marks: bool = True
     """Whether what is written has `TOMBSTONE`: tables of earlier releases get it when their schema is next applied."""
+    keeps: bool = False
+    """Whether columns are shown that were dropped."""
 
     @property
     def own_columns(self) -> tuple[MetaColumn, ...]:
@@ -214,8 +216,9 @@ def _decide_evolution(inspected: Inspected, history: History, properties: TableP
     if known is None or broken:
         finding = diagnose("SS404", f"{target.subject}: {broken}")
         return _held(target, finding, *inspected.trouble, properties=properties)
-    as_created = replace(target, partition_by=properties.partition_by)
-    current, _ = shape_of(as_created, history, known, key=properties.keys, baseline=properties.baseline)
+    current, _ = shape_of(
+        _as_applied(target, properties), history, known, key=properties.keys, baseline=properties.baseline
+    )
     envelope = with_ordering(known.envelope, properties)
     current = replace(current, keys=properties.keys, envelope=envelope, marks=properties.marks)
     if current.columns_hash != properties.columns or properties.lives not in {"", current.lives_hash}:
@@ -241,6 +244,12 @@ def _decide_evolution(inspected: Inspected, history: History, properties: TableP
         desired=desired,
         properties=properties,
     )
+
+
+def _as_applied(target: TableTarget, properties: TableProperties) -> TableTarget:
+    """Return the table as configured when its shape was made: what is configured since then has yet to be decided."""
+    policies = target.policies.model_copy(update={"drop": "keep"}) if properties.kept else target.policies
+    return replace(target, partition_by=properties.partition_by, policies=policies)
 
 
 def _reborn_keys(current: Shape, desired: Shape) -> Iterator[Diagnostic]:
@@ -362,6 +371,7 @@ def shape_of(
         keys=keys,
         envelope=version.envelope,
         fill_defaults=target.policies.add != "null",
+        keeps=bool(kept),
     )
     partitions, unfit = _partitions(target, shape)
     shape = replace(shape, partitions=partitions)

@@ -24,6 +24,7 @@ STATE: Final = "schemasync.state"
 PARTITION_BY: Final = "schemasync.partition_by"
 MARKS: Final = "schemasync.tombstones"
 LIVES: Final = "schemasync.lives"
+KEPT: Final = "schemasync.kept"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +48,9 @@ class TableProperties:
     lives: str = ""
     """Hash of the identity of each column, and of all members inside of it, which ``columns`` alone does not tell where
     a type changes, too. Tables of earlier releases have none until their schema is next applied."""
+    kept: bool | None = None
+    """Whether the view shows dropped columns, which ``policies.drop: keep`` kept: another policy would drop them. None
+    where it never did; tables of earlier releases do not say so until their schema is next applied."""
 
     @property
     def token(self) -> str:
@@ -61,6 +65,7 @@ def write_properties(values: TableProperties) -> dict[str, str]:
     some = {PARTITION_BY: json.dumps(values.partition_by)} if values.partition_by else {}
     some |= {MARKS: "true"} if values.marks else {}
     some |= {LIVES: values.lives} if values.lives else {}
+    some |= {} if values.kept is None else {KEPT: json.dumps(values.kept)}
     return some | {
         SUBJECT: values.subject,
         "schemasync.version": str(values.version),
@@ -99,6 +104,7 @@ def read_properties(properties: Mapping[str, str]) -> TableProperties:
         partition_by=_read(properties, PARTITION_BY, _pairs) if PARTITION_BY in properties else (),
         marks=properties.get(MARKS) == "true",
         lives=properties.get(LIVES, ""),
+        kept=properties[KEPT] == "true" if KEPT in properties else None,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
@@ -18,7 +18,7 @@ from schemasync.app.status import Hold, TableStatus, status
 from schemasync.app.workspace import Storage, Workspace
 from schemasync.core.mapping import TableTarget
 from schemasync.core.ports import RegisteredSchema, Rows, SqlEngine
-from schemasync.core.properties import PARTITION_BY, STATE
+from schemasync.core.properties import KEPT, PARTITION_BY, STATE
 from schemasync.errors import EngineError, RegistryUnavailableError, StorageError
 from schemasync.io.lake.arrow import ArrowLake
 from tests.app.still import Still, avro, key
@@ -196,3 +196,24 @@ def test_a_newest_version_that_lacks_what_orders_the_table_holds_it_where_it_is(
     still.settle()
     still.register(avro(("n", "long")))
     assert standing(still) == (["SS406"], True)
+
+
+def keeping(drop: str) -> dict[str, Any]:
+    return {"defaults": {"policies": {"drop": drop}}}
+
+
+def test_a_table_remembers_that_dropped_columns_are_shown(still: Still) -> None:
+    still.settings = keeping("keep")
+    for columns in ((("n", "long"),), ()):
+        still.register(avro(*columns))
+        still.settle()
+    assert not still.plan().tables[0].pending
+    still.settings = keeping("hold")
+    assert standing(still)[0] == ["SS124"]
+    still.settings = keeping("drop")
+    assert standing(still)[0] == ["SS104"]
+    still.settle()
+    assert not still.plan().tables[0].pending
+    table = still.metastore.table("lake", "student")
+    assert table is not None
+    assert table.properties[KEPT] == "false"

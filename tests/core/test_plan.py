@@ -585,6 +585,20 @@ def test_a_drop_that_is_kept_is_no_change_of_columns() -> None:
     assert not [c for c in decision.changes if isinstance(c, DropColumn)]
 
 
+@pytest.mark.parametrize(
+    ("drop", "told"),
+    [("hold", (Verdict.HOLD, ["SS124"])), ("drop", (Verdict.EVOLVE, ["SS104"])), ("keep", (Verdict.NONE, []))],
+)
+def test_columns_that_were_kept_are_dropped_where_the_policy_changes(
+    drop: str, told: tuple[Verdict, list[str]]
+) -> None:
+    found = history((ID, NAME), (ID,))
+    decision = seen(found, applied(found, 2, kept=True), options={"policies": {"drop": drop}})
+    assert outcome(decision) == told
+    assert decision.current is not None
+    assert [c.name for c in decision.current.columns] == ["id", "name"]
+
+
 def test_a_column_that_comes_back_is_told_as_such() -> None:
     at_once = history((ID, col("a")), (ID,), (ID, col("a")))
     decision = seen(at_once, applied(at_once, 1))

@@ -45,6 +45,7 @@ properties = st.builds(
     state=states,
     partition_by=st.lists(st.tuples(st.text(), st.text()), max_size=2).map(tuple),
     marks=st.booleans(),
+    kept=st.sampled_from((None, True, False)),
 )
 ONE = TableProperties(
     subject="shop.student-value",
@@ -84,6 +85,11 @@ def test_user_partitions_are_a_property_where_there_are_some() -> None:
     by = replace(ONE, partition_by=(("year", "year(born)"),))
     more = write_properties(by).items() - write_properties(ONE).items()
     assert more == {("schemasync.partition_by", '[["year", "year(born)"]]')}
+
+
+def test_that_dropped_columns_are_shown_is_a_property_also_once_it_is_over() -> None:
+    said = [write_properties(replace(ONE, kept=kept)).items() - write_properties(ONE).items() for kept in (True, False)]
+    assert said == [{("schemasync.kept", "true")}, {("schemasync.kept", "false")}]
 
 
 @given(properties)
