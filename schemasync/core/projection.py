@@ -22,7 +22,10 @@ from schemasync.core.types import Type
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Take:
-    """Read the field at the first of ``paths`` that is not null, decode it by ``encoding``, reshape it."""
+    """Read the field at the first of ``paths``, decode it by ``encoding``, reshape it.
+
+    Of a delete, and where the struct that holds it is null, at the first of them that is not null.
+    """
 
     paths: tuple[tuple[str, ...], ...]
     encoding: Encoding

@@ -189,3 +189,19 @@ def test_an_event_without_a_key_is_named_by_its_row_whatever_comes_before_it(tmp
     landed = [event(1, row("a"), row("b")), event(2, None, None, "m"), event(3, None, row(None))]
     with pytest.raises(DataError, match=r"no value for the key column email: row 2"):
         open_arrow(tmp_path).admit(wanted(tmp_path, landed, ("email",)))
+
+
+@pytest.mark.parametrize("op", ["u", "c", None])
+@pytest.mark.parametrize("after", [row(None, "2"), row("b", "2", shop=None)], ids=["email", "shop"])
+def test_an_event_that_makes_a_part_of_its_key_null_has_no_key(
+    tmp_path: Path, opened: LandedFiles, after: Row, op: str | None
+) -> None:
+    asked = wanted(tmp_path, [event(1, None, row("a", "1")), event(2, row("a", "1"), after, op)], ("email", "shop"))
+    with pytest.raises(DataError, match=r"no value for the key column (email|shop).*: row 1"):
+        opened.admit(asked)
+
+
+@pytest.mark.parametrize("after", [None, row(None, shop=None)], ids=["no row", "a row of nulls"])
+def test_a_delete_has_the_key_of_the_row_before_it(tmp_path: Path, after: Row | None) -> None:
+    asked = wanted(tmp_path, [event(1, row("a"), after, "d")], ("email", "shop"))
+    assert [r["email"] for r in admitted(open_arrow(tmp_path), tmp_path, asked)] == ["a"]

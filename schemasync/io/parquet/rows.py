@@ -198,7 +198,7 @@ class _Projector:
 
     def table(self) -> pa.Table:
         operations = self._operations()
-        columns = {p.name: self._column(p) for p in self._file.projection.columns}
+        columns = {p.name: self._column(p, operations) for p in self._file.projection.columns}
         columns |= self._meta(operations)
         rows = len(self._events)
         arrays = [columns.get(name, pa.nulls(rows, arrow_type(t))) for name, t in self._request.columns]
@@ -263,14 +263,17 @@ class _Projector:
             raise DataError("a landed file lacks a column that its schema names", why=".".join(path))
         return values
 
-    def _column(self, projected: Projected) -> pa.Array:
+    def _column(self, projected: Projected, operations: pa.Array) -> pa.Array:
         source = projected.source
         if isinstance(source, Fill):
             return constant(source.value, projected.type, len(self._events))
-        values = self._required(source.paths[0])
-        for path in source.paths[1:]:
-            other = self._at(path)
-            values = values if other is None else pc.if_else(values.is_valid(), values, other)
+        first, *others = source.paths
+        values = self._required(first)
+        for path in others:
+            if (other := self._at(path)) is not None:
+                # An update that makes a key null has none: the one before it names another row.
+                gone = pc.or_(self._required(first[:-1]).is_null(), pc.equal(operations, DELETE))
+                values = pc.if_else(pc.and_(values.is_null(), gone), other, values)
         return self._shown(projected.name, source, values)
 
     def _shown(self, name: str, source: Take, values: pa.Array) -> pa.Array:
