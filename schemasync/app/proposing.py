@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from schemasync.core.ports import RegisteredSchema, Registry
+from schemasync.core.avro_names import full_name, missing_names, without_namespace
 from schemasync.core.references import canonical
 from schemasync.errors import RegistryError, UsageError
-from schemasync.io.registry.avro_names import full_name, missing_names
 
 
 class ProposedRegistry:
@@ -118,7 +118,8 @@ def _needed(file: SchemaFile, known: Mapping[str, str]) -> tuple[str, ...]:
     order: dict[str, str] = {}
     seen: set[str] = set()
 
-    def visit(name: str) -> None:
+    def visit(wanted: str) -> None:
+        name = wanted if wanted in known else without_namespace(wanted)
         if name in seen:
             return
         seen.add(name)

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from fastavro.schema import SchemaParseException, UnknownType, parse_schema
 
+from schemasync.core.avro_names import with_marked_names
 from schemasync.core.ports import RegisteredSchema
 from schemasync.errors import SchemaError
 
@@ -27,6 +28,9 @@ _SHIELDED: Final = {
     # Input that bears fastavro's own mark would be taken as parsed already.
     "__fastavro_parsed": "schemasync.parsed",
 }
+_NO_NAMESPACE: Final = "schemasync.."
+"""Before a name that only the null namespace knows: fastavro looks for a name in the namespace around it alone, Java's
+Avro in the null namespace, too. No name in a schema has an empty part."""
 _UNSHIELDED: Final = {shield: key for key, shield in _SHIELDED.items()}
 _OPAQUE: Final = frozenset({"default", "schemasync.default"})
 _FASTAVRO_MARKS: Final = frozenset({"__fastavro_parsed", "__named_schemas"})
@@ -51,8 +55,8 @@ def resolve(registered: RegisteredSchema) -> ResolvedSchema:
     names: dict[str, Any] = {}
     root: Any = None
     for text in (*registered.references, registered.text):
-        before = dict(names)
-        root = _parse(_shield(_json(text, registered)), names, registered)
+        before = names
+        root, names = _parse(_shield(_json(text, registered)), names, registered)
         for name, node in before.items():
             if names[name] != node:
                 raise schema_error(registered, f"two different types are named {name}")
@@ -202,9 +206,12 @@ def _children(node: Any) -> list[Any]:
     return node if isinstance(node, list) else []
 
 
-def _parse(schema: Any, names: dict[str, Any], registered: RegisteredSchema) -> Any:
+def _parse(schema: Any, names: Mapping[str, Any], registered: RegisteredSchema) -> tuple[Any, dict[str, Any]]:
+    """Return the parsed schema, and the ``names`` that are known with it."""
+    schema, marked = with_marked_names(schema, names, _NO_NAMESPACE)
+    known = {**names, **dict.fromkeys(marked)}
     try:
-        return parse_schema(schema, names)
+        root = parse_schema(schema, known)
     except (SchemaParseException, UnknownType) as error:
         what = "unknown type" if isinstance(error, UnknownType) else "not an Avro schema"
         raise schema_error(registered, what, why=_plain_words(error)) from error
@@ -212,6 +219,7 @@ def _parse(schema: Any, names: dict[str, Any], registered: RegisteredSchema) -> 
         # fastavro trusts the shape of its input: KeyError, TypeError, AttributeError, whatever the text provokes.
         why = f"a type without {error}" if isinstance(error, KeyError) else _plain_words(error)
         raise schema_error(registered, "not an Avro schema", why=why) from error
+    return root, {name: node for name, node in known.items() if name not in marked}
 
 
 def _plain_words(error: Exception) -> str:
@@ -233,4 +241,4 @@ def _renamed(node: Any, keys: Mapping[str, str]) -> Any:
         return [_renamed(item, keys) for item in node]
     if isinstance(node, dict):
         return {keys.get(k, k): v if k in _OPAQUE else _renamed(v, keys) for k, v in node.items()}
-    return node
+    return node.removeprefix(_NO_NAMESPACE) if isinstance(node, str) else node

@@ -124,6 +124,14 @@ def test_a_newest_version_that_the_registry_cannot_give_is_left_to_the_plan(regi
     registry.register("a-value", ONE, kind="PROTOBUF")
     found = proposed(registry, ONE)
     assert found is not None
+def test_a_name_that_its_namespace_does_not_know_is_looked_for_without_one(registry: MemoryRegistry) -> None:
+    registry.register("inner", record("Inner"))
+    registry.register("a-value", record("A", "Inner"), references=[("Inner", "inner", 1)])
+    found = proposed(registry, json.dumps(json.loads(record("A", "Inner", "int")) | {"namespace": "shop"}))
+    assert isinstance(found, RegisteredSchema)
+    assert found.references == (record("Inner"),)
+
+
     assert found.version == 2
 
 

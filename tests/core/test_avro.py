@@ -210,6 +210,34 @@ def test_references_are_used_by_the_schema_and_by_each_other() -> None:
     assert print_type(version.columns[0].type, Dialect.SPARK) == "struct<street:struct<name:string>>"
 
 
+@pytest.mark.parametrize(
+    "used", ["Address", "com.y.Address", ["null", "Address"], {"type": "array", "items": "Address"}]
+)
+def test_a_name_that_its_namespace_does_not_know_is_looked_for_without_one(used: Any) -> None:
+    """As Java's Avro does, and so a registry takes it."""
+    address, row = record("Address", field("zip", "string")), record("Row", field("a", used), namespace="com.x")
+    (column,) = read_value_schema(registered(row, address)).columns
+    assert "struct<zip:string>" in print_type(column.type, Dialect.SPARK)
+
+
+def test_a_name_of_its_own_namespace_comes_first() -> None:
+    bare, own = record("A", field("x", "int")), record("A", field("y", "int"), namespace="com.x")
+    row = record(
+        "Row", field("a", "A"), field("b", record("In", field("c", "A"), namespace="com.y")), namespace="com.x"
+    )
+    assert [c.encoding for c in read_value_schema(registered(row, bare, own)).columns] == [
+        struct(y=INT),
+        struct(c=struct(x=INT)),  # type: ignore[arg-type]
+    ]
+
+
+def test_a_name_without_a_namespace_is_one_type_however_it_was_found() -> None:
+    inner = record("In", field("c", ["null", "A", "com.x.A"]), namespace="com.x")
+    row = record("Row", field("a", record("A", field("x", "int"))), field("b", inner))
+    with pytest.raises(SchemaError, match=r"field b\.c: a union with two branches A"):
+        read_value_schema(registered(row))
+
+
 def test_a_reference_may_be_repeated_but_not_contradicted() -> None:
     one, other = record("A", field("x", "int")), record("A", field("x", "long"))
     row = record("Row", field("a", "A"))

@@ -223,6 +223,13 @@ def test_names_take_the_namespace_that_encloses_them(tmp_path: Path) -> None:
     assert [json.loads(text)["type"] for text in FileRegistry(tmp_path).schema("s", 1).references] == ["enum"]
 
 
+def test_a_name_that_its_namespace_does_not_know_is_looked_for_without_one(tmp_path: Path) -> None:
+    address = write(tmp_path / "address.avsc", ADDRESS | {"namespace": ""})
+    colour = {"type": "enum", "name": "Colour", "namespace": "", "symbols": ["RED"]}
+    write(tmp_path / "s.avsc", record("S", colour, "Colour", "Address"))
+    assert FileRegistry(tmp_path).schema("s", 1).references == (address.read_text(),)
+
+
 def test_a_type_that_nobody_defines_is_an_error_that_names_it(tmp_path: Path) -> None:
     path = write(tmp_path / "person.avsc", PERSON)
     assert failure(tmp_path, "person") == (

@@ -2,5 +2,5 @@
 
 ``http`` and ``file`` are what the app opens; the rest is theirs: ``auth`` (who we are), ``endpoint`` (whom we ask),
 ``transport`` (asking until there is an answer), ``wire`` (what an answer means), ``kept`` (what was answered before),
-``entries`` and ``avro_names`` (what a file holds, and which types it needs).
+``entries`` (what a file holds).
 """

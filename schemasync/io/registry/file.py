@@ -12,10 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import unquote
 
+from schemasync.core.avro_names import full_name, missing_names, without_namespace
 from schemasync.core.ports import RegisteredSchema
 from schemasync.core.references import HeldSchema, Key, Reference, Trail, canonical, resolve, trail_text
 from schemasync.errors import RegistryError
-from schemasync.io.registry.avro_names import full_name, missing_names
 from schemasync.io.registry.entries import Entry, is_version_file, read_entry, version_number
 
 
@@ -23,10 +23,10 @@ class FileRegistry:
     """The registry in one directory; see `schemasync.core.ports.Registry` for the questions.
 
     A subject's name may be percent-encoded on disk (``a%2Fb``). An ``.avsc`` file holds the bare schema. Named types
-    that it uses and does not define are looked up by full name among the schemas at the top of the other subjects'
-    newest versions, transitively. Its schema id is made up: the first four bytes of the SHA-256 of its canonical
-    JSON (sorted keys, no spaces), brought into 1 to 2**31 - 1; the same on every machine, equal for equal content
-    (rarely also for other content), and meaningless in its order.
+    that it uses and does not define are looked up by full name, else by the name alone, among the schemas at the top of
+    the other subjects' newest versions, transitively. Its schema id is made up: the first four bytes of the SHA-256 of
+    its canonical JSON (sorted keys, no spaces), brought into 1 to 2**31 - 1; the same on every machine, equal for equal
+    content (rarely also for other content), and meaningless in its order.
 
     A ``.json`` file holds what a registry answers to ``GET /subjects/S/versions/N``: ``{"id", "schema",
     "references": [{"name", "subject", "version"}]}``; its references are followed inside this directory. The file's
@@ -108,7 +108,8 @@ class FileRegistry:
         if not missing:
             return ()
         homes, unreadable = self._homes(subject)
-        return tuple(Reference(name=name, key=_home(name, entry, homes.get(name, {}), unreadable)) for name in missing)
+        found = {name: homes.get(name) or homes.get(without_namespace(name), {}) for name in missing}
+        return tuple(Reference(name=name, key=_home(name, entry, of, unreadable)) for name, of in found.items())
 
     def _homes(self, apart_from: str) -> tuple[dict[str, dict[str, Key]], list[RegistryError]]:
         """Return {full name: {content: the first (subject, version) with it}} of the other subjects' newest versions.
