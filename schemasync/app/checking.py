@@ -20,9 +20,11 @@ from schemasync.core.dependents import Dependent, Effect
 from schemasync.core.describe import change_json, diagnostic_json
 from schemasync.core.diagnostics import Diagnostic
 from schemasync.core.field_lines import line_for
+from schemasync.core.locations import parse_location
 from schemasync.core.mapping import Mapping as TableMapping
 from schemasync.core.mapping import TableTarget, map_subjects
 from schemasync.core.policy import Verdict
+from schemasync.core.ports import RegisteredSchema
 from schemasync.errors import UsageError
 
 
@@ -49,12 +51,12 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckResult:
-    """What would happen. ``registered``: the registry's newest version is this schema already."""
+    """What would happen. ``registered`` is the registry's version that is this schema already, None where none is."""
 
     plan: TablePlan
     findings: tuple[Finding, ...] = ()
     dependents: tuple[Dependent, ...] = ()
-    registered: bool = False
+    registered: int | None = None
 
     @property
     def broken(self) -> tuple[str, ...]:
@@ -67,10 +69,14 @@ class CheckResult:
         return self.plan.verdict is Verdict.HOLD or bool(self.broken)
 
     def to_json(self) -> dict[str, Any]:
-        """Return what ``check --json`` prints: the table as in ``plan --json``, lines, and the views that read it."""
+        """Return what ``check --json`` prints: the table as in ``plan --json``, lines, and the views that read it.
+
+        ``registered`` is null unless the schema is a version already.
+        """
         found = [{**diagnostic_json(f.diagnostic), "line": f.line} for f in self.findings]
         return {
             **self.plan.to_json(),
+            "registered": self.registered,
             "diagnostics": found,
             "dependents": [dependent.to_json() for dependent in self.dependents],
         }
@@ -86,13 +92,15 @@ def check(workspace: Workspace, proposal: Proposal) -> CheckResult:
     value = read_schema_file(proposal.file, proposal.references)
     key = read_schema_file(proposal.key, {}) if proposal.key else None
     target = _target(workspace, proposal.subject, keyed=key is not None)
-    proposed = [propose(workspace.registry, target.subject, value, group=target.compatibility_group)]
+    registry, repeats = workspace.registry, parse_location(workspace.config.registry.url).is_local
+    proposed = propose(registry, target.subject, value, group=target.compatibility_group, repeats=repeats)
+    news = [proposed]
     if key is not None and target.key_subject is not None:
-        proposed.append(propose(workspace.registry, target.key_subject, key))
-    news = [version for version in proposed if version is not None]
-    if not news:
-        return _nothing_new(workspace, target)
-    return _planned(replace(workspace, registry=ProposedRegistry(workspace.registry, news)), target, value)
+        news.append(propose(registry, target.key_subject, key, repeats=repeats))
+    made = [version for version in news if isinstance(version, RegisteredSchema)]
+    if isinstance(proposed, int) and not made:
+        return _nothing_new(workspace, target, proposed)
+    return _planned(replace(workspace, registry=ProposedRegistry(registry, made)), target, value)
 
 
 def _planned(workspace: Workspace, target: TableTarget, value: SchemaFile) -> CheckResult:
@@ -110,7 +118,7 @@ def _planned(workspace: Workspace, target: TableTarget, value: SchemaFile) -> Ch
     )
 
 
-def _nothing_new(workspace: Workspace, target: TableTarget) -> CheckResult:
+def _nothing_new(workspace: Workspace, target: TableTarget, registered: int) -> CheckResult:
     """Say that nothing would change; what the table still has to follow is not this schema's doing."""
     plan = lay_out_steps(workspace, look(workspace, target))
     unchanged = TablePlan(
@@ -119,7 +127,7 @@ def _nothing_new(workspace: Workspace, target: TableTarget) -> CheckResult:
         current_version=plan.current_version,
         desired_version=plan.desired_version,
     )
-    return CheckResult(plan=unchanged, registered=True)
+    return CheckResult(plan=unchanged, registered=registered)
 
 
 def _target(workspace: Workspace, subject: str, *, keyed: bool) -> TableTarget:

@@ -7,12 +7,13 @@ caller names. A file that cannot be read is wrong usage; one that is no schema i
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from schemasync.core.ports import RegisteredSchema, Registry
 from schemasync.core.avro_names import full_name, missing_names, without_namespace
+from schemasync.core.ports import RegisteredSchema, Registry
 from schemasync.core.references import canonical
 from schemasync.errors import RegistryError, UsageError
 
@@ -75,12 +76,15 @@ def _json_text(file: Path) -> str:
     return text
 
 
-def propose(registry: Registry, subject: str, file: SchemaFile, *, group: str | None = None) -> RegisteredSchema | None:
-    """Make a subject's next version of a file; None where its newest version is that very schema.
+def propose(
+    registry: Registry, subject: str, file: SchemaFile, *, group: str | None = None, repeats: bool = False
+) -> RegisteredSchema | int:
+    """Make a subject's next version of a file; return the number of the live version that is that very schema, if any.
 
-    The newest is that of the compatibility ``group`` which a table is told to follow, if there is one. Named types that
-    the file uses and does not define come from the newest version's references; those that the caller gave replace them
-    by name.
+    A registry answers a schema that it has with the version that it is, and makes no new one. Where it ``repeats``
+    older ones, as a directory of files can, only the newest counts: that of the compatibility ``group`` which a table
+    is told to follow, if there is one. Named types that the file uses and does not define come from the newest
+    version's references; those that the caller gave replace them by name.
     """
     live = registry.versions(subject)
     newest = _newest(registry, subject, live, group)
@@ -94,7 +98,16 @@ def propose(registry: Registry, subject: str, file: SchemaFile, *, group: str | 
         # Else nothing would judge it: a table follows the versions of one group.
         group=newest.group if newest else group or "",
     )
-    return None if newest is not None and _same(proposed, newest) else proposed
+    there = (newest,) if repeats else _versions(registry, subject, live)
+    same = (v.version for v in there if v is not None and v.group == proposed.group and _same(proposed, v))
+    return next(same, proposed)
+
+
+def _versions(registry: Registry, subject: str, live: Sequence[int]) -> Iterator[RegisteredSchema]:
+    """Yield the versions that the registry can give, newest first."""
+    for number in reversed(live):
+        with suppress(RegistryError):
+            yield registry.schema(subject, number)
 
 
 def _newest(registry: Registry, subject: str, live: Sequence[int], group: str | None) -> RegisteredSchema | None:
@@ -144,7 +157,7 @@ def _loaded(text: str) -> object:
     return found
 
 
-def _same(proposed: RegisteredSchema, newest: RegisteredSchema) -> bool:
+def _same(proposed: RegisteredSchema, live: RegisteredSchema) -> bool:
     """Tell whether two versions say the same; a reference more in the registry's changes nothing."""
-    mine, theirs = ({canonical(text) for text in one.references} for one in (proposed, newest))
-    return canonical(proposed.text) == canonical(newest.text) and mine <= theirs
+    mine, theirs = ({canonical(text) for text in one.references} for one in (proposed, live))
+    return canonical(proposed.text) == canonical(live.text) and mine <= theirs

@@ -52,8 +52,10 @@ def _use(dependent: Dependent) -> str:
 
 def _summary(check: CheckResult) -> str:
     plan = check.plan
-    if check.registered:
-        return f"nothing would change: the registry's version {plan.desired_version} is this schema"
+    if check.registered is not None:
+        already = f"nothing would change: the registry's version {check.registered} is this schema"
+        newest = check.registered == plan.desired_version
+        return already if newest else f"{already}, and no new one would come of it"
     if plan.verdict is Verdict.HOLD:
         return "the table would be held"
     if check.broken:

@@ -51,12 +51,12 @@ def test_a_change_is_what_plan_would_say_of_it(still: Still) -> None:
     still.register(text)
     (planned,) = still.plan().to_json()["tables"]
     said = found.to_json()
-    assert said.pop("dependents") == []
+    assert (said.pop("dependents"), said.pop("registered")) == ([], None)
     assert [d.pop("line") for d in said["diagnostics"]] == [line(text, "age")]
     for document in (said, planned):
         del document["steps"]  # a proposal has no schema id yet
     assert said == planned
-    assert (found.plan.pending, found.refused, found.registered) == (True, False, False)
+    assert (found.plan.pending, found.refused, found.registered) == (True, False, None)
 
 
 def test_nothing_is_registered_and_nothing_is_written(still: Still) -> None:
@@ -76,11 +76,28 @@ def test_the_newest_version_changes_nothing_whatever_the_table_still_has_to_foll
     found = checked(still, json.dumps(json.loads(avro(NAME, AGE))))
     assert (found.plan.verdict, found.registered, found.refused, found.plan.pending) == (
         Verdict.NONE,
-        True,
+        2,
         False,
         False,
     )
     assert (found.plan.current_version, found.plan.desired_version, found.findings) == (1, 2, ())
+
+
+def test_an_older_version_stays_what_it_is_but_for_a_directory_of_files(tmp_path: Path) -> None:
+    """A registry makes no new version of a schema that it has, and what is asked is whether one would be safe."""
+    still = Still(tmp_path, registry={"url": "http://registry:8081"})
+    still.register(avro(NAME), avro(NAME, AGE))
+    still.settle()
+    found = checked(still, avro(NAME))
+    assert (found.registered, found.plan.verdict, found.plan.desired_version, found.findings) == (
+        1,
+        Verdict.NONE,
+        2,
+        (),
+    )
+    still.settings = {}
+    again = checked(still, avro(NAME))
+    assert (again.registered, again.plan.desired_version, kinds(again)) == (None, 3, ["drop_column age"])
 
 
 def test_a_proposal_is_compared_with_the_table_not_with_versions_that_it_never_had(still: Still) -> None:

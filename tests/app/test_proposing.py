@@ -46,7 +46,7 @@ def test_a_proposal_for_a_subject_that_is_not_there_makes_it(registry: MemoryReg
     assert (with_it.subjects(), with_it.versions("a-value")) == (("a-value",), (1,))
 
 
-def proposed(registry: MemoryRegistry, text: str, **references: str) -> RegisteredSchema | None:
+def proposed(registry: MemoryRegistry, text: str, **references: str) -> RegisteredSchema | int:
     return propose(registry, "a-value", SchemaFile(text=text, references=references))
 
 
@@ -68,17 +68,29 @@ def test_a_proposal_is_of_the_group_that_the_table_is_told_to_follow(registry: M
     registry.register("a-value", record("Two"), group="2")
     found = propose(registry, "a-value", SchemaFile(text=record("Two"), references={}), group="1")
     assert found == RegisteredSchema(subject="a-value", version=3, schema_id=0, text=record("Two"), group="1")
-    assert propose(registry, "a-value", SchemaFile(text=ONE, references={}), group="1") is None
+    assert propose(registry, "a-value", SchemaFile(text=ONE, references={}), group="1") == 1
     other = propose(registry, "a-value", SchemaFile(text=ONE, references={}), group="3")
-    assert other is not None
+    assert isinstance(other, RegisteredSchema)
     assert other.group == "3"
 
 
-def test_what_the_registry_has_as_its_newest_version_is_no_proposal(registry: MemoryRegistry) -> None:
+def test_what_the_registry_has_as_any_version_is_no_proposal(registry: MemoryRegistry) -> None:
+    """It answers such a schema with its id, and makes no new version."""
+    registry.register("a-value", record("Two"))
+    registry.register("a-value", ONE, kind="PROTOBUF")
+    registry.register("a-value", ONE)
+    assert proposed(registry, json.dumps(json.loads(ONE), indent=4, sort_keys=True)) == 3
+    assert proposed(registry, record("Two")) == 1
+    registry.delete("a-value", 1)
+    assert isinstance(proposed(registry, record("Two")), RegisteredSchema)
+
+
+def test_a_directory_of_files_may_have_an_older_version_again(registry: MemoryRegistry) -> None:
     registry.register("a-value", record("Two"))
     registry.register("a-value", ONE)
-    assert proposed(registry, json.dumps(json.loads(ONE), indent=4, sort_keys=True)) is None
-    assert proposed(registry, record("Two")) is not None
+    texts = (ONE, record("Two"))
+    found = [propose(registry, "a-value", SchemaFile(text=t, references={}), repeats=True) for t in texts]
+    assert found == [2, RegisteredSchema(subject="a-value", version=3, schema_id=0, text=record("Two"))]
 
 
 def test_references_come_from_the_newest_version_where_they_are_needed(registry: MemoryRegistry) -> None:
@@ -89,9 +101,9 @@ def test_references_come_from_the_newest_version_where_they_are_needed(registry:
     pins = [("Middle", "middle", 1), ("Other", "other", 1)]
     registry.register("a-value", record("A", "Middle", "Other"), references=pins)
     found = proposed(registry, record("A", "Middle"))
-    assert found is not None
+    assert isinstance(found, RegisteredSchema)
     assert found.references == (inner, middle)
-    assert proposed(registry, record("A", "Middle", "Other")) is None
+    assert proposed(registry, record("A", "Middle", "Other")) == 1
 
 
 def test_references_that_are_given_replace_those_of_the_same_name(registry: MemoryRegistry) -> None:
@@ -99,7 +111,7 @@ def test_references_that_are_given_replace_those_of_the_same_name(registry: Memo
     registry.register("a-value", record("A", "Inner"), references=[("Inner", "inner", 1)])
     mine, new = record("Inner", "New"), record("New")
     found = proposed(registry, record("A", "Inner"), Inner=mine, New=new)
-    assert found is not None
+    assert isinstance(found, RegisteredSchema)
     assert found.references == (new, mine)
 
 
@@ -108,22 +120,10 @@ def test_where_a_name_stands_inside_a_reference_all_are_taken(registry: MemoryRe
     registry.register("outer", outer)
     registry.register("a-value", record("A", "Outer", "Colour"), references=[("Outer", "outer", 1)])
     found = proposed(registry, record("A", "Colour"))
-    assert found is not None
+    assert isinstance(found, RegisteredSchema)
     assert found.references == (outer,)
 
 
-def test_a_reference_that_is_no_json_is_left_to_the_plan(registry: MemoryRegistry) -> None:
-    registry.register("broken", "{")
-    registry.register("a-value", record("A", "B"), references=[("B", "broken", 1)])
-    found = proposed(registry, record("A", "B", "int"))
-    assert found is not None
-    assert found.references == ("{",)
-
-
-def test_a_newest_version_that_the_registry_cannot_give_is_left_to_the_plan(registry: MemoryRegistry) -> None:
-    registry.register("a-value", ONE, kind="PROTOBUF")
-    found = proposed(registry, ONE)
-    assert found is not None
 def test_a_name_that_its_namespace_does_not_know_is_looked_for_without_one(registry: MemoryRegistry) -> None:
     registry.register("inner", record("Inner"))
     registry.register("a-value", record("A", "Inner"), references=[("Inner", "inner", 1)])
@@ -132,6 +132,18 @@ def test_a_name_that_its_namespace_does_not_know_is_looked_for_without_one(regis
     assert found.references == (record("Inner"),)
 
 
+def test_a_reference_that_is_no_json_is_left_to_the_plan(registry: MemoryRegistry) -> None:
+    registry.register("broken", "{")
+    registry.register("a-value", record("A", "B"), references=[("B", "broken", 1)])
+    found = proposed(registry, record("A", "B", "int"))
+    assert isinstance(found, RegisteredSchema)
+    assert found.references == ("{",)
+
+
+def test_a_newest_version_that_the_registry_cannot_give_is_left_to_the_plan(registry: MemoryRegistry) -> None:
+    registry.register("a-value", ONE, kind="PROTOBUF")
+    found = proposed(registry, ONE)
+    assert isinstance(found, RegisteredSchema)
     assert found.version == 2
 
 

@@ -90,7 +90,7 @@ def reader(effect: Effect) -> tuple[Dependent, ...]:
 @pytest.mark.parametrize(
     ("check", "code"),
     [
-        (CheckResult(plan=NOTHING, registered=True), 0),
+        (CheckResult(plan=NOTHING, registered=4), 0),
         (CheckResult(plan=NOTHING, dependents=reader(Effect.CHANGED)), 0),
         (CheckResult(plan=ADMITTING), 0),
         (CheckResult(plan=EVOLVING), 3),

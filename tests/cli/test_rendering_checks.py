@@ -71,7 +71,11 @@ def test_a_check_shows_changes_findings_cost_and_the_views_that_read_the_table()
         (CheckResult(plan=replace(PLAN, verdict=Verdict.MIGRATE)), "the change is allowed (migrate)"),
         (CheckResult(plan=replace(PLAN, verdict=Verdict.HOLD)), "the table would be held"),
         (CheckResult(plan=replace(PLAN, verdict=Verdict.NONE, steps=())), "nothing would change"),
-        (CheckResult(plan=PLAN, registered=True), "nothing would change: the registry's version 4 is this schema"),
+        (CheckResult(plan=PLAN, registered=4), "nothing would change: the registry's version 4 is this schema"),
+        (
+            CheckResult(plan=PLAN, registered=2),
+            "nothing would change: the registry's version 2 is this schema, and no new one would come of it",
+        ),
     ],
 )
 def test_a_check_ends_with_what_it_comes_to(check: CheckResult, words: str) -> None:
