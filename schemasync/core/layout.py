@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from schemasync.core.history import History
-from schemasync.core.names import RESERVED_COLUMNS, free_name
+from schemasync.core.names import RESERVED_COLUMNS, TakenNames
 from schemasync.core.reshape import Keep, reshape
 from schemasync.core.schema import Column, Envelope, Life
 from schemasync.core.types import Primitive, Type
@@ -94,15 +94,14 @@ class Layout:
 def lay_out(history: History, *, baseline: int, version: int) -> Layout:
     """Walk the versions from the table's baseline on and append a physical column per phase of each life."""
     columns: list[PhysicalColumn] = []
-    taken, latest = set(RESERVED_COLUMNS), dict[Life, PhysicalColumn]()
+    taken, latest = TakenNames(RESERVED_COLUMNS), dict[Life, PhysicalColumn]()
     for step in history.between(baseline, version):
         for column in step.columns:
             last = latest.get(column.life)
             if last is None or not _goes_on(history, last, column):
-                name = free_name(column.name.lower(), taken)
+                name = taken.take(column.name.lower())
                 latest[column.life] = PhysicalColumn(name=name, type=column.type, life=column.life, since=step.version)
                 columns.append(latest[column.life])
-                taken.add(name)
     return Layout(baseline=baseline, version=version, columns=tuple(columns))
 
 
@@ -114,13 +113,8 @@ def _goes_on(history: History, phase: PhysicalColumn, column: Column) -> bool:
 
 def shown_metadata(columns: Iterable[Column]) -> tuple[tuple[str, str], ...]:
     """Return `METADATA` with the names that a view shows beside these columns: the row's own come first."""
-    taken = {c.name for c in columns}
-    shown: list[tuple[str, str]] = []
-    for wanted, physical in METADATA:
-        name = free_name(wanted, taken)
-        taken.add(name)
-        shown.append((name, physical))
-    return tuple(shown)
+    taken = TakenNames(c.name for c in columns)
+    return tuple((taken.take(wanted), physical) for wanted, physical in METADATA)
 
 
 def meta_columns(envelope: Envelope) -> tuple[MetaColumn, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from enum import Enum
 from functools import cache, lru_cache
@@ -180,13 +180,25 @@ def _folded(character: str) -> str:
     return (upper if len(upper) == 1 else character).lower()[0]
 
 
-def free_name(wanted: str, taken: Collection[str]) -> str:
+def free_name(wanted: str, taken: Iterable[str]) -> str:
     """Return the name, or with the first numbered suffix (``name__2``) that makes it differ from all that are taken.
 
     Whatever `folded` makes equal counts as the same name. The result is no longer than a metastore stores.
     """
-    names = {folded(name) for name in taken}
-    return next(name for name in _candidates(wanted) if folded(name) not in names)
+    return TakenNames(taken).take(wanted)
+
+
+class TakenNames:
+    """Names that are taken, for whoever needs many that are free: a table of thousands of columns, one for each."""
+
+    def __init__(self, taken: Iterable[str]) -> None:
+        self._folded = {folded(name) for name in taken}
+
+    def take(self, wanted: str) -> str:
+        """Return what `free_name` does of these names; from then on it is one of them."""
+        name = next(name for name in _candidates(wanted) if folded(name) not in self._folded)
+        self._folded.add(folded(name))
+        return name
 
 
 def _candidates(name: str) -> Iterator[str]:

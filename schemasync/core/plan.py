@@ -29,7 +29,7 @@ from schemasync.core.layout import (
     shown_metadata,
 )
 from schemasync.core.mapping import TableTarget
-from schemasync.core.names import MAX_NAME, MAX_TYPE, Dialect, folded, free_name, utf16_length
+from schemasync.core.names import MAX_NAME, MAX_TYPE, Dialect, TakenNames, folded, utf16_length
 from schemasync.core.partitioning import Call, PartitionColumn, parse_partition, resolve, unusable_name
 from schemasync.core.policy import Judgement, Verdict, judge
 from schemasync.core.ports import HiveTable
@@ -438,14 +438,12 @@ def _with_variants(
     target: TableTarget, history: History, layout: Layout, columns: Sequence[Column], *, beside: Sequence[Column] = ()
 ) -> Iterator[Column]:
     """Yield each column, and behind it those whose place it took, as they last stood (``policies.retype: variant``)."""
-    taken = {c.name for c in (*columns, *beside)}
+    taken = TakenNames(c.name for c in (*columns, *beside))
     for column in columns:
         yield column
         replaced = _replaced(history, layout, column) if target.policies.retype == "variant" else ()
         for old, last in replaced:
-            name = free_name(f"{old.name}__v{last}", taken)
-            taken.add(name)
-            yield replace(old, name=name, nullable=True)
+            yield replace(old, name=taken.take(f"{old.name}__v{last}"), nullable=True)
 
 
 def _replaced(history: History, layout: Layout, column: Column) -> Iterator[tuple[Column, int]]:

@@ -33,6 +33,18 @@ def test_a_name_that_comes_back_gets_a_new_physical_column() -> None:
     assert names((col("a"), col("b")), (col("b"),), (col("a"), col("b"))) == ["a 1 int", "b 1 int", "a__2 3 int"]
 
 
+def test_each_name_of_a_wide_table_is_compared_a_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[str] = []
+
+    def noted(name: str) -> str:
+        compared.append(name)
+        return name
+
+    monkeypatch.setattr("schemasync.core.names.folded", noted)
+    assert len(names(tuple(col(f"c{n}") for n in range(300)))) == 300
+    assert len(compared) < 300 * 3
+
+
 def test_a_rename_keeps_the_physical_column() -> None:
     assert names((col("a"),), (col("b", aliases=("a",)),)) == ["a 1 int"]
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from schemasync.core.names import (
     RESERVED_COLUMNS,
     Dialect,
+    TakenNames,
     comment_text,
     expand_pattern,
     folded,
@@ -225,6 +226,11 @@ def test_folding_is_done_once_and_letter_by_letter(one: str, other: str) -> None
 )
 def test_a_free_name_differs_from_all_and_is_stored(wanted: str, taken: list[str], name: str) -> None:
     assert free_name(wanted, taken) == name
+
+
+def test_names_that_were_given_are_taken() -> None:
+    taken = TakenNames(["A"])
+    assert [taken.take(name) for name in ("a", "A", "b", "a__2")] == ["a__2", "A__3", "b", "a__2__2"]
 
 
 @pytest.mark.parametrize("name", ["a", "_", "_1", "größe", "名前", "a\N{ARABIC-INDIC DIGIT ONE}", "Σ"])
