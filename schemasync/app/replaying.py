@@ -52,11 +52,15 @@ class Moment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableReplay:
-    """One table's timeline, oldest version first. ``unread`` says why what lies beside its data was not looked at."""
+    """One table's timeline, oldest version first. ``unread`` says why what lies beside its data was not looked at.
+
+    ``diagnostics`` say why the registry's versions were not; then there is no timeline.
+    """
 
     target: TableTarget
     timeline: tuple[Moment, ...]
     unread: str = ""
+    diagnostics: tuple[Diagnostic, ...] = ()
 
     @property
     def held(self) -> int:
@@ -70,6 +74,7 @@ class TableReplay:
             "subject": self.target.subject,
             "timeline": [moment.to_json() for moment in self.timeline],
             "unread": self.unread or None,
+            "diagnostics": [diagnostic_json(d) for d in self.diagnostics],
         }
 
 
@@ -110,7 +115,11 @@ def _table(registry: Registry, target: TableTarget, open_lake: Callable[[TableTa
     except SchemasyncError as error:
         unread = str(error)
     run = _Run(target=target, keys=_Keys(registry, target))
-    timeline = tuple(run.moment(number, found) for number, found in _versions(registry, target, kept))
+    try:
+        timeline = tuple(run.moment(number, found) for number, found in _versions(registry, target, kept))
+    except RegistryError as error:
+        # As in a plan: that one subject is refused is no trouble of the other tables.
+        return TableReplay(target=target, timeline=(), unread=unread, diagnostics=(diagnose("SS406", str(error)),))
     return TableReplay(target=target, timeline=timeline, unread=unread)
 
 

@@ -50,7 +50,7 @@ def plan(call: Call, tables: tuple[str, ...], *, out: Path | None, replay: bool)
     Exits with 3 when a table can be created or changed, with 4 when only holds remain.
 
     With --replay: show what the policies would have made of every version that the subjects ever had. Exits with 4
-    when any of them would have been held, else with 0.
+    when any of them would have been held, or the registry refuses those of a subject, else with 0.
     """
     if replay:
         return _replay(call, tables, out)

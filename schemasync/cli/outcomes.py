@@ -48,8 +48,8 @@ def check_exit(check: CheckResult) -> Exit:
 
 
 def replay_exit(replay: Replay) -> Exit:
-    """Say whether any version would have been held."""
-    held = any(table.held for table in replay.tables)
+    """Say whether any version would have been held, or a table's could not be asked for."""
+    held = any(table.held or table.diagnostics for table in replay.tables)
     return _unless(replay.problems, Exit.HELD if held else Exit.DONE)
 
 

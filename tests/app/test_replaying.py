@@ -16,7 +16,7 @@ from schemasync.app.opening import open_lake
 from schemasync.app.replaying import Replay, TableReplay, replay
 from schemasync.app.states import SCHEMAS, keep_schema
 from schemasync.core.mapping import TableTarget
-from schemasync.errors import StorageError, UsageError
+from schemasync.errors import RegistryError, StorageError, UsageError
 from tests.app.still import Still, avro, key
 
 NAME = ("name", ["null", "string"])
@@ -144,6 +144,25 @@ def test_what_is_kept_but_cannot_be_reached_is_said_and_not_missed(still: Still)
     assert (len(table.timeline), "a kept schema cannot be read" in table.unread) == (1, True)
 
 
+def test_a_subject_that_the_registry_refuses_is_told_as_a_plan_tells_it_and_others_go_on(
+    still: Still, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for topic in ("pupil", "student"):
+        still.register(avro(NAME), topic=topic)
+    ask = still.registry.versions
+
+    def refusing(subject: str) -> tuple[int, ...]:
+        if subject == "pupil-value":
+            raise RegistryError("403 Forbidden", where=subject)
+        return ask(subject)
+
+    monkeypatch.setattr(still.registry, "versions", refusing)
+    planned, _ = still.plan().tables
+    refused, other = replayed(still).tables
+    assert (refused.target.table, refused.timeline, refused.diagnostics) == ("pupil", (), planned.diagnostics)
+    assert (told(other), other.diagnostics) == ([(None, 1, "evolve", [])], ())
+
+
 def test_the_json_has_the_promised_shape(still: Still) -> None:
     still.register(avro(NAME), avro(NAME, AGE))
     document = replayed(still).to_json()
@@ -165,6 +184,7 @@ def test_the_json_has_the_promised_shape(still: Still) -> None:
                     }
                 ],
                 "unread": None,
+                "diagnostics": [],
             }
         ],
         "problems": [],

@@ -114,6 +114,7 @@ def past(*verdicts: Verdict) -> TableReplay:
         ((), (), 0),
         ((past(), past(Verdict.EVOLVE, Verdict.MIGRATE)), (), 0),
         ((past(Verdict.EVOLVE, Verdict.HOLD, Verdict.EVOLVE),), (), 4),
+        ((past(Verdict.EVOLVE), replace(past(), diagnostics=(diagnose("SS406", "refused"),))), (), 4),
         ((past(Verdict.HOLD),), PROBLEM, 2),
     ],
 )

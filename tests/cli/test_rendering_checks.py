@@ -120,6 +120,7 @@ def test_a_replay_is_a_timeline_per_table() -> None:
     tables = (
         TableReplay(target=TARGET, timeline=timeline),
         TableReplay(target=replace(TARGET, table="gone", subject="gone-value"), timeline=(), unread="no such scheme"),
+        TableReplay(target=replace(TARGET, table="secret"), timeline=(), diagnostics=(diagnose("SS406", "403"),)),
     )
     fix = diagnose("SS124", "").fix
     assert text_of(replay_text(Replay(tables=tables))) == (
@@ -135,5 +136,9 @@ def test_a_replay_is_a_timeline_per_table() -> None:
         "  the registry has no versions of it\n"
         "  schemas kept beside the data were not read: no such scheme\n"
         "\n"
-        "2 tables, 3 versions: 1 held"
+        "lake.secret  student-value\n"
+        "  SS406 error  403\n"
+        f"      fix: {diagnose('SS406', '').fix}\n"
+        "\n"
+        "3 tables, 3 versions: 1 held"
     )
