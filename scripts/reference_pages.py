@@ -68,7 +68,7 @@ MEANINGS: Final[Mapping[str, str]] = {
     "defaults.policies.semantic": "The same Avro type means something else (another `connect.name`).",
     "defaults.policies.key": "The key columns changed.",
     "defaults.compaction.every": "How often `watch` compacts a table that has something to fold.",
-    "defaults.compaction.tombstone_retention": "How long a delete is remembered, counted from the generation that published it; events that are later than that may bring a row back.",
+    "defaults.compaction.tombstone_retention": "How long a delete is remembered, counted from when it was admitted; events that are later than that may bring a row back.",
     "defaults.compaction.reader_grace": "How long superseded partitions stay registered for queries that are running.",
     "defaults.compaction.vacuum_retention": "How long superseded directories stay on disk after `reader_grace`.",
     "defaults.compaction.on_fold": "What becomes of the sink's files once a published generation holds them and `reader_grace` is over: `delete`, `archive` (moved below `archive/`), or `keep`.",
