@@ -60,6 +60,18 @@ def test_the_old_key_stays_deleted_when_what_it_was_lands_late(lab: Lab) -> None
     assert emails(lab) == [("b@x", "x", "second")]
 
 
+def test_what_a_move_did_not_send_stays_unknown_where_its_key_was_of_another_row(lab: Lab) -> None:
+    keyed(lab, "email")
+    unsent = "__debezium_unavailable_value"
+    lab.land("student", [CREATED, event(2, row("a@x", "first"), row("b@x", unsent))])
+    lab.apply()
+    lab.land("student", [event(3, row("b@x", unsent), row("a@x", unsent))])
+    lab.apply()
+    seen = emails(lab)
+    lab.compact()
+    assert [seen, emails(lab)] == [[("a@x", "x", unsent)]] * 2
+
+
 def test_one_of_several_key_columns_may_change(lab: Lab) -> None:
     keyed(lab, "email", "shop")
     lab.land("student", [CREATED, event(2, row("a@x", "first"), row("a@x", "second", shop="y"))])

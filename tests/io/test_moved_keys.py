@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from schemasync.core.admission import AdmissionRequest, Admitted
+from schemasync.core.admission import AdmissionRequest, Admitted, UnsentRule
+from schemasync.core.beyond import Shown
 from schemasync.core.encoding import Encoding, Leaf, Meaning
 from schemasync.core.partitioning import Call, PartitionColumn
 from schemasync.core.ports import LandedFiles
@@ -81,11 +83,11 @@ CHAIN = (
 )
 
 
-def test_an_update_of_the_key_is_a_delete_and_an_upsert_at_one_place(tmp_path: Path, opened: LandedFiles) -> None:
+def test_an_update_of_the_key_is_a_delete_and_a_create_at_one_place(tmp_path: Path, opened: LandedFiles) -> None:
     assert told(admitted(opened, tmp_path, wanted(tmp_path, CHAIN, ("email",)))) == [
         ("a", None, None, "d", True, 2, 2),
         ("b", None, None, "d", True, 3, 3),
-        ("c", 1, "3", "u", None, 3, 3),
+        ("c", 1, "3", "c", None, 3, 3),
         ("x", 1, "z", "u", None, 5, 5),
     ]
 
@@ -94,7 +96,7 @@ def test_a_delete_stands_right_before_its_update(tmp_path: Path, opened: LandedF
     """Of events at one place the last one counts: here the key came back."""
     landed = [event(1, row("a"), row("b", "1")), event(1, row("b", "1"), row("a", "2"))]
     assert told(admitted(opened, tmp_path, wanted(tmp_path, landed, ("email",)))) == [
-        ("a", 1, "2", "u", None, 1, 1),
+        ("a", 1, "2", "c", None, 1, 1),
         ("b", None, None, "d", True, 1, 1),
     ]
 
@@ -116,7 +118,7 @@ def test_of_several_key_columns_one_that_changed_is_enough(tmp_path: Path, opene
     landed = [event(1, row("a", shop=1), row("a", "1", shop=2)), event(2, row("b", shop=1), row("b", "2", shop=1))]
     assert told(admitted(opened, tmp_path, wanted(tmp_path, landed, ("email", "shop")))) == [
         ("a", 1, None, "d", True, 1, 1),
-        ("a", 2, "1", "u", None, 1, 1),
+        ("a", 2, "1", "c", None, 1, 1),
         ("b", 1, "2", "u", None, 2, 2),
     ]
 
@@ -160,6 +162,27 @@ def test_an_old_key_is_decoded_as_the_new_one_is(tmp_path: Path) -> None:
     asked = wanted(tmp_path, landed, ("n",), columns=columns, type_=type_)
     found = admitted(open_arrow(tmp_path), tmp_path, asked)
     assert [(r["n"], r["v"], r["__op"]) for r in found] == [("1.0", "c", "u"), ("10", None, "d")]
+
+
+@pytest.mark.parametrize(
+    ("landed", "count"),
+    [
+        ([event(1, None, row("a", "1"), "c"), event(2, row("a"), row("b", "?")), event(3, row("b"), row("a", "?"))], 2),
+        ([event(1, None, row("a", "1"), "c"), event(2, row("a"), None, "d"), event(3, row("b"), row("a", "?"))], 1),
+        ([event(1, None, row("a", "1"), "c"), event(3, row("b"), row("a", "?"))], 1),
+    ],
+    ids=["there and back again", "another row was deleted", "another row is there"],
+)
+def test_a_move_carries_nothing_that_another_row_had_under_its_new_key(
+    tmp_path: Path, opened: LandedFiles, landed: list[Row], count: int
+) -> None:
+    """Neither its value nor the NULL of its delete: what the move does not say stays unknown, and is told."""
+    rule = UnsentRule(placeholder="?", carry=True, columns=(("v", Primitive.STRING),))
+    done = opened.admit(replace(wanted(tmp_path, landed, ("email",)), unsent=rule))
+    tables = [pq.read_table(tmp_path / file.path) for file in done.files]
+    rows = [r for r in told(pa.concat_tables(tables).to_pylist()) if r[0] == "a"]
+    assert (rows, done.toasted) == ([("a", 1, "?", "c", None, 3, 3)], ())
+    assert [(b.column, b.shown, b.count) for b in done.beyond] == [("v", Shown.PLACEHOLDER, count)]
 
 
 def test_a_delete_lies_in_the_partition_of_rows_that_have_no_value(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
-"""Updates that changed the key of their row: a delete of the old key beside the upsert of the new one.
+"""Updates that changed the key of their row: a delete of the old key beside the create of the new one.
 
 Debezium parts such an update itself where its own key changes, and knows nothing of another one that is configured.
+A create, because older events of the new key are of another row: an update would carry that row's values.
 Called by `schemasync.io.parquet.rows`; without it the row would stay under its old key, too.
 """
 
@@ -12,7 +13,7 @@ from functools import reduce
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from schemasync.core.admission import DELETE, UPSERT
+from schemasync.core.admission import CREATE, DELETE, UPSERT
 from schemasync.core.layout import OP, TOMBSTONE
 from schemasync.core.types import Primitive
 from schemasync.io.parquet.newest import counted
@@ -51,8 +52,13 @@ def deletes(updates: pa.Table, old: Mapping[str, pa.Array], row: Iterable[str]) 
     return pa.table(columns)
 
 
-def before_their_updates(found: pa.Table, events: pa.Array, table: pa.Table) -> pa.Table:
-    """Return the rows of a table with deletes among them, each right before the update at its place in ``events``."""
-    places = pa.concat_arrays([events.cast(pa.int64()), counted(table.num_rows)])
+def parted(found: pa.Table, events: pa.Array, table: pa.Table) -> pa.Table:
+    """Return the rows of a table with deletes among them, each right before the update at its place in ``events``.
+
+    That is a create then.
+    """
+    rows, moves = counted(table.num_rows), events.cast(pa.int64())
+    operations = pc.if_else(pc.is_in(rows, value_set=moves), CREATE, table.column(OP))
+    table = table.set_column(table.column_names.index(OP), OP, operations)
     # The sort is stable: of one place the delete comes first.
-    return pa.concat_tables([found, table]).take(pc.sort_indices(places))
+    return pa.concat_tables([found, table]).take(pc.sort_indices(pa.concat_arrays([moves, rows])))

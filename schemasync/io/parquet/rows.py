@@ -215,7 +215,7 @@ class _Projector:
         return table
 
     def _with_old_keys(self, table: pa.Table) -> pa.Table:
-        """Put a delete of the old key before each update that changed the key."""
+        """Make a delete of the old key and a create of each update that changed the key."""
         keys = self._keys_before()
         if not keys:
             return table
@@ -226,7 +226,7 @@ class _Projector:
         row = (projected.name for projected in self._file.projection.columns)
         found = moved_keys.deletes(table.take(events), old, row)
         self._check_keys(found, events.to_pylist())
-        return moved_keys.before_their_updates(found, events, table)
+        return moved_keys.parted(found, events, table)
 
     def _keys_before(self) -> list[tuple[str, Take, pa.Array, pa.Array]]:
         """Return the key's columns as they were written before and after each event; none where one is not there."""
