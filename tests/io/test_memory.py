@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
+from decimal import Decimal
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ from schemasync.core.sharding import KeyRange
 from schemasync.core.types import Primitive, Type
 from schemasync.io.parquet import shard_writer
 from schemasync.io.parquet.arrow import ArrowFiles
+from schemasync.io.parquet.batches import batches
 from schemasync.io.parquet.merge import merge_shard
 from schemasync.io.parquet.rows import give_back
 from schemasync.io.parquet.shard_writer import ShardWriter
@@ -43,6 +45,8 @@ MOST = MEMORY * 3 // 4
 """What Arrow may have allocated of it: its allocator holds on to some of what was freed."""
 ROWS = 72_000
 """Of 500 bytes that cannot be compressed: more than four times the memory."""
+GROUP = 20_000
+"""Rows of a landed row group."""
 ENCODINGS: dict[str, Encoding] = {
     "part": Leaf(type=Primitive.STRING),
     "id": Leaf(type=Primitive.BIGINT),
@@ -213,7 +217,20 @@ def long_texts() -> dict[str, pa.Array]:
     return {"v": pa.array([f"{n % 5}" + "x" * 9_000 for n in range(1_300)])}
 
 
-@pytest.mark.parametrize("of", [nulls, texts, long_texts])
+def nulls_first() -> dict[str, pa.Array]:
+    return {"v": pa.array([None] * GROUP + [f"{n % 5}" + "x" * 3_000 for n in range(4_000)])}
+
+
+def short_extremes() -> dict[str, pa.Array]:
+    return {"v": pa.array(["", "zz", *(f"{n % 40:02}" + "x" * 20_000 for n in range(2_000))])}
+
+
+def many_of_few() -> dict[str, pa.Array]:
+    """All values could be as short as these extremes: in the file they would take as much."""
+    return {"v": pa.array(["", "zz", *(f"{n % 40:02}" + "x" * 2_000 for n in range(GROUP - 2))])}
+
+
+@pytest.mark.parametrize("of", [nulls, texts, long_texts, nulls_first, short_extremes, many_of_few])
 def test_what_takes_next_to_nothing_in_a_file_takes_no_more_than_is_given(
     tmp_path: Path, of: Callable[[], dict[str, pa.Array]]
 ) -> None:
@@ -221,7 +238,7 @@ def test_what_takes_next_to_nothing_in_a_file_takes_no_more_than_is_given(
     values = of()
     count = len(next(iter(values.values())))
     rows = {"id": pa.array(range(count)), "op": pa.array(["u"] * count), "ts_ms": pa.array([1] * count)} | values
-    names = [land(tmp_path, f"{n}.parquet", rows) for n in (1, 2)]
+    names = [land(tmp_path, f"{n}.parquet", rows, row_group_size=GROUP) for n in (1, 2)]
     assert sum((tmp_path / name).stat().st_size for name in names) < MEMORY // 4
     assert sum(column.nbytes for column in rows.values()) > MEMORY
     kind = Primitive.STRING if "v" in values else Primitive.BIGINT
@@ -241,6 +258,28 @@ def test_what_takes_next_to_nothing_in_a_file_takes_no_more_than_is_given(
     wanted = replace(wanted, columns=columns, keys=(("id", Primitive.BIGINT),), stored={1: stored})
     peak, merged = peak_of(merge, tmp_path, wanted, False)
     assert (merged.counts.written, peak <= MEMORY) == (count, True)
+
+
+def test_a_batch_has_as_many_rows_as_what_the_one_before_it_took_allows(tmp_path: Path) -> None:
+    """The first one has few, and none has so many that rows which become wider would be too much."""
+    land(tmp_path, "x.parquet", {"v": pa.array([None] * 10_000 + ["x" * 2_000, "", "zz"] * 1_000)})
+    with pq.ParquetFile(tmp_path / "x.parquet") as file:
+        sizes = batches(file.metadata, share=2**16, most=4_000)
+        assert [batch.num_rows for batch in sizes.of(file)][:6] == [128, 2_048, 4_000, 4_000, 1_927, 97]
+
+
+@pytest.mark.parametrize(
+    ("values", "width"),
+    [
+        (pa.array([b"x" * 100] * 1_000, pa.binary(100)), 100),
+        (pa.array([Decimal("1.5")] * 1_000, pa.decimal128(20, 2)), 16),
+        (pa.array(["x"] * 999 + ["x" * 300]), 304),
+    ],
+    ids=["bytes of one length", "decimals", "texts"],
+)
+def test_values_that_repeat_count_each_time(tmp_path: Path, values: pa.Array, width: int) -> None:
+    land(tmp_path, "x.parquet", {"v": values})
+    assert batches(pq.read_metadata(tmp_path / "x.parquet"), 10**6, 10**9).most == 10**6 // (width + 1)
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,10 @@ from pyarrow import fs
 
 from schemasync.core.admission import AdmissionRequest
 from schemasync.errors import StorageError
+from schemasync.io.parquet.batches import BATCH_ROWS, BATCH_SHARE, batches, buffer_size
 from schemasync.io.parquet.late import Compared, touched, without_late_rows
 from schemasync.io.parquet.newest import positions
-from schemasync.io.parquet.rows import BATCH_ROWS, BATCH_SHARE, batch_rows, buffer_size, open_parquet, table_schema
+from schemasync.io.parquet.rows import open_parquet, table_schema
 from schemasync.io.parquet.shard_writer import delta_writer
 
 _ROW: Final = "schemasync_row"
@@ -126,9 +127,8 @@ def _parts(
     share = request.memory // BATCH_SHARE
     with filesystem.open_input_file(path) as source:
         metadata = pq.read_metadata(source)
-        size, row = batch_rows(metadata, share, BATCH_ROWS), 0
-        file = open_parquet(source, metadata=metadata, buffer_size=buffer_size(metadata, share))
-        for batch in file.iter_batches(size, columns=schema.names):
+        file, row = open_parquet(source, metadata=metadata, buffer_size=buffer_size(metadata, share)), 0
+        for batch in batches(metadata, share, BATCH_ROWS).of(file, columns=schema.names):
             rows = pa.Table.from_batches([batch]).select(schema.names).cast(schema)
             yield pc.add(positions(rows), row), rows
             row += rows.num_rows

@@ -37,21 +37,12 @@ from schemasync.core.types import Primitive, Type
 from schemasync.errors import DataError
 from schemasync.io.parquet import moved_keys
 from schemasync.io.parquet.ahead import ahead
+from schemasync.io.parquet.batches import BATCH_ROWS, BATCH_SHARE, batches, buffer_size
 from schemasync.io.parquet.blame import is_of_storage, not_read
 from schemasync.io.parquet.newest import counted, unsent_values, without_placeholders
 from schemasync.io.parquet.partitions import check_partitions
 from schemasync.io.parquet.values import Losses, arrow_type, constant, decode, reshape
 from schemasync.io.parquet.wide_decimals import read_footer
-
-BATCH_ROWS: Final = 65_536
-"""Events that are decoded at once, unless they are too wide for that."""
-BATCH_SHARE: Final = 32
-"""This part of the memory holds a batch: it is there as it was read, as it is shown, and as what is kept of it, and
-the next one is read meanwhile."""
-
-_LEAST_READ: Final = 16 * 1024
-_LARGEST_READ: Final = 1024 * 1024
-"""Bytes of a column that are read at once."""
 
 _MAY_STAY: Final = 4 * MB
 """So much may stay with Arrow's allocator: to take it back takes 5 ms."""
@@ -83,10 +74,10 @@ def read_rows(
         with filesystem.open_input_file(path) as source:
             metadata = read_footer(source, as_bytes=True)
             parquet = open_parquet(source, metadata=metadata, buffer_size=buffer_size(metadata, share))
-            size = batch_rows(metadata, share, BATCH_ROWS)
-            batches = parquet.iter_batches(batch_size=size)
+            sizes = batches(metadata, share, BATCH_ROWS)
+            read = sizes.of(parquet)
             # Of one batch there is no next to read meanwhile, and a thread for it takes longer than a small file.
-            for batch in batches if metadata.num_rows <= size else ahead(batches):
+            for batch in read if metadata.num_rows <= sizes.first else ahead(read):
                 yield _Projector(file, request, batch, row, losses).table()
                 row += batch.num_rows
     for column, found in losses.items():
@@ -102,46 +93,6 @@ def open_parquet(source: pa.NativeFile | str, **options: Any) -> pq.ParquetFile:
 def tombstones(operations: pa.Array) -> pa.Array:
     """Return true where a row's operation is a delete, null elsewhere."""
     return pc.if_else(pc.equal(operations, DELETE), True, pa.scalar(None, pa.bool_()))
-
-
-def batch_rows(metadata: pq.FileMetaData, share: int, most: int) -> int:
-    """Return how many rows of a file take about ``share`` bytes once they are decoded; at least one.
-
-    By what its widest row group says, and its first one column by column: nulls, entries of dictionaries and runs take
-    next to nothing in a file.
-    """
-    groups = [metadata.row_group(n) for n in range(metadata.num_row_groups)]
-    widest = max((group.total_byte_size // max(group.num_rows, 1) for group in groups), default=0)
-    decoded = sum(_decoded(groups[0].column(n)) for n in range(metadata.num_columns)) if groups else 0
-    widest = max(widest, decoded // max(groups[0].num_rows, 1) if groups else 0)
-    return int(min(max(share // (widest + 1), 1), most))
-
-
-_WIDTHS: Final = {"BOOLEAN": 1, "INT32": 4, "FLOAT": 4, "INT64": 8, "DOUBLE": 8, "INT96": 8}
-_OFFSET_BYTES: Final = 4
-_LONG_TEXT: Final = 4096
-"""Arrow writes no statistics of texts that are longer."""
-
-
-def _decoded(column: pq.ColumnChunkMetaData) -> int:
-    """Return about how many bytes Arrow has for the values of one column."""
-    stored, values = column.total_uncompressed_size, column.num_values
-    if column.physical_type in _WIDTHS:
-        return int(max(stored, values * _WIDTHS[column.physical_type]))
-    if column.physical_type != "BYTE_ARRAY" or not any(e.endswith("DICTIONARY") for e in column.encodings):
-        return int(stored + values * _OFFSET_BYTES)
-    told = column.statistics
-    if told is None or not told.has_min_max:
-        length = 0 if told is not None and not told.num_values else min(stored, _LONG_TEXT)
-    else:
-        # The least and the largest stand for all of them.
-        length = (len(told.min_raw) + len(told.max_raw)) // 2
-    return int(max(stored, values * (length + _OFFSET_BYTES)))
-
-
-def buffer_size(metadata: pq.FileMetaData, share: int) -> int:
-    """Return how many bytes of a column are read at once; by itself Arrow reads all that a row group has."""
-    return int(min(max(share // max(metadata.num_columns, 1), _LEAST_READ), _LARGEST_READ))
 
 
 def give_back(kept: int, *, passed: int, memory: int) -> int:

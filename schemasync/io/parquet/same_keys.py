@@ -19,9 +19,10 @@ from pyarrow import fs
 from schemasync.core.admission import AdmissionRequest
 from schemasync.core.keys import Key
 from schemasync.io.parquet.ahead import side_by_side
+from schemasync.io.parquet.batches import BATCH_ROWS, batches, buffer_size
 from schemasync.io.parquet.moments import as_moments, extent, without_nulls
 from schemasync.io.parquet.pages import Pages, page_footers
-from schemasync.io.parquet.rows import BATCH_ROWS, batch_rows, buffer_size, open_parquet
+from schemasync.io.parquet.rows import open_parquet
 from schemasync.io.parquet.sorted_rows import KeyColumns, statistics
 
 SHARE: Final = 40
@@ -148,12 +149,12 @@ class _InGroups:
         if not (mine := self.shares[number]):
             return
         columns, share = list(self.files.columns), self.files.share
-        size, rows = buffer_size(self.metadata, share), batch_rows(self.metadata, share, BATCH_ROWS)
+        size, sizes = buffer_size(self.metadata, share), batches(self.metadata, share, BATCH_ROWS)
         files = self.files
         with open_parquet(self.path, metadata=self.metadata, filesystem=files.filesystem, buffer_size=size) as file:
             for group in mine:
-                batches = file.iter_batches(rows, row_groups=[group.number], columns=columns, use_threads=False)
-                yield from self.newer.sharing((batch.select(columns) for batch in batches), group.reach)
+                read = sizes.of(file, row_groups=[group.number], columns=columns, use_threads=False)
+                yield from self.newer.sharing((batch.select(columns) for batch in read), group.reach)
 
 
 @dataclass(frozen=True, slots=True)

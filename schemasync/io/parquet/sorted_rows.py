@@ -19,7 +19,8 @@ from schemasync.core.merging import Deleted, StoredColumn
 from schemasync.core.projection import Carried, Fill
 from schemasync.core.reshape import Keep
 from schemasync.core.sharding import KeyRange
-from schemasync.io.parquet.rows import batch_rows, buffer_size, open_parquet, table_schema, tombstones
+from schemasync.io.parquet.batches import batches, buffer_size
+from schemasync.io.parquet.rows import open_parquet, table_schema, tombstones
 from schemasync.io.parquet.values import arrow_type, constant, reshape
 
 _BATCH_ROWS: Final = 16_384
@@ -105,12 +106,12 @@ class Stored:
         """Yield the file's rows, some at a time, without row groups that lie outside the range as a whole."""
         wanted = [c.source.name for c in self._columns if isinstance(c.source, Carried)]
         metadata = pq.read_metadata(self._path, filesystem=self._filesystem)
-        size, rows = buffer_size(metadata, self._part_bytes), batch_rows(metadata, self._part_bytes, _BATCH_ROWS)
+        size, sizes = buffer_size(metadata, self._part_bytes), batches(metadata, self._part_bytes, _BATCH_ROWS)
         with open_parquet(self._path, metadata=metadata, filesystem=self._filesystem, buffer_size=size) as file:
             there = set(file.schema_arrow.names)
             columns = [name for name in wanted if name in there]
             groups = self._groups(metadata)
-            for batch in file.iter_batches(rows, row_groups=groups, columns=columns, use_threads=self._threads):
+            for batch in sizes.of(file, row_groups=groups, columns=columns, use_threads=self._threads):
                 yield self._projected(batch)
 
     def _groups(self, metadata: pq.FileMetaData) -> list[int]:
