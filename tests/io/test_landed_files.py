@@ -261,6 +261,32 @@ def test_a_position_beyond_the_type_that_it_had_first_is_refused(tmp_path: Path,
         opened.admit(wanted)
 
 
+_MS = 1_790_000_000_123
+_UNITS = (("ms", "UTC"), ("us", "UTC"), ("ns", "UTC"), ("us", None))
+
+
+@pytest.mark.parametrize(
+    ("times", "expected"),
+    [
+        *((pa.array([_MS, None]).cast(pa.timestamp("ms")).cast(pa.timestamp(*unit)), _MS) for unit in _UNITS),
+        (pa.array([date(2027, 1, 15), None]), 1_799_971_200_000),
+        (pa.array([str(_MS), "2027-01-15"]), _MS),
+    ],
+    ids=["ms", "us", "ns", "local", "a date", "texts"],
+)
+def test_the_time_of_an_event_is_in_milliseconds_however_it_is_written(
+    tmp_path: Path, times: pa.Array, expected: int
+) -> None:
+    """What is no number is no reason to refuse its file."""
+    land(tmp_path, "x.parquet", own(2) | {"at": times})
+    wanted = request(tmp_path, ["x.parquet"], ID, directory="delta/1")
+    (file,) = wanted.files
+    envelope = replace(file.projection.envelope, ts_ms=("at",))
+    file = replace(file, projection=replace(file.projection, envelope=envelope))
+    found = admitted(open_arrow(tmp_path), tmp_path, replace(wanted, files=(file,)))
+    assert [row["__ts_ms"] for row in found] == [expected, None]
+
+
 def test_an_infinite_moment_is_a_position_like_any_other(tmp_path: Path, opened: LandedFiles) -> None:
     """It counts as the last one that there is, as it does in a column."""
     day = Leaf(type=Primitive.DATE, meaning=Meaning.DAYS)

@@ -261,7 +261,7 @@ class _Projector:
         rows, request = len(self._events), self._request
         columns = {
             OP: operations,
-            TS_MS: self._number(self._envelope.ts_ms, Primitive.BIGINT),
+            TS_MS: self._milliseconds(),
             OFFSET: self._offsets(),
             SCHEMA_VERSION: constant(request.schema_version, Primitive.INT, rows),
             ADMITTED_MS: constant(request.admitted_ms, Primitive.BIGINT, rows),
@@ -270,9 +270,19 @@ class _Projector:
         columns |= {f"__seq{n}": self._sequence(field) for n, field in enumerate(request.ordering_fields, start=1)}
         return columns
 
-    def _number(self, path: tuple[str, ...] | None, type_: Type) -> pa.Array:
-        values = self._at(path) if path else None
-        return pa.nulls(len(self._events), arrow_type(type_)) if values is None else values.cast(arrow_type(type_))
+    def _milliseconds(self) -> pa.Array:
+        """Return the time of the events; NULL where it is a text that is no number."""
+        values = self._at(self._envelope.ts_ms) if self._envelope.ts_ms else None
+        if values is not None and pa.types.is_temporal(values.type):
+            # As a number it would count in the unit that the file has it in.
+            values = values.cast(pa.timestamp("ms"), safe=False)
+        elif values is not None and not pa.types.is_integer(values.type):
+            texts = values.cast(pa.string())
+            values = pc.if_else(pc.match_substring_regex(texts, r"^-?[0-9]{1,18}$"), texts, None)
+        return self._number(values)
+
+    def _number(self, values: pa.Array | None) -> pa.Array:
+        return pa.nulls(len(self._events), pa.int64()) if values is None else values.cast(pa.int64())
 
     def _sequence(self, field: OrderingField) -> pa.Array:
         """Return one element of the ordering key; files from before the source sent it read NULL, the oldest."""
@@ -293,7 +303,7 @@ class _Projector:
 
     def _offsets(self) -> pa.Array:
         if self._envelope.offset is not None:
-            return self._number((self._envelope.offset,), Primitive.BIGINT)
+            return self._number(self._at((self._envelope.offset,)))
         rows = len(self._events)
         if self._file.first_offset is None:
             return pa.nulls(rows, pa.int64())
