@@ -56,7 +56,7 @@ class PartitionColumn:
 
     def __str__(self) -> str:
         """Return the expression and its name for people."""
-        return f"{spark_sql(self)} as {self.name}"
+        return f"{_calls_sql(self)} as {self.name}"
 
 
 _DATES = frozenset({Primitive.DATE, Primitive.TIMESTAMP})
@@ -238,14 +238,19 @@ def unusable_name(name: str, taken: Iterable[str]) -> str:
 
 def spark_sql(column: PartitionColumn) -> str:
     """Return the expression over the physical column for Spark."""
-    sql = quote_identifier(column.source, Dialect.SPARK)
-    for call in column.calls:
-        sql = _spark_call(call, sql)
+    sql = _calls_sql(column)
     if column.type is Primitive.DATE:
         return _in_calendar(sql, sql)
     if column.type is Primitive.STRING:
         # Rows of one directory are of one partition, in one order; for empty texts Spark sees to that.
         return f"nullif({sql}, {quote_string(NULL_VALUE, Dialect.SPARK)})"
+    return sql
+
+
+def _calls_sql(column: PartitionColumn) -> str:
+    sql = quote_identifier(column.source, Dialect.SPARK)
+    for call in column.calls:
+        sql = _spark_call(call, sql)
     return sql
 
 

@@ -154,7 +154,7 @@ KINDS = (STRING, rec(x=INT, y=INT), ListOf(element=rec(x=INT)), union(INT, rec(x
 
 
 def _evolved(draw: st.DrawFn, encoding: Encoding, *, kinds: bool) -> Encoding:
-    """Draw an encoding that an earlier one may become: wider, with members added, dropped, moved; or of another kind."""
+    """Draw what an earlier encoding may become: wider, with members added, dropped, moved; or of another kind."""
     if kinds and draw(st.integers(0, 2)) == 0:
         return draw(st.sampled_from(KINDS))
     match encoding:
