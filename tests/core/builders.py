@@ -150,7 +150,7 @@ def _new_column(draw: st.DrawFn, name: str) -> Column:
     return col(name, leaf, nullable=nullable, default=None if nullable else DEFAULTS[leaf])
 
 
-KINDS = (STRING, rec(x=INT, y=INT), ListOf(element=rec(x=INT)), union(INT, rec(x=INT)))
+KINDS: tuple[Encoding, ...] = (STRING, rec(x=INT, y=INT), ListOf(element=rec(x=INT)), union(INT, rec(x=INT)))
 
 
 def _evolved(draw: st.DrawFn, encoding: Encoding, *, kinds: bool) -> Encoding:
