@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from schemasync.app.workspace import Progress, Storage, Workspace, silent
-from schemasync.core.config import Config, Notice
-from schemasync.core.locations import parse_location
+from schemasync.core.config import Config, Notice, relocated
+from schemasync.core.locations import lacks_host, parse_location, with_host_of
 from schemasync.core.mapping import TableTarget
 from schemasync.core.ports import Lake, Notifier, Registry
 from schemasync.errors import MetastoreBusyError, StorageError
@@ -200,7 +200,7 @@ def workspace_of(
     stop = stop or threading.Event()
 
     return Workspace(
-        config=config,
+        config=relocated(config, partial(_told, session)),
         registry=open_registry(config, sleep=stop.wait),
         metastore=HiveMetastore(session),
         sql=SparkSql(session),
@@ -213,6 +213,15 @@ def workspace_of(
         lanes=SparkLanes(session),
         stop=stop,
     )
+
+
+def _told(session: SparkSession, location: str) -> str:
+    """Return a location as everybody is told it: a metastore would add the host that its own settings have."""
+    if not lacks_host(location):
+        return location
+    from schemasync.io.lake.hadoop import default_filesystem  # noqa: PLC0415
+
+    return with_host_of(location, default_filesystem(session))
 
 
 def _opened(session: SparkSession, location: str, kernel: str) -> Storage:

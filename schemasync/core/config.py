@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -77,6 +77,7 @@ __all__ = [
     "parse_duration",
     "parse_size",
     "refusal",
+    "relocated",
     "setting_type",
 ]
 
@@ -379,6 +380,13 @@ class Config(Settings):
         """Let an absent registry be told by the key that is missing in it."""
         missing = isinstance(data, dict) and data.get("registry") is None
         return {**data, "registry": {}} if missing else data
+
+
+def relocated(config: Config, change: Callable[[str], str]) -> Config:
+    """Return a configuration in which every table's location is what ``change`` makes of it."""
+    defaults = config.defaults.model_copy(update={"location": change(config.defaults.location)})
+    tables = tuple(t.model_copy(update={"location": change(t.location)}) if t.location else t for t in config.tables)
+    return config.model_copy(update={"defaults": defaults, "tables": tables})
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:

@@ -13,6 +13,7 @@ from typing import Final
 
 from schemasync.core import ddl, spark_schema
 from schemasync.core.diagnostics import Diagnostic, diagnose
+from schemasync.core.locations import Location, parse_location, without_empty_names
 from schemasync.core.names import Dialect
 from schemasync.core.partitioning import segment_of
 from schemasync.core.plan import Shape
@@ -234,8 +235,8 @@ def same_place(one: str, other: str) -> bool:
     return _plain(one) == _plain(other)
 
 
-def _plain(location: str) -> str:
-    return location.replace("file:///", "file:/", 1).rstrip("/")
+def _plain(location: str) -> Location:
+    return parse_location(without_empty_names(location))
 
 
 def partition_drift(table: HiveTable, actual: Mapping[str, HivePartition], placed: Placed | None) -> Drift:

@@ -1,8 +1,8 @@
 """Where something lies, as text: a URI, or a path of the local disk.
 
-Used by whoever opens a location or a registry's directory. Promises that every character of a path stands for itself,
-as engines read it (Hadoop's ``Path``): ``#``, ``?`` and ``%23`` are ordinary in the name of a directory. A parser of
-URLs would cut the path at the first two, and two directories would become one.
+Used by whoever opens or compares locations, or a registry's directory. Promises that every character of a path stands
+for itself, as engines read it (Hadoop's ``Path``): ``#``, ``?`` and ``%23`` are ordinary in the name of a directory. A
+parser of URLs would cut the path at the first two, and two directories would become one.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Final
 
 PATTERN_SIGNS: Final = re.compile(r"[][*?{}\\]")
 """What makes a pattern of a path where Spark's readers are given one; in a table's definition it is a name."""
+_SLASHES: Final = re.compile("/+")
 _PARTS: Final = re.compile(
     r"(?:(?P<scheme>[a-z][a-z0-9+.-]*):(?://(?P<host>[^/]*))?)?(?P<path>.*)", re.IGNORECASE | re.DOTALL
 )
@@ -37,6 +38,26 @@ def parse_location(text: str) -> Location:
     found = _PARTS.fullmatch(text)
     scheme, host, path = found.group("scheme", "host", "path") if found else (None, None, text)
     return Location(scheme=(scheme or "").lower(), host=host or "", path=path)
+
+
+def without_empty_names(text: str) -> str:
+    """Return a location without the slashes that Hadoop's ``Path`` drops: at its end, and all but one of several."""
+    path = parse_location(text).path
+    return f"{text.removesuffix(path)}{_SLASHES.sub('/', path)}".rstrip("/")
+
+
+def lacks_host(text: str) -> bool:
+    """Tell whether it depends on the settings of whoever reads a location in which storage it lies: ``hdfs:///lake``."""
+    place = parse_location(text)
+    return not place.is_local and not place.host and place.path.startswith("/")
+
+
+def with_host_of(text: str, default: str) -> str:
+    """Return a location that lacks a host with that of the ``default`` file system, where it is one of that scheme."""
+    place, usual = parse_location(text), parse_location(default)
+    if not lacks_host(text) or place.scheme != usual.scheme or not usual.host:
+        return text
+    return f"{usual.scheme}://{usual.host}{place.path}"
 
 
 def as_pattern(text: str) -> str:

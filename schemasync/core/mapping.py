@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from schemasync.core.config import Compaction, Config, Names, Policies, Settings, TableEntry, View, is_pattern
+from schemasync.core.locations import without_empty_names
 from schemasync.core.names import MAX_NAME, expand_pattern, table_name
 from schemasync.core.schema import EnvelopeKind
 from schemasync.errors import PermanentError, UsageError
@@ -285,7 +286,8 @@ def _place(location: str, *, topic: str, table: str, database: str) -> str:
             why="a topic has letters, digits, dots, _ and - only",
             fix="Set a `location:` without {topic} for it, or exclude it.",
         )
-    return expand_pattern(location, {"topic": topic, "table": table, "database": database}).rstrip("/")
+    values = {"topic": topic, "table": table, "database": database}
+    return without_empty_names(expand_pattern(location, values))
 
 
 def _table(subject: str, entry: TableEntry) -> str:

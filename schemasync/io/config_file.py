@@ -19,7 +19,7 @@ import yaml
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from schemasync.core.config import REFUSED, Config, Notice, known_keys, nearest, setting_type
+from schemasync.core.config import REFUSED, Config, Notice, known_keys, nearest, relocated, setting_type
 from schemasync.core.config_values import Identifier
 from schemasync.core.locations import parse_location
 from schemasync.errors import UsageError
@@ -74,21 +74,16 @@ def resolve(config: Config, root: Path) -> Config:
     Directories of our own become paths; the registry's and the lake's become ``file:///...`` (not percent-encoded),
     because an engine would look for a bare path in its default file system. Other URIs stay.
     """
-    registry, metastore, defaults = config.registry, config.metastore, config.defaults
+    registry, metastore = config.registry, config.metastore
     mtls = registry.auth.mtls
     if mtls:
         mtls = mtls.model_copy(update={"cert": _absolute(mtls.cert, root), "key": _absolute(mtls.key, root)})
     auth = registry.auth.model_copy(update={"mtls": mtls})
     where = {"url": _absolute_uri(registry.url, root), "ca": registry.ca and _absolute(registry.ca, root), "auth": auth}
-    tables = tuple(
-        t.model_copy(update={"location": _absolute_uri(t.location, root)}) if t.location else t for t in config.tables
-    )
-    return config.model_copy(
+    return relocated(config, lambda location: _absolute_uri(location, root)).model_copy(
         update={
             "registry": registry.model_copy(update=where),
             "metastore": metastore.model_copy(update={"dir": _absolute(metastore.dir, root)}),
-            "defaults": defaults.model_copy(update={"location": _absolute_uri(defaults.location, root)}),
-            "tables": tables,
             "notify": tuple(_placed(notice, root) for notice in config.notify),
             "templates": config.templates and _absolute(config.templates, root),
         }

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,30 @@ WAYS: dict[str, dict[str, Any]] = {
 
 def changes(*keys: int, ts_ms: int, op: str = "u") -> list[dict[str, Any]]:
     return [{"id": key, "n": ts_ms, "op": op, "ts_ms": ts_ms} for key in keys]
+
+
+@contextmanager
+def by_default(lab: Lab, address: str) -> Iterator[None]:
+    """Let locations without a host be those of one file system, for Spark alone."""
+    context: Any = lab.session.sparkContext
+    conf = context._jsc.hadoopConfiguration()
+    before = conf.get("fs.defaultFS")
+    conf.set("fs.defaultFS", address)
+    try:
+        yield
+    finally:
+        conf.set("fs.defaultFS", before)
+
+
+def settles(lab: Lab, *, put: Callable[[Path], object]) -> list[tuple[Any, ...]]:
+    """Let rows come to a table, and changes; return the steps that are left then, by table."""
+    lab.register(TOPIC, lab.flat("Student", ("n", "int")))
+    put(lab.land(TOPIC, changes(1, 2, ts_ms=1)))
+    assert [t.failure for t in lab.compact().tables] == [None]
+    put(lab.land(TOPIC, changes(2, ts_ms=2), hour="2026112001"))
+    assert [t.error for t in lab.apply().tables] == [None]
+    assert {row["id"]: row["n"] for row in lab.rows(TABLE)} == {1: 1, 2: 2}
+    return [table.steps for table in lab.plan().tables]
 
 
 def opened(lab: Lab) -> Storage:
@@ -103,6 +128,13 @@ def test_a_location_that_nobody_reaches_is_an_error_that_says_so(lab: Lab, kerne
         StorageError, match=r"nowhere://host/shop\.student: the location cannot be opened: No FileSystem"
     ):
         opened(lab)
+
+
+@pytest.mark.one_spark
+def test_a_location_without_a_host_is_left_alone_once_it_is_applied(lab: Lab) -> None:
+    lab.settings = {"defaults": {"location": f"viewfs:///disk{lab.root}/lake/{{topic}}"}}
+    with by_default(lab, "viewfs://tests/"):
+        assert settles(lab, put=lambda _: None) == [()]
 
 
 def test_landed_files_that_are_no_parquet_are_told_of_with_their_names(table: Lab) -> None:

@@ -249,12 +249,14 @@ def test_properties_that_follow_from_others_are_checked() -> None:
 def test_places_and_types_are_compared_by_what_they_are() -> None:
     assert [
         same_place("file:///a/", "file:/a"),
+        same_place("hdfs:///a//b", "hdfs:/a/b"),
         same_place("s3a://a", "s3a://b"),
+        same_place("hdfs://nn/a", "hdfs:/a"),
         same_type("INT", "int"),
         same_type("varchar(3)", "VARCHAR(3)"),
         same_type("int", "bigint"),
         same_text("SELECT 1\n", "SELECT 1"),
-    ] == [True, False, True, True, False, True]
+    ] == [True, True, False, False, True, True, False, True]
 
 
 BODY = "SELECT x"

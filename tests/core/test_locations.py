@@ -1,6 +1,6 @@
 import pytest
 
-from schemasync.core.locations import Location, as_pattern, parse_location
+from schemasync.core.locations import Location, as_pattern, parse_location, with_host_of, without_empty_names
 
 
 @pytest.mark.parametrize(
@@ -25,6 +25,39 @@ def test_every_character_of_a_path_stands_for_itself(text: str, scheme: str, hos
 @pytest.mark.parametrize(("text", "local"), [("/a", True), ("file:/a", True), ("s3a://b/a", False)])
 def test_a_bare_path_and_a_file_are_on_the_local_disk(text: str, local: bool) -> None:
     assert parse_location(text).is_local is local
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("s3a://lake//x///y/", "s3a://lake/x/y"),
+        ("file:///x//y", "file:///x/y"),
+        ("//x/y", "/x/y"),
+        ("hdfs://nn/", "hdfs://nn"),
+        ("s3a://lake/a:b//c", "s3a://lake/a:b/c"),
+    ],
+)
+def test_of_several_slashes_one_counts(text: str, written: str) -> None:
+    assert without_empty_names(text) == written
+
+
+@pytest.mark.parametrize(
+    ("text", "default", "whole"),
+    [
+        ("hdfs:///lake/{topic}", "hdfs://nn:8020", "hdfs://nn:8020/lake/{topic}"),
+        ("hdfs:/lake", "hdfs://nn/", "hdfs://nn/lake"),
+        ("hdfs://other/lake", "hdfs://nn", "hdfs://other/lake"),
+        ("viewfs:///lake", "hdfs://nn", "viewfs:///lake"),
+        ("viewfs:///lake", "viewfs:///", "viewfs:///lake"),
+        ("hdfs:lake", "hdfs://nn", "hdfs:lake"),
+        ("file:///lake", "file://nn", "file:///lake"),
+        ("/lake", "hdfs://nn", "/lake"),
+    ],
+)
+def test_a_location_without_a_host_has_that_of_the_default_file_system_of_its_scheme(
+    text: str, default: str, whole: str
+) -> None:
+    assert with_host_of(text, default) == whole
 
 
 def test_what_a_pattern_would_take_for_signs_is_escaped() -> None:

@@ -67,7 +67,7 @@ def test_an_entry_overrides_the_defaults_key_by_key() -> None:
         "subject": "s-value",
         "table": "student",
         "database": "uni",
-        "location": "s3a://lake/{database}/{table}/",
+        "location": "s3a://lake//{database}/{table}//",
         "increments": "in/{yyyyMMddHH}/",
         "keys": ["id"],
         "sequence_by": ["ts_ms"],

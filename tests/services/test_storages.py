@@ -17,7 +17,7 @@ from schemasync.core.changed_keys import WORDS_FILE
 from schemasync.core.layering import Mode
 from schemasync.io.lake.arrow import ArrowLake
 from tests.app.mortal import Fuse, KilledError, mortal
-from tests.app.test_hadoop import TABLE, TOPIC, changes, gathers
+from tests.app.test_hadoop import TABLE, TOPIC, by_default, changes, gathers, settles
 from tests.io.lake_behaviour import OneWinnerBehaviour, by_hadoop
 from tests.lab import DAY, Lab
 from tests.naming import naming
@@ -60,8 +60,9 @@ class TestS3ByHadoop(OneWinnerBehaviour):
 def put(lab: Lab, storage: str, request: pytest.FixtureRequest) -> Callable[[Path], None]:
     """Return what puts a landed file where the table lies."""
     address = request.getfixturevalue(storage)
-    lab.settings = {"defaults": {"location": f"{address}/{lab.database}/{{topic}}"}}
-    lake = by_hadoop(lab.session, f"{address}/{lab.database}")
+    # No sign in a path is anything but itself, to none of those who read it.
+    lab.settings = {"defaults": {"location": f"{address}/{lab.database} %41#ü/{{topic}}"}}
+    lake = by_hadoop(lab.session, f"{address}/{lab.database} %41#ü")
 
     def put(landed: Path) -> None:
         lake.create(str(landed.relative_to(lab.root / "lake")), landed.read_bytes())
@@ -94,6 +95,17 @@ def test_changes_gather_are_folded_and_cleaned_up(
     lab.now_ms += 8 * DAY
     assert [t.failure for t in lab.compact().tables] == [None]
     assert (lab.rows(TABLE, order_by="id"), words_aside(lab)) == (rows, [])
+
+
+@pytest.mark.one_spark
+@pytest.mark.parametrize("storage", ["hdfs"])
+def test_a_location_without_a_host_is_left_alone_once_it_is_applied(
+    lab: Lab, put: Callable[[Path], None], hdfs: str
+) -> None:
+    """The metastore has another default, so all depends on what it is told."""
+    lab.settings["defaults"]["location"] = lab.settings["defaults"]["location"].replace(f"{hdfs}/", "hdfs:////")
+    with by_default(lab, hdfs):
+        assert settles(lab, put=put) == [()]
 
 
 def words_aside(lab: Lab) -> list[str]:

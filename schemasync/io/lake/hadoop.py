@@ -51,6 +51,13 @@ def open_hadoop(session: SparkSession, location: str) -> fs.FileSystem:
     return fs.PyFileSystem(HadoopFileSystem(session, location))
 
 
+def default_filesystem(session: SparkSession) -> str:
+    """Return the URI of the file system that has what a location without a host names."""
+    jvm: Any = session._jvm
+    context: Any = session.sparkContext
+    return str(jvm.org.apache.hadoop.fs.FileSystem.getDefaultUri(context._jsc.hadoopConfiguration()).toString())
+
+
 class HadoopFileSystem(LakeFileSystem):
     """One of Hadoop's file systems, as far as a lake is asked for; paths have neither scheme nor authority."""
 
