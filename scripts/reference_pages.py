@@ -52,7 +52,7 @@ MEANINGS: Final[Mapping[str, str]] = {
     "registry.timeout": "How long one request may take.",
     "registry.retries": "How often a request is repeated after no answer, 408, 429 or 5xx (but for 501 and 505), with growing pauses (`Retry-After` is respected).",
     "metastore.kind": "`embedded`: Derby in `dir`, one process at a time. `thrift`: a Hive metastore service.",
-    "metastore.uri": "`thrift://HOST:PORT`, for `kind: thrift`.",
+    "metastore.uri": "`thrift://HOST:PORT`, for `kind: thrift`. A database that is missing is made in this metastore's own warehouse.",
     "metastore.dir": "Directory of the embedded metastore, of Spark's log, and of an unpacked Java.",
     "spark.master": "Spark's master.",
     "spark.tables_at_once": "How many tables `apply`, `compact` and `watch` work on side by side; 1: one after the other. They share Spark's cores fairly, and each needs its own memory in this process (`arrow_limit`).",

@@ -19,6 +19,7 @@ from schemasync.app.repairing import repair_columns, replace_view, restore_table
 from schemasync.app.states import keep_schema, token_in_force
 from schemasync.app.viewing import follow_state
 from schemasync.app.workspace import Workspace
+from schemasync.core import ddl
 from schemasync.core.applied import record_of
 from schemasync.core.mapping import TableTarget
 from schemasync.core.plan import Step
@@ -125,6 +126,16 @@ def _run_sql(workspace: Workspace, step: Step, plan: TablePlan) -> None:
     workspace.sql.execute(step.sql)
 
 
+def _create_database(workspace: Workspace, step: Step, plan: TablePlan) -> None:
+    database = plan.target.database
+    if not ddl.says_no_place(step.sql, database):
+        workspace.sql.execute(step.sql)
+        return
+    # Spark would fill in a place below its own warehouse, which is ours: a metastore elsewhere cannot make directories
+    # there, nor is it where other people's tables of that database belong.
+    workspace.metastore.create_database(database)
+
+
 def _add_columns(workspace: Workspace, step: Step, plan: TablePlan) -> None:
     try:
         workspace.sql.execute(step.sql)
@@ -179,7 +190,7 @@ def _set_version(workspace: Workspace, step: Step, plan: TablePlan) -> None:
 
 
 _STEPS: dict[str, Callable[[Workspace, Step, TablePlan], TablePlan | None]] = {
-    "create_database": _run_sql,
+    "create_database": _create_database,
     "drop_table": _run_sql,
     "create_table": _create_table,
     "rebuild": _rebuild,

@@ -105,6 +105,11 @@ def create_database(database: str, dialect: Dialect) -> Statement:
     return Statement(template="create_database", values={"database": quote_identifier(database, dialect)})
 
 
+def says_no_place(sql: str, database: str) -> bool:
+    """Tell whether this makes a database and says no more of it, as the template that ships does; a user's may."""
+    return sql == f"CREATE DATABASE IF NOT EXISTS {quote_identifier(database, Dialect.SPARK)}"
+
+
 def create_table(target: TableTarget, shape: Shape, properties: TableProperties, dialect: Dialect) -> Statement:
     """Create the long-lived table."""
     return _external(

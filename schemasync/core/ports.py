@@ -255,6 +255,10 @@ class Metastore(Protocol):
         """
         ...
 
+    def create_database(self, name: str) -> None:
+        """Make a database where the metastore itself keeps those that say no place; one that is there stays."""
+        ...
+
     def add_partitions(
         self,
         database: str,

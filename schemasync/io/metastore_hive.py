@@ -80,6 +80,7 @@ class HiveMetastore:
         self._api: Final[dict[str, Any]] = {
             name: getattr(jvm.org.apache.hadoop.hive.metastore.api, name)
             for name in (
+                "Database",
                 "DropPartitionsRequest",
                 "EnvironmentContext",
                 "FieldSchema",
@@ -89,6 +90,7 @@ class HiveMetastore:
                 "RequestPartsSpec",
             )
         }
+        self._current_user: Any = jvm.org.apache.hadoop.security.UserGroupInformation.getCurrentUser
         self._new_client: Any = jvm.org.apache.hadoop.hive.metastore.RetryingMetaStoreClient.getProxy
         self._calls_of: Any = jvm.java.lang.reflect.Proxy.getInvocationHandler
         self._array_list: Any = jvm.java.util.ArrayList
@@ -259,6 +261,20 @@ class HiveMetastore:
     def _told_partitions(self, partitions: Any) -> list[dict[str, Any]]:
         told = self._told(self._api["PartitionListComposingSpec"](partitions))
         return list(told["partitions"])
+
+    def create_database(self, name: str) -> None:
+        """Make a database where the metastore itself keeps those that say no place; one that is there stays."""
+        with self._listing_client(name) as client:
+            if not client.getDatabases(name).isEmpty():
+                return
+            database = self._api["Database"]()
+            database.setName(name)
+            database.setOwnerName(self._current_user().getShortUserName())
+            try:
+                client.createDatabase(database)
+            except Py4JJavaError as error:
+                if _class_of(error) != "AlreadyExistsException":
+                    raise
 
     def add_partitions(
         self,

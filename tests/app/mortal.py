@@ -15,6 +15,7 @@ from schemasync.core.mapping import TableTarget
 
 _OF_THE_LAKE = ("create", "delete", "delete_directory", "delete_if_empty", "make_directory", "move")
 _OF_THE_METASTORE = (
+    "create_database",
     "swap_properties",
     "add_partitions",
     "move_partitions",

@@ -495,6 +495,11 @@ def test_columns_of_all_reserved_words_are_read_as_columns(dialect: Dialect) -> 
     assert [(t.db, t.name) for t in parsed.find_all(sqlglot.exp.Table)] == [("user", "table")]
 
 
+def test_the_statement_that_ships_leaves_it_to_the_metastore_where_a_database_lies_and_a_users_need_not() -> None:
+    shipped = text(ddl.create_database("lake", SPARK), SPARK)
+    assert [ddl.says_no_place(sql, "lake") for sql in (shipped, f"{shipped} COMMENT 'ours'")] == [True, False]
+
+
 def test_queries_shuffle_for_changes_that_are_many_far_apart_and_of_no_keys_that_views_could_have_hashes_of() -> None:
     by_number = history((col("id", dec(10, 2), nullable=False), col("n", INT)))
 

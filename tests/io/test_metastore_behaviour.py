@@ -228,6 +228,15 @@ def test_the_views_of_all_databases_are_listed_with_their_texts_and_no_tables(se
     ]
 
 
+def test_a_database_is_made_once_and_stays_as_it_is(server: Server) -> None:
+    server.database = f"{server.database}_new"
+    for _ in range(2):
+        server.metastore.create_database(server.database)
+    server.create("teacher", {KEY: "0"})
+    server.metastore.create_database(server.database)
+    assert server.metastore.names(server.database, "*") == ("teacher",)
+
+
 def test_added_partitions_stand_at_their_places(server: Server) -> None:
     places = {f"delta_{n:08}": f"{server.root}/delta/{n}" for n in range(1, 4)}
     server.metastore.add_partitions(server.database, TABLE, places)

@@ -9,6 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.app.test_database import test_it_lies_where_the_metastore_itself_keeps_databases_and_is_the_users
+
+__all__ = ["test_it_lies_where_the_metastore_itself_keeps_databases_and_is_the_users"]
+
 pytestmark = pytest.mark.services
 
 PROGRAM = """

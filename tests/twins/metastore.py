@@ -21,6 +21,7 @@ class MemoryMetastore:
 
     def __init__(self) -> None:
         self.settings: dict[str, str] = {}
+        self.databases: set[str] = set()
         self._lock = threading.Lock()
         self._tables: dict[tuple[str, str], HiveTable] = {}
         self._partitions: dict[tuple[str, str], dict[str, HivePartition]] = {}
@@ -74,6 +75,10 @@ class MemoryMetastore:
         with self._lock:
             self._found(database, name)
             return dict(self._partitions[database, name])
+
+    def create_database(self, name: str) -> None:
+        with self._lock:
+            self.databases.add(name)
 
     def add_partitions(
         self,
