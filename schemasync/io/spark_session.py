@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TextIO
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, TextIO
 
 from schemasync.errors import EngineError, MetastoreBusyError, StorageError
 
@@ -226,14 +226,27 @@ def _launch(settings: SessionSettings) -> None:
     context: Any = SparkContext
     if context._gateway is not None:
         return
-    settings.log.write_bytes(b"")
     conf = SparkConf(loadDefaults=False)
     conf.setMaster(settings.master)
     conf.setAll(list(settings.spark_conf().items()))
-    with settings.log.open("ab") as log:
+    with _begun(settings.log) as log:
         launch: Any = launch_gateway
         gateway = launch(conf, popen_kwargs={"stdout": log, "stderr": log, "start_new_session": True})
     context._ensure_initialized(gateway=gateway, conf=conf)
+
+
+def _begun(log: Path) -> BinaryIO:
+    """Open the log of a JVM that is to be started, empty unless another JVM writes to it still.
+
+    Several processes may share a home where the metastore is not in it. What a JVM was given is locked until it ends.
+    """
+    file = log.open("a+b")
+    with suppress(OSError):
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        file.truncate(0)
+    with suppress(OSError):  # storages that know no locks
+        fcntl.flock(file, fcntl.LOCK_SH)
+    return file
 
 
 def _cause(error: Exception, log: Path) -> str:
@@ -250,7 +263,9 @@ def _cause(error: Exception, log: Path) -> str:
 def _prepare(home: Path) -> None:
     try:
         home.mkdir(parents=True, exist_ok=True)
-        (home / "log4j2.properties").write_text(_LOG4J.format(log=home / "spark.log"))
+        # Java reads it as ISO 8859-1, with the escapes of JSON for all else.
+        log = json.dumps(str(home / "spark.log"))[1:-1]
+        (home / "log4j2.properties").write_text(_LOG4J.format(log=log))
     except OSError as error:
         raise StorageError(
             "schemasync's own directory cannot be written",

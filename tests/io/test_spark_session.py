@@ -130,6 +130,34 @@ def test_a_home_that_cannot_be_made_is_an_error_that_names_it(tmp_path: Path) ->
         pass
 
 
+def test_java_reads_the_name_of_the_log_as_it_is(tmp_path: Path) -> None:
+    with held(tmp_path / "größe" / "a\\b", purpose="apply"):
+        pass
+    settings = (tmp_path / "größe" / "a\\b" / "log4j2.properties").read_text("latin-1").splitlines()
+    assert f"appender.file.fileName = {tmp_path}/gr\\u00f6\\u00dfe/a\\\\b/spark.log" in settings
+
+
+def test_a_log_is_begun_anew_once_no_jvm_writes_to_it_any_more(tmp_path: Path) -> None:
+    seen: list[bytes] = []
+
+    def started(text: bytes) -> subprocess.Popen[bytes]:
+        with spark_session._begun(tmp_path / "spark.log") as log:
+            log.write(text)
+            writer = [sys.executable, "-c", "import sys; sys.stdin.read()"]
+            process = subprocess.Popen(writer, stdin=subprocess.PIPE, stdout=log)
+        seen.append((tmp_path / "spark.log").read_bytes())
+        return process
+
+    with started(b"1") as first, started(b"2") as second:
+        first.communicate()
+        with started(b"3") as third:
+            for process in (second, third):
+                process.communicate()
+    with started(b"4"):
+        pass
+    assert seen == [b"1", b"12", b"123", b"4"]
+
+
 def test_the_users_own_spark_settings_win(tmp_path: Path) -> None:
     settings = SessionSettings(home=tmp_path, conf={"spark.sql.shuffle.partitions": "200"})
     assert settings.spark_conf()["spark.sql.shuffle.partitions"] == "200"
