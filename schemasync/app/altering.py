@@ -16,7 +16,7 @@ from schemasync.app.per_run import drop_per_run_tables
 from schemasync.app.planning import TablePlan, lay_out_steps
 from schemasync.app.rekeying import changes_key, keys_before, rebuild
 from schemasync.app.repairing import repair_columns, replace_view, restore_table
-from schemasync.app.states import keep_schema, token_in_force
+from schemasync.app.states import forget_schemas, keep_schema, kept_schemas, token_in_force
 from schemasync.app.viewing import follow_state
 from schemasync.app.workspace import Workspace
 from schemasync.core import ddl
@@ -53,6 +53,7 @@ def carry_out(workspace: Workspace, plan: TablePlan, done: list[Step]) -> TableP
         try:
             _require_unmoved(workspace, plan)
             if step.kind in _WATERMARKS:
+                _forget_passed(workspace, plan)
                 _record_version(workspace, plan)
             plan = _STEPS[step.kind](workspace, step, plan) or plan
         except ConflictError:
@@ -84,6 +85,17 @@ def _keep_schemas(workspace: Workspace, view: TableView) -> None:
         if version.version in live and version.version <= shape.version.version:
             registered = workspace.registry.schema(version.subject, version.version)
             keep_schema(lake, registered, applied=version.version <= applied)
+
+
+def _forget_passed(workspace: Workspace, plan: TablePlan) -> None:
+    """Delete what a failed attempt kept of versions that the registry has no longer: it would count from now on."""
+    shape = plan.view.decision.effective if plan.view else None
+    if shape is None:  # pragma: no cover - only shapes have schema steps
+        return
+    lake = workspace.storage(plan.target).lake
+    known = {version.version for version in shape.history.versions}
+    passed = set(range((plan.current_version or 0) + 1, shape.version.version)) - known
+    forget_schemas(lake, passed.intersection(one.version for one in kept_schemas(lake)))
 
 
 def _rebuild(workspace: Workspace, step: Step, plan: TablePlan) -> TablePlan:

@@ -455,10 +455,20 @@ def keep_schema(lake: Lake, registered: RegisteredSchema, *, applied: bool) -> N
         "references": list(registered.references),
         "group": registered.group,
     }
-    path, text = f"{SCHEMAS}/{registered.version:06}.json", json.dumps(content, indent=1).encode()
+    path, text = _schema_path(registered.version), json.dumps(content, indent=1).encode()
     if not lake.create(path, text) and not applied and lake.read(path) != text:
         lake.delete(path)
         lake.create(path, text)
+
+
+def forget_schemas(lake: Lake, versions: Iterable[int]) -> None:
+    """Delete the copies of these versions, which never came into force."""
+    for version in versions:
+        lake.delete(_schema_path(version))
+
+
+def _schema_path(version: int) -> str:
+    return f"{SCHEMAS}/{version:06}.json"
 
 
 def kept_schemas(lake: Lake) -> tuple[RegisteredSchema, ...]:

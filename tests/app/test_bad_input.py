@@ -28,6 +28,7 @@ from schemasync.app import admitting
 from schemasync.app.applying import Applied, apply
 from schemasync.app.compacting import Compacted
 from schemasync.app.planning import plan
+from schemasync.app.states import SCHEMAS
 from schemasync.app.status import status
 from schemasync.app.workspace import Storage
 from schemasync.core.diagnostics import Severity
@@ -473,9 +474,7 @@ class TestRegistry:
 
     def test_a_version_that_an_attempt_kept_and_never_applied_may_be_corrected(self, shop: Lab) -> None:
         shop.register(STUDENT, shop.flat("Row", ("age", "int")))
-        with pytest.raises(KilledError):
-            apply(mortal(shop.workspace, Fuse(2)))
-        shop.registry.delete(f"{STUDENT}-value", 2)
+        self.kept_and_taken_back(shop)
         assert codes(applied(shop)) == []
         shop.register(STUDENT, shop.flat("Row", NAME, ("email", ["null", "string"])))
         assert codes(applied(shop)) == []
@@ -483,6 +482,24 @@ class TestRegistry:
         # What was applied in its place is kept from then on.
         shop.registry.register(f"{STUDENT}-value", shop.registry.schema(f"{STUDENT}-value", 1).text, version=2)
         told(applied(shop), "SS404", "version 2", "another content")
+
+    def test_a_version_that_an_attempt_kept_and_never_applied_may_be_corrected_by_the_next(self, shop: Lab) -> None:
+        shop.register(STUDENT, shop.flat("Row", NAME, ("age", ["null", "int"])))
+        self.kept_and_taken_back(shop)
+        corrected = json.dumps(shop.flat("Row", NAME, ("age", ["null", "string"])))
+        shop.registry.register(f"{STUDENT}-value", corrected, version=3)
+        assert codes(applied(shop)) == []
+        assert codes(applied(shop)) == []
+        assert students(shop) == [row(1, "first") | {"age": None}]
+
+    @staticmethod
+    def kept_and_taken_back(shop: Lab) -> None:
+        """Let an attempt at version 2 fail once it has kept that, and delete it in the registry."""
+        with pytest.raises(KilledError):
+            apply(mortal(shop.workspace, Fuse(2)), ["shop_student"])
+        kept = sorted(path.name for path in (shop.root / "lake" / STUDENT / SCHEMAS).iterdir())
+        assert kept == ["000001.json", "000002.json"]
+        shop.registry.delete(f"{STUDENT}-value", 2)
 
     def test_files_from_before_what_is_to_order_the_table_go_on_being_admitted(self, shop: Lab) -> None:
         shop.register(STUDENT, shop.flat("Row", NAME, ("rev", ["null", "long"])))
