@@ -246,6 +246,7 @@ def _segment(request: AdmissionRequest, written: Admitted, *, name: str) -> Segm
         schema_version=request.schema_version,
         columns=tuple(column for column, _ in request.columns),
         toasted=written.toasted,
+        placeholders=request.unsent.placeholders if written.toasted and request.unsent else (),
         events=written.events,
         sorted_by=request.keys,
         created_ms=request.admitted_ms,

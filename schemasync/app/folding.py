@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 
 from schemasync.app.per_run import per_run_tables
 from schemasync.app.reading_back import checked_footer, key_range, moments
@@ -29,7 +30,7 @@ from schemasync.core.names import Dialect, is_hidden
 from schemasync.core.plan import Shape
 from schemasync.core.ports import Lake
 from schemasync.core.sharding import ShardFold, behind, bounds, cut, has_ranges, in_one_shard
-from schemasync.core.toast import left_unsent
+from schemasync.core.toast import asked_placeholders, left_unsent
 from schemasync.errors import DataError, SchemasyncError, StorageError
 
 
@@ -119,10 +120,10 @@ def run_fold(
             next_keys=fold.next_keys,
             by_sql=fold.next_keys is not None or is_by_sql(workspace, target, shape, manifest, size=fold.bytes_read),
         )
-        shards = {shard.shard: shard for shard in fold.shards}
-        written = tuple(
-            read_back(workspace, target, shape, m, kind=SegmentKind.BASE, low=shards[m.shard].low) for m in merged
-        )
+        lows = {shard.shard: shard.low for shard in fold.shards}
+        placeholders = asked_placeholders(target, manifest.placeholders)
+        back = partial(read_back, workspace, target, shape, kind=SegmentKind.BASE, placeholders=placeholders)
+        written = tuple(back(m, low=lows[m.shard]) for m in merged)
     cleaned = clean(draft)
     folded = after_fold(cleaned.manifest, fold, written=written, now_ms=workspace.now_ms())
     counts = sum((m.counts for m in merged), start=FoldCounts())
@@ -236,6 +237,7 @@ class _Selecting:
 
     def into(self, directory: str, shard: ShardFold) -> MergedShard:
         target, shape, toasted = self.target, self.shape, self.manifest.toasted
+        placeholders = asked_placeholders(target, self.manifest.placeholders)
         statement = ddl.fold(
             target,
             shape,
@@ -245,6 +247,7 @@ class _Selecting:
             purge_before_ms=self.purge_before_ms,
             dialect=Dialect.SPARK,
             toasted=toasted,
+            placeholders=self.manifest.placeholders,
             next_keys=self.next_keys,
         )
         lake = self.workspace.storage(target).lake
@@ -254,7 +257,7 @@ class _Selecting:
             # By path, not by the compactor's name: another run's table of that name has another directory.
             into=lake.uri(directory),
             sort_by=[name for name, _ in shape.key_columns],
-            unsent=left_unsent(target, shape, toasted, Dialect.SPARK),
+            unsent=left_unsent(shape, toasted, placeholders, Dialect.SPARK),
             partition_by=shape.partitions,
         )
         return MergedShard(shard=shard.shard, directory=directory, counts=counts)
@@ -268,8 +271,11 @@ def read_back(
     *,
     kind: SegmentKind,
     low: Bound | None = None,
+    placeholders: tuple[str, ...] = (),
 ) -> Segment:
     """Look at what was written before anyone else does: files, rows, columns; return it as a segment.
+
+    ``placeholders`` are those that rows may still have.
 
     Raises:
         StorageError: it is not what the job said that it wrote; nothing is published then.
@@ -303,6 +309,7 @@ def read_back(
         schema_version=shape.version.version,
         columns=columns,
         toasted=merged.counts.unsent,
+        placeholders=placeholders if merged.counts.unsent else (),
         created_ms=workspace.now_ms(),
         partition_by=tuple(p.name for p in shape.partitions),
         tombstones=merged.counts.written - merged.counts.rows,

@@ -376,6 +376,7 @@ def _view(context: _Context) -> Iterator[Step]:
     left = (view_select(workspace, target, shape, rebuilt),) if rebuilt else context.texts.of(shape)
     body = next((t for t in left if view is not None and same_text(view.view_text, t)), left[0])
     for reason in view_reasons(view, target, shape, body, kept):
+        placeholders=found.manifest.placeholders,
         yield Step(kind="replace_view", why=reason, sql=view_statement(workspace, target, shape, left[0], kept=kept))
 
 

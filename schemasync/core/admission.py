@@ -104,12 +104,12 @@ class LandedFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnsentRule:
-    """What becomes of a placeholder in an update, for a value that the source did not send, in these columns.
+    """What becomes of placeholders in updates, for values that the source did not send, in these columns.
 
-    ``carry``: it stays, and so does the newest older event of the key that has the value; else it becomes NULL.
+    ``carry``: they stay, and so does the newest older event of the key that has the value; else they become NULL.
     """
 
-    placeholder: str
+    placeholders: tuple[str, ...]
     carry: bool
     columns: tuple[tuple[str, Type], ...]
 

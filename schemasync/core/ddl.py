@@ -33,7 +33,7 @@ from schemasync.core.plan import Shape
 from schemasync.core.ports import HiveColumn
 from schemasync.core.properties import SUBJECT, TableProperties, write_properties
 from schemasync.core.sharding import KeyRange, ShardFold
-from schemasync.core.toast import carried_columns, carried_partitions
+from schemasync.core.toast import asked_placeholders, carried_columns, carried_partitions
 from schemasync.core.type_strings import parse_type, print_type
 from schemasync.core.types import Primitive, Type
 from schemasync.core.unchanged import unchanged
@@ -234,9 +234,10 @@ def view_body(target: TableTarget, shape: Shape, contents: Contents, dialect: Di
     A join rather than NOT EXISTS, which Spark rewrites too late to push a query's range of keys down to the changes.
     """
     source = row_source(shape, contents.versions)
+    placeholders = asked_placeholders(target, contents.placeholders)
     columns = (
-        *carried_columns(source, contents.toasted, target.toast_placeholder, dialect),
-        *carried_partitions(source, shape.partitions, contents.toasted, target.toast_placeholder, dialect),
+        *carried_columns(source, contents.toasted, placeholders, dialect),
+        *carried_partitions(source, shape.partitions, contents.toasted, placeholders, dialect),
     )
     metadata = shown_metadata(shape.columns) if target.metadata else ()
     shown = [{"name": quote_identifier(c.name, dialect), "expression": c.expression} for c in columns]
@@ -509,6 +510,7 @@ def fold(
     purge_before_ms: int,
     dialect: Dialect,
     toasted: AbstractSet[str] = frozenset(),
+    placeholders: AbstractSet[str | None] = frozenset(),
     next_keys: Collection[str] | None = None,
 ) -> Statement:
     """Select what a new shard holds: the newest row per key of base and deltas, projected to the newest version.
@@ -521,7 +523,7 @@ def fold(
     ``next_keys`` are of `schemasync.core.compaction.FoldPlan`.
     """
     source = row_source(shape, segment_versions)
-    columns = carried_columns(source, toasted, target.toast_placeholder, dialect)
+    columns = carried_columns(source, toasted, asked_placeholders(target, placeholders), dialect)
     segment = quote_identifier(SEGMENT, dialect)
     inside = _inside(shape, shard.keys, dialect)
     stored = [quote_identifier(name, dialect) for name, _, _ in stored_columns(shape, present)]

@@ -22,7 +22,7 @@ from schemasync.core.layout import TOMBSTONE
 from schemasync.core.moments import Moment
 from schemasync.core.partitioning import partition_name
 
-FORMAT: Final = 11
+FORMAT: Final = 12
 """Version of this file format; a newer one is refused rather than misread."""
 
 _STATE: Final = re.compile(r"(?P<generation>[0-9]{6,})(-(?P<admission>[0-9]{4,}))?")
@@ -95,6 +95,8 @@ class Segment(_Value):
     """Physical columns that the files carry."""
     toasted: tuple[str, ...] = ()
     """Physical columns in which rows have a placeholder for a value that the source did not send."""
+    placeholders: tuple[str, ...] = ()
+    """What was configured to be one when the rows were admitted; empty where an earlier release wrote them."""
     events: int = 0
     """Landed events that a delta was made from."""
     tombstones: int = 0
@@ -194,18 +196,19 @@ Names = tuple[str, str]
 class Contents(_Value):
     """What a view of one state has to reckon with.
 
-    Schema versions of rows, physical columns with placeholders to carry a value for, and the segments that it reads:
-    all that are registered where it is no ``known`` state. ``marked``: all files tell deleted rows by `TOMBSTONE`.
-    ``few``: the keys of the changes fit the memory of every task that joins them; ``packed``: only as bits, `WORD` keys
-    to a row. ``unique``: the base has one row per key. ``ahead``: so does each delta, all of these are newer than the
-    base's, and none has a key in a shard that is ``untouched``. Few such shards are read like the others.
-    ``ascending``: the deltas are few, and rows of each are newer than those before it. ``changed``: the keys of each
-    delta by its name, oldest first, where the view can name them all and each delta is newer than those before it;
-    not their hashes while all keys fit the memory of every task.
+    Schema versions of rows, physical columns with placeholders to carry a value for, what these are
+    (`Manifest.placeholders`), and the segments that it reads: all that are registered where it is no ``known`` state.
+    ``marked``: all files tell deleted rows by `TOMBSTONE`. ``few``: the keys of the changes fit the memory of every
+    task that joins them; ``packed``: only as bits, `WORD` keys to a row. ``unique``: the base has one row per key.
+    ``ahead``: so does each delta, all of these are newer than the base's, and none has a key in a shard that is
+    ``untouched``. Few such shards are read like the others. ``ascending``: the deltas are few, and rows of each are
+    newer than those before it. ``changed``: the keys of each delta by its name, oldest first, where the view can name
+    them all and each delta is newer than those before it; not their hashes while all keys fit the memory of every task.
     """
 
     versions: frozenset[int] = frozenset()
     toasted: frozenset[str] = frozenset()
+    placeholders: frozenset[str | None] = frozenset()
     base: tuple[Names, ...] = ()
     untouched: tuple[Names, ...] = ()
     deltas: tuple[Names, ...] = ()
@@ -279,6 +282,11 @@ class Manifest(_Value):
         return frozenset(name for s in self.segments for name in s.toasted)
 
     @property
+    def placeholders(self) -> frozenset[str | None]:
+        """The texts that such rows may have there; None is the one that is configured now."""
+        return frozenset(text for s in self.segments if s.toasted for text in s.placeholders or (None,))
+
+    @property
     def contents(self) -> Contents:
         """What the view has to reckon with.
 
@@ -295,9 +303,11 @@ class Manifest(_Value):
         ascending = ahead and len(self.deltas) <= FEW_DELTAS and all(d.ahead_of_deltas for d in self.deltas[1:])
         few = bool(self.deltas) and sum(d.rows for d in self.deltas) <= FEW_ROWS
         packed = ahead and not few and self._words() <= MOST_WORDS
+        toasted = self.toasted if self.deltas or not self.keyed else frozenset()
         return Contents(
             versions=self.segment_versions,
-            toasted=self.toasted if self.deltas or not self.keyed else frozenset(),
+            toasted=toasted,
+            placeholders=self.placeholders if toasted else frozenset(),
             base=self._named({s.name for s in touched}),
             untouched=self._named(untouched),
             deltas=self._named({s.name for s in self.deltas}),

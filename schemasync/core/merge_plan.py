@@ -15,7 +15,7 @@ from schemasync.core.projection import Carried, Fill, carried
 from schemasync.core.reshape import Keep
 from schemasync.core.schema import Column
 from schemasync.core.sharding import ShardFold
-from schemasync.core.toast import asked_columns
+from schemasync.core.toast import asked_columns, asked_placeholders
 
 
 def merge_request(
@@ -88,4 +88,5 @@ def _unsent(target: TableTarget, shape: Shape, manifest: Manifest) -> UnsentRule
     columns = [(shape.layout.current(c).name, c.type) for c in asked]
     if not columns:
         return None
-    return UnsentRule(placeholder=target.toast_placeholder, carry=True, columns=tuple(columns))
+    placeholders = asked_placeholders(target, manifest.placeholders)
+    return UnsentRule(placeholders=placeholders, carry=True, columns=tuple(columns))

@@ -10,7 +10,7 @@ than a base's row and comes after it changes nothing any more, unless the base's
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
@@ -37,13 +37,23 @@ def unsent_rule(target: TableTarget, shape: Shape) -> UnsentRule | None:
         return None
     columns = (shape.layout.current(c) for c in shape.columns if c.name not in shape.keys)
     return UnsentRule(
-        placeholder=target.toast_placeholder,
+        placeholders=(target.toast_placeholder,),
         carry=target.toast == "carry",
         columns=tuple((c.name, c.type) for c in columns if c.type in TYPES),
     )
 
 
-def left_unsent(target: TableTarget, shape: Shape, toasted: AbstractSet[str], dialect: Dialect) -> dict[str, str]:
+def asked_placeholders(target: TableTarget, told: AbstractSet[str | None]) -> tuple[str, ...]:
+    """Return the texts that stand for values in rows: those that were set when they were admitted, whatever is set now.
+
+    ``told`` is what their segments tell (`schemasync.core.manifest.Manifest.placeholders`).
+    """
+    return tuple(sorted({target.toast_placeholder if text is None else text for text in told or {None}}))
+
+
+def left_unsent(
+    shape: Shape, toasted: AbstractSet[str], placeholders: Sequence[str], dialect: Dialect
+) -> dict[str, str]:
     """Return, by physical column, the condition under which a row of a fold's result still has a placeholder."""
     columns = (shape.layout.current(c) for c in shape.columns)
     operation = quote_identifier(OP, dialect)
@@ -52,7 +62,7 @@ def left_unsent(target: TableTarget, shape: Shape, toasted: AbstractSet[str], di
             quote_identifier(c.name, dialect),
             c.type,
             operation=operation,
-            placeholder=target.toast_placeholder,
+            placeholders=placeholders,
             dialect=dialect,
         )
         for c in columns
@@ -68,14 +78,15 @@ def unknown_values(target: TableTarget, base: Iterable[Segment]) -> Iterator[Dia
         yield diagnose("SS320", f"{where}: no admitted event has the value of some rows; they show the placeholder")
 
 
-def unsent_sql(value: str, type_: Type, *, operation: str, placeholder: str, dialect: Dialect) -> str:
+def unsent_sql(value: str, type_: Type, *, operation: str, placeholders: Sequence[str], dialect: Dialect) -> str:
     """Return the condition under which a row has a placeholder for a value; ``type_`` is one that can have it."""
-    unsent = is_placeholder_sql(value, type_, placeholder, dialect)
+    either = [is_placeholder_sql(value, type_, text, dialect) for text in placeholders]
+    unsent = f"({' OR '.join(either)})" if len(either) > 1 else either[0]
     return f"{operation} = {quote_string(UPSERT, dialect)} AND {unsent}"
 
 
 def carried_columns(
-    source: RowSource, toasted: AbstractSet[str], placeholder: str, dialect: Dialect
+    source: RowSource, toasted: AbstractSet[str], placeholders: Sequence[str], dialect: Dialect
 ) -> tuple[ViewColumn, ...]:
     """Return the row's columns; those in which placeholders occur read what the key's history says in their place.
 
@@ -87,14 +98,14 @@ def carried_columns(
     if not toasted or not source.keys:
         return columns
     asked = {column.name for column in asked_columns(source.columns, source.layout, toasted)}
-    return tuple(_carried(source, c, placeholder, dialect) if c.name in asked else c for c in columns)
+    return tuple(_carried(source, c, placeholders, dialect) if c.name in asked else c for c in columns)
 
 
 def carried_partitions(
     source: RowSource,
     partitions: Iterable[PartitionColumn],
     toasted: AbstractSet[str],
-    placeholder: str,
+    placeholders: Sequence[str],
     dialect: Dialect,
 ) -> Iterator[ViewColumn]:
     """Yield the user partitions of rows; one of a column in which placeholders occur is carried with that column."""
@@ -107,7 +118,7 @@ def carried_partitions(
             yield shown
         else:
             by = column_sql(source, column, dialect)
-            yield _carried(source, shown, placeholder, dialect, by=(by, column.type))
+            yield _carried(source, shown, placeholders, dialect, by=(by, column.type))
 
 
 def asked_columns(columns: Iterable[Column], layout: Layout, toasted: AbstractSet[str]) -> Iterator[Column]:
@@ -118,12 +129,17 @@ def asked_columns(columns: Iterable[Column], layout: Layout, toasted: AbstractSe
 
 
 def _carried(
-    source: RowSource, column: ViewColumn, placeholder: str, dialect: Dialect, *, by: tuple[str, Type] | None = None
+    source: RowSource,
+    column: ViewColumn,
+    placeholders: Sequence[str],
+    dialect: Dialect,
+    *,
+    by: tuple[str, Type] | None = None,
 ) -> ViewColumn:
     """Return a column read where it was sent; ``by`` is the value, and its type, that tells, where it is another."""
     value, operation = column.expression, f"t.{quote_identifier(OP, dialect)}"
     asked, type_ = by or (value, column.type)
-    unsent = unsent_sql(asked, type_, operation=operation, placeholder=placeholder, dialect=dialect)
+    unsent = unsent_sql(asked, type_, operation=operation, placeholders=placeholders, dialect=dialect)
     # An order of its own, and no IGNORE NULLS: the engines write that in different ways, and a NULL is an answer, too.
     order = (f"CASE WHEN {unsent} THEN 1 ELSE 0 END", *order_by(source.envelope, dialect))
     window = (

@@ -205,6 +205,45 @@ def test_view_and_compacted_table_are_the_replay_of_events_with_placeholders(new
     law()
 
 
+@pytest.mark.parametrize("kernel", [pytest.param("arrow", marks=pytest.mark.one_spark), "spark"])
+def test_a_placeholder_stays_one_when_another_is_set_later(lab: Lab, kernel: str) -> None:
+    """The one that counts is the one that was set when a file was admitted."""
+    shown = []
+    for place, text in enumerate(("?", "!", "#")):
+        compaction = {"kernel": kernel}
+        entry = {"subject": f"{TOPIC}-value", "table": TABLE, "toast_placeholder": text, "compaction": compaction}
+        lab.settings = {"tables": [entry]}
+        if place == 0:
+            lab.register(TOPIC, lab.debezium(nullable("text", "string")))
+            land(lab, (1, "c", 1, "a"), (2, "c", 2, "b"))
+            lab.apply()
+        if place < 2:
+            # Of the third key nobody ever says the value.
+            land(lab, (1 + place, "u", 3 + place, text), (3, "u", 5 + place, text))
+            lab.apply()
+        shown.append(texts(lab))
+    lab.compact()
+    shown.append(texts(lab))
+    land(lab, (3, "u", 1, "found"))
+    lab.apply()
+    assert shown == [["a", "b", "?"], ["a", "b", "!"], ["a", "b", "!"], ["a", "b", "!"]]
+    assert texts(lab) == ["a", "b", "found"]
+
+
+def land(lab: Lab, *events: tuple[int, str, int, str]) -> None:
+    lab.land(
+        TOPIC,
+        [
+            {"before": None, "after": {"id": key, "text": text}, "source": {"lsn": place}, "op": op, "ts_ms": 1}
+            for key, op, place, text in events
+        ],
+    )
+
+
+def texts(lab: Lab) -> list[str]:
+    return [row["text"] for row in lab.rows(TABLE)]
+
+
 @pytest.mark.long
 def test_view_and_compacted_table_are_the_replay_of_many_more_events_with_placeholders(new_lab: NewLab) -> None:
     @MANY

@@ -95,8 +95,18 @@ def test_rows_of_every_version_are_read_as_the_newest_has_them() -> None:
     }
 
 
+def test_every_text_that_stands_for_a_value_in_some_segment_is_asked_for() -> None:
+    old, new, stored = (
+        with_file(f"base_s0000000{n}", f"b/{n}", toasted=("t",), placeholders=texts)
+        for n, texts in enumerate(((), ("!",), ("!", "?")), start=1)
+    )
+    found = request(segments=(old, new, stored)).unsent
+    assert found is not None
+    assert found.placeholders == ("!", "?", "__debezium_unavailable_value")
+
+
 def test_only_columns_that_have_placeholders_are_asked_for_them() -> None:
     toasted = with_file("base_s00000001", "b/1", toasted=("t", "n"))
     assert request(segments=(toasted,)).unsent == UnsentRule(
-        placeholder="__debezium_unavailable_value", carry=True, columns=(("t", P.STRING),)
+        placeholders=("__debezium_unavailable_value",), carry=True, columns=(("t", P.STRING),)
     )

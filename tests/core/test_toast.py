@@ -10,7 +10,14 @@ from schemasync.core.history import History
 from schemasync.core.layout import lay_out
 from schemasync.core.names import Dialect
 from schemasync.core.plan import Shape, shape_of
-from schemasync.core.toast import carried_columns, left_unsent, unknown_values, unsent_rule, unsent_sql
+from schemasync.core.toast import (
+    asked_placeholders,
+    carried_columns,
+    left_unsent,
+    unknown_values,
+    unsent_rule,
+    unsent_sql,
+)
 from schemasync.core.types import Primitive
 from schemasync.core.view import RowSource, view_columns
 from tests.core.builders import BINARY, DATE, FLAT, INT, STRING, col, histories, history, segment, target
@@ -45,7 +52,7 @@ def source(found: History, *versions: int, keys: tuple[str, ...] = ("id",)) -> R
 
 def changed(found: RowSource, *toasted: str) -> list[str]:
     """Return the names of the columns that carry."""
-    carried = carried_columns(found, frozenset(toasted), "?", SPARK)
+    carried = carried_columns(found, frozenset(toasted), ["?"], SPARK)
     return [c.name for c, plain in zip(carried, view_columns(found, SPARK), strict=True) if c != plain]
 
 
@@ -55,7 +62,7 @@ TYPED = tuple((name, shown_type(encoding)) for name, encoding in LARGE.items())
 @pytest.mark.parametrize("carry", [True, False])
 def test_a_rule_names_the_columns_that_can_have_a_placeholder(carry: bool) -> None:
     to = target(toast="carry" if carry else "null", toast_placeholder="?")
-    assert unsent_rule(to, shape()) == UnsentRule(placeholder="?", carry=carry, columns=TYPED)
+    assert unsent_rule(to, shape()) == UnsentRule(placeholders=("?",), carry=carry, columns=TYPED)
 
 
 def test_a_key_column_never_has_a_placeholder() -> None:
@@ -77,12 +84,27 @@ def test_null_needs_no_key() -> None:
 
 @pytest.mark.parametrize("dialect", Dialect)
 def test_only_an_update_has_placeholders(dialect: Dialect) -> None:
-    found = unsent_sql("x", Primitive.STRING, operation="o", placeholder="?", dialect=dialect)
+    found = unsent_sql("x", Primitive.STRING, operation="o", placeholders=["?"], dialect=dialect)
     assert found == "o = 'u' AND x = '?'"
 
 
+def test_each_text_that_was_ever_set_is_asked_for() -> None:
+    found = unsent_sql("x", Primitive.STRING, operation="o", placeholders=["?", "!"], dialect=SPARK)
+    assert found == "o = 'u' AND (x = '?' OR x = '!')"
+
+
+@pytest.mark.parametrize(
+    ("told", "asked"),
+    [(set(), ("?",)), ({None}, ("?",)), ({"!"}, ("!",)), ({"!", None}, ("!", "?")), ({"?", None}, ("?",))],
+)
+def test_rows_are_asked_for_the_text_under_which_they_were_admitted(
+    told: set[str | None], asked: tuple[str, ...]
+) -> None:
+    assert asked_placeholders(target(toast_placeholder="?"), told) == asked
+
+
 def test_the_newest_row_that_says_something_answers() -> None:
-    (_, column, *_) = carried_columns(source(DOCUMENTS, 1), {"v"}, "?", SPARK)
+    (_, column, *_) = carried_columns(source(DOCUMENTS, 1), {"v"}, ["?"], SPARK)
     assert column.expression == (
         "first_value(CASE WHEN t.`__op` <> 'd' THEN t.`v` END) OVER (PARTITION BY t.`id` "
         "ORDER BY CASE WHEN t.`__op` = 'u' AND t.`v` = '?' THEN 1 ELSE 0 END, t.`__seq1` IS NULL, t.`__seq1` DESC, "
@@ -112,11 +134,11 @@ def test_a_column_whose_type_has_no_placeholder_does_not_carry() -> None:
 @given(histories())
 def test_without_placeholders_every_column_reads_as_it_is(found: History) -> None:
     rows = source(found, 1, keys=(found.newest.columns[0].name,))
-    assert carried_columns(rows, frozenset(), "?", SPARK) == view_columns(rows, SPARK)
+    assert carried_columns(rows, frozenset(), ["?"], SPARK) == view_columns(rows, SPARK)
 
 
 def test_a_fold_is_asked_about_the_columns_that_had_placeholders() -> None:
-    found = left_unsent(target(toast_placeholder="?"), shape(), {"v", "gone"}, SPARK)
+    found = left_unsent(shape(), {"v", "gone"}, ["?"], SPARK)
     assert found == {"v": "`__op` = 'u' AND `v` = '?'"}
 
 

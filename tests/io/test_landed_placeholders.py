@@ -71,7 +71,7 @@ def admitted(
         columns = dict(zip(table.column_names, (c.combine_chunks() for c in table.columns), strict=True))
         names.append(land(root, f"{number}.parquet", columns, row_group_size=2))
     wanted = request(root, names, COLUMNS, directory="delta/1", keys=keys)
-    done = files.admit(replace(wanted, unsent=UnsentRule(placeholder=UNSENT, carry=carry, columns=TYPES)))
+    done = files.admit(replace(wanted, unsent=UnsentRule(placeholders=(UNSENT,), carry=carry, columns=TYPES)))
     rows = [row for f in done.files for row in pa.parquet.read_table(root / f.path).to_pylist()]
     shown = [
         {name: row["__op" if name == "op" else "__ts_ms" if name == "ts_ms" else name] for name in SCHEMA.names}
@@ -209,7 +209,7 @@ def test_a_placeholder_is_known_in_the_form_of_its_type_alone(
     land(tmp_path, "x.parquet", columns, row_group_size=4)
     shown = shown_type(encoding)
     wanted = request(tmp_path, ["x.parquet"], ID | {"v": encoding}, directory="delta/1")
-    done = opened.admit(replace(wanted, unsent=UnsentRule(placeholder="???", carry=True, columns=(("v", shown),))))
+    done = opened.admit(replace(wanted, unsent=UnsentRule(placeholders=("???",), carry=True, columns=(("v", shown),))))
     rows = [row for f in done.files for row in pa.parquet.read_table(tmp_path / f.path).to_pylist()]
     found = sorted(((row["id"], row["__ts_ms"], row["v"]) for row in rows), key=lambda row: row[:2])
     asking = keys[-1]
@@ -230,7 +230,7 @@ def test_a_placeholder_of_any_form_can_become_null(
     }
     land(tmp_path, "x.parquet", columns)
     wanted = request(tmp_path, ["x.parquet"], ID | {"v": encoding}, directory="delta/1")
-    rule = UnsentRule(placeholder="???", carry=False, columns=(("v", shown_type(encoding)),))
+    rule = UnsentRule(placeholders=("???",), carry=False, columns=(("v", shown_type(encoding)),))
     (file,) = open_arrow(tmp_path).admit(replace(wanted, unsent=rule)).files
     assert pa.parquet.read_table(tmp_path / file.path).sort_by("id")["v"].to_pylist() == [*others, None, None]
 

@@ -47,7 +47,8 @@ COLUMNS: tuple[tuple[str, Type], ...] = (
     ("__tombstone", P.BOOLEAN),
 )
 PURGE_BEFORE = 100
-UNSENT = UnsentRule(placeholder="?", carry=True, columns=(("t", P.STRING),))
+UNSENT = UnsentRule(placeholders=("?", "!"), carry=True, columns=(("t", P.STRING),))
+"""What stood for a value changed once."""
 EVERYWHERE = KeyRange()
 
 
@@ -163,7 +164,7 @@ def expected(
 
 
 def asks(row: Row) -> bool:
-    return (row["__op"], row["t"]) == ("u", "?")
+    return row["__op"] == "u" and row["t"] in UNSENT.placeholders
 
 
 def newness(row: Row) -> tuple[bool, int, int]:
@@ -181,7 +182,7 @@ def some_rows(draw: st.DrawFn, *, most: int = 12, ops: str = "cud") -> list[Row]
         of(
             {"a": a, "b": b},
             v=draw(st.integers(0, 99)),
-            t=draw(st.sampled_from(["s", "t", "?"])),
+            t=draw(st.sampled_from(["s", "t", "?", "!"])),
             __op=draw(st.sampled_from(ops)),
             __seq1=draw(st.sampled_from([None, 1, 2, 3])),
             __admitted_ms=draw(st.sampled_from([1, 99, 100, 500])),

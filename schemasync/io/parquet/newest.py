@@ -26,10 +26,14 @@ def unsent_values(table: pa.Table, rule: UnsentRule, *operations: str) -> Masks:
     """Return the columns that have placeholders in rows of these operations (updates by default), and where."""
     asked = pc.is_in(table.column(OP), value_set=pa.array(operations or (UPSERT,)))
     masks = {
-        name: pc.and_(asked, pc.fill_null(_is(table.column(name), type_, rule.placeholder), fill_value=False))
+        name: pc.and_(asked, pc.fill_null(_is_any(table.column(name), type_, rule.placeholders), fill_value=False))
         for name, type_ in rule.columns
     }
     return {name: mask.combine_chunks() for name, mask in masks.items() if pc.any(mask).as_py()}
+
+
+def _is_any(values: pa.ChunkedArray, type_: Type, placeholders: Sequence[str]) -> pa.ChunkedArray:
+    return reduce(pc.or_kleene, (_is(values, type_, text) for text in placeholders))
 
 
 def _is(values: pa.ChunkedArray, type_: Type, placeholder: str) -> pa.ChunkedArray:

@@ -196,7 +196,7 @@ class _Projector:
         """Count the creates that have placeholders: there is nothing that could tell their values."""
         creates = table.select([OP, *(name for name, _ in rule.columns)]).filter(pc.equal(table.column(OP), CREATE))
         for name, mask in unsent_values(creates, rule, CREATE).items():
-            self._losses[name].note([rule.placeholder] * len(mask), mask, Shown.PLACEHOLDER)
+            self._losses[name].note([rule.placeholders[0]] * len(mask), mask, Shown.PLACEHOLDER)
 
     def _at(self, path: tuple[str, ...]) -> pa.Array | None:
         """Return the values at a path from the event's root, None where the file has no such field."""

@@ -253,7 +253,7 @@ def _masks(request: AdmissionRequest, unsent: frozenset[str]) -> dict[str, Colum
         return {}
     conditions = {
         name: unsent_sql(
-            quote_identifier(name, spark), type_, operation=OP, placeholder=rule.placeholder, dialect=spark
+            quote_identifier(name, spark), type_, operation=OP, placeholders=rule.placeholders, dialect=spark
         )
         for name, type_ in rule.columns
         if name in unsent
