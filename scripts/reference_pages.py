@@ -76,11 +76,11 @@ MEANINGS: Final[Mapping[str, str]] = {
     "defaults.compaction.shard_size": "About how large a shard of the base is: what a change makes a compaction rewrite.",
     "defaults.compaction.memory": "How much the merge of one shard, or an admission in one process, may hold of rows, however much there is of them.",
     "defaults.compaction.kernel": "What merges shards: Arrow (`arrow`), or Spark's SQL (`spark`), which is slower and asks for nothing but Spark: files that are not on local disks pass through its JVM.",
-    "defaults.names.view": "Name of the dedup view.",
+    "defaults.names.view": "Name of the dedup view. Where it is changed, `apply` drops the view under its old name.",
     "defaults.names.base": "Name of a compaction's table with the columns of the base.",
     "defaults.names.incremental": "Name of a compaction's table over one hour of the sink's files.",
     "defaults.names.compactor": "Name of a compaction's table over the new base.",
-    "defaults.names.history": "Name of the table that says which version brought, changed and retired each column, and when.",
+    "defaults.names.history": "Name of the table that says which version brought, changed and retired each column, and when. Where it is changed, `apply` drops the table under its old name.",
     "defaults.view.metadata": "Let the view show `__op`, `__ts_ms` and `__segment`, too.",
     "defaults.view.readers": "Who reads the views: Spark alone, or any engine. `auto`: Spark alone where the metastore is embedded, "
     "which nobody else opens, and `spark.conf` names no other (`hive.metastore.uris`, `ConnectionURL`). Views for Spark alone are faster while changes are pending; others cannot read them. Their text may have "

@@ -15,7 +15,14 @@ from schemasync.app.inspecting import TableView, look
 from schemasync.app.per_run import drop_per_run_tables
 from schemasync.app.planning import TablePlan, lay_out_steps
 from schemasync.app.rekeying import changes_key, keys_before, rebuild
-from schemasync.app.repairing import repair_columns, replace_view, restore_table
+from schemasync.app.repairing import (
+    DROP_OLD_HISTORY,
+    DROP_OLD_VIEW,
+    drop_old,
+    repair_columns,
+    replace_view,
+    restore_table,
+)
 from schemasync.app.states import forget_schemas, keep_schema, kept_schemas, token_in_force
 from schemasync.app.viewing import follow_state
 from schemasync.app.workspace import Workspace
@@ -187,6 +194,10 @@ def _replace_view(workspace: Workspace, step: Step, plan: TablePlan) -> None:
     replace_view(workspace, plan.target, step.sql)
 
 
+def _drop_old(workspace: Workspace, step: Step, plan: TablePlan) -> None:
+    drop_old(workspace, plan.target, step)
+
+
 def _set_version(workspace: Workspace, step: Step, plan: TablePlan) -> None:
     del step
     target, properties = plan.target, plan.properties
@@ -210,5 +221,7 @@ _STEPS: dict[str, Callable[[Workspace, Step, TablePlan], TablePlan | None]] = {
     "restore_table": _restore_table,
     "repair_columns": _repair_columns,
     "replace_view": _replace_view,
+    DROP_OLD_VIEW: _drop_old,
+    DROP_OLD_HISTORY: _drop_old,
     "set_version": _set_version,
 }

@@ -18,7 +18,7 @@ from schemasync.app.holds import note_hold
 from schemasync.app.inspecting import Entries, entries_of, look, map_tables, select
 from schemasync.app.planning import TablePlan, lay_out_steps
 from schemasync.app.rekeying import key_is_unclear
-from schemasync.app.repairing import drop_aside
+from schemasync.app.repairing import DROP_OLD_VIEW, drop_aside, drop_old
 from schemasync.app.states import Draft, repair_partitions, roll_forward
 from schemasync.app.viewing import catch_up
 from schemasync.app.workspace import Workspace
@@ -167,9 +167,8 @@ def apply_table(
             plan = lay_out_steps(workspace, look(workspace, target))
             changing = plan.pending and allowed(plan)
         carried_out = carry_out(workspace, plan, done) if changing else None
-        for step in (s for s in plan.steps if admitting and s.kind == "restore_view"):
-            workspace.sql.execute(step.sql)
-            done.append(step)
+        if admitting and plan.verdict is Verdict.HOLD:
+            _restore_view(workspace, plan, done)
         shape, properties = _standing(plan, changed=changing)
         properties = carried_out or properties
         admitted = seen = since = None
@@ -277,6 +276,18 @@ def _catch_up(workspace: Workspace, plan: TablePlan) -> bool:
         return False
     draft = Draft.of(properties, view.manifest)
     return catch_up(workspace, plan.target, current, draft, seen=view.inspected.view)
+
+
+def _restore_view(workspace: Workspace, plan: TablePlan, done: list[Step]) -> None:
+    """Let a held table's view answer under its name of now, and under no other."""
+    for step in plan.steps:
+        if step.kind == "restore_view":
+            workspace.sql.execute(step.sql)
+        elif step.kind == DROP_OLD_VIEW:
+            drop_old(workspace, plan.target, step)
+        else:
+            continue
+        done.append(step)
 
 
 def _repair_partitions(workspace: Workspace, plan: TablePlan, done: list[Step]) -> None:

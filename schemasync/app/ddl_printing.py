@@ -26,6 +26,7 @@ from schemasync.core.names import Dialect
 from schemasync.core.plan import Shape, history_of, shape_of
 from schemasync.core.ports import RegisteredSchema, Registry
 from schemasync.core.properties import TableProperties
+from schemasync.core.renamed import kept_name
 from schemasync.core.schema import SubjectVersion
 from schemasync.errors import SchemaError, UsageError
 
@@ -258,6 +259,8 @@ class _Printing:
             state=StateId(generation=0, admission=0),
             partition_by=self.target.partition_by,
             lives=self.shape.lives_hash,
+            view=kept_name(self.target, "view", ""),
+            history=kept_name(self.target, "history", ""),
         )
 
     def _run(self) -> ddl.PerRun:

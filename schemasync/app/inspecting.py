@@ -33,6 +33,7 @@ from schemasync.core.policy import Verdict
 from schemasync.core.ports import FileInfo, HivePartition, HiveTable, Lake, RegisteredSchema, Registry
 from schemasync.core.projection import Unprojectable, project
 from schemasync.core.properties import is_ours, read_properties, readable
+from schemasync.core.renamed import OldNames, old_names
 from schemasync.core.schema import SubjectVersion
 from schemasync.errors import RegistryError, RegistryUnavailableError, SchemaError, SchemasyncError, UsageError
 
@@ -90,21 +91,34 @@ def select_one(mapping: Mapping, name: str) -> TableTarget:
 class Entries:
     """What the metastore has under a table's names, whoever made it; None where there is nothing.
 
-    ``aside`` is the next definition of the view, which only a killed run leaves.
+    ``aside`` is the next definition of the view, which only a killed run leaves; ``old_view`` and ``old_history`` have
+    names that the configuration has changed since.
     """
 
     table: HiveTable | None
     view: HiveTable | None
     aside: HiveTable | None
     history: HiveTable | None
+    old_view: HiveTable | None = None
+    old_history: HiveTable | None = None
 
 
 def entries_of(workspace: Workspace, target: TableTarget) -> Entries:
-    """Ask the metastore once for all of a table's names."""
+    """Ask the metastore once for all of a table's names, and once more for those that it had before."""
     names = (target.table, target.view, aside_name(target), target.history)
     found = workspace.metastore.tables(target.database, names)
     table, view, aside, history = (found.get(name) for name in names)
-    return Entries(table=table, view=view, aside=aside, history=history)
+    known = readable(table.properties) if table else None
+    old = old_names(target, known) if known else OldNames()
+    left = workspace.metastore.tables(target.database, old.all) if old.all else {}
+    return Entries(
+        table=table,
+        view=view,
+        aside=aside,
+        history=history,
+        old_view=left.get(old.view or ""),
+        old_history=left.get(old.history or ""),
+    )
 
 
 def aside_name(target: TableTarget) -> str:
@@ -135,6 +149,8 @@ def inspect(workspace: Workspace, target: TableTarget, entries: Entries | None =
         table=table,
         view=there.view,
         history_table=there.history,
+        old_view=there.old_view,
+        old_history=there.old_history,
         trouble=(*trouble, *key.trouble),
         remarks=key.remarks,
     )

@@ -16,7 +16,17 @@ from schemasync.app.history_table import plan_history
 from schemasync.app.inspecting import TableView, is_silence, look, look_at, map_tables, select
 from schemasync.app.migrating import with_values_checked
 from schemasync.app.rekeying import changes_key, keys_before, with_keys_checked
-from schemasync.app.repairing import REPAIRS, find_drift, kept_on_view, partition_steps, repair_steps
+from schemasync.app.repairing import (
+    DROP_OLD_HISTORY,
+    DROP_OLD_VIEW,
+    REPAIRS,
+    find_drift,
+    kept_on_view,
+    old_history_steps,
+    old_view_steps,
+    partition_steps,
+    repair_steps,
+)
 from schemasync.app.states import state_before
 from schemasync.app.workspace import Workspace
 from schemasync.core import ddl
@@ -34,6 +44,7 @@ from schemasync.core.plan import Decision, Shape, Step, fingerprint
 from schemasync.core.policy import Verdict
 from schemasync.core.ports import HiveTable
 from schemasync.core.properties import TableProperties
+from schemasync.core.renamed import is_old_view, kept_name, left_alone, old_names
 from schemasync.core.toast import unknown_values
 from schemasync.core.view_drift import same_text, view_drift, view_reasons
 from schemasync.errors import SchemaError, SchemasyncError, StorageError, UsageError, as_ours
@@ -42,10 +53,11 @@ from schemasync.io.logs import redact
 FILE_ERRORS = frozenset({"SS301", "SS302", "SS303", "SS306"})
 """Diagnostics of landed files and data files that a person must look at."""
 
-SCHEMA_STEPS = REPAIRS | {"create_table", "rebuild", "drop_table", "add_columns", "replace_view", "set_version"}
+_DROPS = frozenset({"drop_table", DROP_OLD_VIEW, DROP_OLD_HISTORY})
+SCHEMA_STEPS = REPAIRS | _DROPS | {"create_table", "rebuild", "add_columns", "replace_view", "set_version"}
 """Steps that change schemas; the others bring in or clean up data."""
 
-RESTORING_STEPS = frozenset({"repair_partitions", "restore_view"})
+RESTORING_STEPS = frozenset({"repair_partitions", "restore_view", DROP_OLD_VIEW})
 """Steps that put right what is in force, whatever becomes of the schema: also for a table that is held."""
 
 
@@ -216,13 +228,13 @@ def lay_out_steps(workspace: Workspace, found: TableView) -> TablePlan:
     steps = tuple(partition_steps(drift))
     shape = decision.effective
     if shape is not None and properties is not None and decision.verdict is not Verdict.HOLD:
-        builders = (_creation, _rebuild, _columns, _view, _watermark)
+        builders = (_creation, _rebuild, _columns, _view, _old_names, _watermark)
         context = _Context(
             workspace=workspace, found=found, shape=shape, properties=properties, drift=drift, texts=texts
         )
         steps += tuple(step for build in builders for step in build(context))
-    if decision.verdict is Verdict.HOLD and found.inspected.view is None and found.manifest is not None:
-        steps += tuple(_restored_view(workspace, found, texts))
+    if decision.verdict is Verdict.HOLD and decision.current is not None and found.manifest is not None:
+        steps += tuple(_restored_view(workspace, found, decision.current, texts))
     steps += tuple(_data_steps(found, shape))
     recording, taken = plan_history(found.inspected.history_table, target, shape, properties)
     steps += recording
@@ -237,6 +249,7 @@ def lay_out_steps(workspace: Workspace, found: TableView) -> TablePlan:
             *decision.diagnostics,
             *drift.diagnostics,
             *_view_drift(found, texts),
+            *left_alone(found.inspected.old_view, target),
             *taken,
             *unknown_values(target, _base(found)),
         ),
@@ -274,6 +287,7 @@ def next_properties(decision: Decision) -> TableProperties | None:
     if shape is None:
         return decision.properties
     old = decision.properties
+    stays = old is not None and shape is decision.current
     return TableProperties(
         subject=decision.target.subject,
         version=shape.version.version,
@@ -284,9 +298,11 @@ def next_properties(decision: Decision) -> TableProperties | None:
         ordering=shape.envelope.ordering,
         columns=shape.columns_hash,
         state=old.state if old else StateId(generation=0, admission=0),
-        partition_by=old.partition_by if old and shape is decision.current else decision.target.partition_by,
+        partition_by=old.partition_by if old and stays else decision.target.partition_by,
         marks=shape.marks,
-        lives=old.lives if old and shape is decision.current else shape.lives_hash,
+        lives=old.lives if old and stays else shape.lives_hash,
+        view=old.view if old and stays else kept_name(decision.target, "view", old.view if old else ""),
+        history=old.history if old and stays else kept_name(decision.target, "history", old.history if old else ""),
         kept=_kept(shape, old),
     )
 
@@ -360,6 +376,7 @@ def _rebuilt(found: TableView) -> Contents | None:
     return Contents(
         versions=frozenset({current.version.version}),
         toasted=found.manifest.toasted,
+        placeholders=found.manifest.placeholders,
         base=tuple((shard.shard, shard.shard) for shard in fold.shards),
         marked=current.marks,
         unique=found.manifest.keyed,
@@ -368,15 +385,16 @@ def _rebuilt(found: TableView) -> Contents | None:
 
 def _view(context: _Context) -> Iterator[Step]:
     found, shape = context.found, context.shape
-    view = found.inspected.view
-    kept = kept_on_view(view, found.decision, shape)
+    view, old = found.inspected.view, found.inspected.old_view
+    # What people wrote on it goes along to another name.
+    before = old if view is None and is_old_view(old, context.target) else view
+    kept = kept_on_view(before, found.decision, shape)
     rebuilt = _rebuilt(found)
     workspace, target = context.workspace, context.target
     # Where it is only that of the state before, it needs no step: every run makes it follow the state in force.
     left = (view_select(workspace, target, shape, rebuilt),) if rebuilt else context.texts.of(shape)
     body = next((t for t in left if view is not None and same_text(view.view_text, t)), left[0])
     for reason in view_reasons(view, target, shape, body, kept):
-        placeholders=found.manifest.placeholders,
         yield Step(kind="replace_view", why=reason, sql=view_statement(workspace, target, shape, left[0], kept=kept))
 
 
@@ -386,6 +404,8 @@ def _view_drift(found: TableView, texts: _LeftTexts) -> tuple[Diagnostic, ...]:
     current, effective = decision.current, decision.effective
     if found.manifest is None or current is None or effective is None:
         return ()
+    if view is None and decision.properties is not None and old_names(decision.target, decision.properties).view:
+        return ()  # it never was there
     kept = kept_on_view(view, decision, current)
     left = texts.of(current, effective)
     text = next((text for text in left if view is not None and same_text(view.view_text, text)), left[0])
@@ -438,13 +458,19 @@ def text_before(workspace: Workspace, target: TableTarget, shape: Shape | None, 
         return None
 
 
-def _restored_view(workspace: Workspace, found: TableView, texts: _LeftTexts) -> Iterator[Step]:
-    """Bring back the view of a held table: a hold means that it goes on answering."""
-    current = found.decision.current
-    if current is not None:
+def _restored_view(workspace: Workspace, found: TableView, current: Shape, texts: _LeftTexts) -> Iterator[Step]:
+    """Bring back the view of a held table: a hold means that it goes on answering, under its name of now."""
+    if found.inspected.view is None:
         select, *_ = texts.of(current)
         sql = view_statement(workspace, found.decision.target, current, select)
         yield Step(kind="restore_view", why="the table is held, and its view is missing", sql=sql)
+    yield from old_view_steps(workspace, found.decision.target, found.inspected.old_view)
+
+
+def _old_names(context: _Context) -> Iterator[Step]:
+    workspace, target, inspected = context.workspace, context.target, context.found.inspected
+    yield from old_view_steps(workspace, target, inspected.old_view)
+    yield from old_history_steps(workspace, target, inspected.old_history)
 
 
 def _watermark(context: _Context) -> Iterator[Step]:
@@ -452,9 +478,12 @@ def _watermark(context: _Context) -> Iterator[Step]:
     if context.found.decision.create or old is None or (old == context.properties and not context.drift.properties):
         return
     edited = ", ".join(context.drift.properties)
-    said = (
-        f"{edited} put back" if old == context.properties else f"the table now is version {context.properties.version}"
-    )
+    new, target = context.properties, context.target
+    said = f"the table now is version {new.version}"
+    if old == new:
+        said = f"{edited} put back"
+    elif replace(old, view=new.view, history=new.history) == new:
+        said = f"its view is {target.view}, its history {target.history}"
     yield Step(kind="set_version", why=f"{said}; written last, guarded by the state that was seen")
 
 

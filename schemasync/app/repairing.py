@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from schemasync.app.inspecting import TableView, aside_name
+from schemasync.app.inspecting import TableView, aside_name, entries_of
 from schemasync.app.states import placed_of
 from schemasync.app.workspace import Workspace
 from schemasync.core import ddl
@@ -21,8 +21,11 @@ from schemasync.core.names import Dialect
 from schemasync.core.plan import Decision, Shape, Step
 from schemasync.core.ports import HiveTable
 from schemasync.core.properties import SUBJECT
+from schemasync.core.renamed import is_old_history, is_old_view
 from schemasync.errors import ConflictError, EngineError
 
+DROP_OLD_VIEW: Final = "drop_old_view"
+DROP_OLD_HISTORY: Final = "drop_old_history"
 REPAIRS: Final = frozenset({"restore_table", "repair_columns"})
 """Kinds of steps that put the table right; part of its schema."""
 
@@ -60,6 +63,29 @@ def partition_steps(drift: Drift) -> Iterator[Step]:
     """Yield the step that makes the partitions those of the state in force; done for held tables too."""
     if drift.partitions:
         yield Step(kind="repair_partitions", why="; ".join(drift.partitions))
+
+
+def old_view_steps(workspace: Workspace, target: TableTarget, found: HiveTable | None) -> Iterator[Step]:
+    """Yield the step that drops the view under the name that it had; done for held tables too."""
+    if found is not None and is_old_view(found, target):
+        drop = ddl.drop_view(found.database, found.name, Dialect.SPARK)
+        why = f"the view is {target.view} now: under its old name it would show fewer rows with every compaction"
+        yield Step(kind=DROP_OLD_VIEW, why=why, sql=workspace.text(drop))
+
+
+def old_history_steps(workspace: Workspace, target: TableTarget, found: HiveTable | None) -> Iterator[Step]:
+    """Yield the step that drops the history's table under the name that it had; its files are the new one's."""
+    if found is not None and is_old_history(found, target):
+        drop = ddl.drop_table(found.database, found.name, Dialect.SPARK)
+        why = f"the history is {target.history} now: under its old name it would show nothing once its files are gone"
+        yield Step(kind=DROP_OLD_HISTORY, why=why, sql=workspace.text(drop))
+
+
+def drop_old(workspace: Workspace, target: TableTarget, step: Step) -> None:
+    """Drop what has an old name, unless another table has taken that name since the step was planned."""
+    found = entries_of(workspace, target)
+    if is_old_view(found.old_view, target) if step.kind == DROP_OLD_VIEW else is_old_history(found.old_history, target):
+        workspace.sql.execute(step.sql)
 
 
 def restore_table(workspace: Workspace, target: TableTarget) -> None:

@@ -55,7 +55,8 @@ class Inspected:
 
     ``history`` is None where the registry has nothing usable; ``trouble`` then says why. ``key`` are the columns of
     the key subject, None where there is no such subject, and ``remarks`` what should be known of them.
-    ``history_table`` is whatever has that table's name.
+    ``history_table`` is whatever has that table's name; ``old_view`` and ``old_history`` have the names that these had
+    before (`schemasync.core.renamed`).
     """
 
     target: TableTarget
@@ -64,6 +65,8 @@ class Inspected:
     table: HiveTable | None
     view: HiveTable | None
     history_table: HiveTable | None = None
+    old_view: HiveTable | None = None
+    old_history: HiveTable | None = None
     trouble: tuple[Diagnostic, ...] = ()
     remarks: tuple[Diagnostic, ...] = ()
 

@@ -25,6 +25,8 @@ PARTITION_BY: Final = "schemasync.partition_by"
 MARKS: Final = "schemasync.tombstones"
 LIVES: Final = "schemasync.lives"
 KEPT: Final = "schemasync.kept"
+VIEW: Final = "schemasync.view"
+HISTORY: Final = "schemasync.history"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +53,10 @@ class TableProperties:
     kept: bool | None = None
     """Whether the view shows dropped columns, which ``policies.drop: keep`` kept: another policy would drop them. None
     where it never did; tables of earlier releases do not say so until their schema is next applied."""
+    view: str = ""
+    """Name of the view, empty while it was never another one than ``{table}_view``."""
+    history: str = ""
+    """Name of the history's table, empty while it was never another one than ``{table}_history``."""
 
     @property
     def token(self) -> str:
@@ -66,6 +72,7 @@ def write_properties(values: TableProperties) -> dict[str, str]:
     some |= {MARKS: "true"} if values.marks else {}
     some |= {LIVES: values.lives} if values.lives else {}
     some |= {} if values.kept is None else {KEPT: json.dumps(values.kept)}
+    some |= {name: value for name, value in ((VIEW, values.view), (HISTORY, values.history)) if value}
     return some | {
         SUBJECT: values.subject,
         "schemasync.version": str(values.version),
@@ -105,6 +112,8 @@ def read_properties(properties: Mapping[str, str]) -> TableProperties:
         marks=properties.get(MARKS) == "true",
         lives=properties.get(LIVES, ""),
         kept=properties[KEPT] == "true" if KEPT in properties else None,
+        view=properties.get(VIEW, ""),
+        history=properties.get(HISTORY, ""),
     )
 
 

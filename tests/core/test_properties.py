@@ -46,6 +46,8 @@ properties = st.builds(
     partition_by=st.lists(st.tuples(st.text(), st.text()), max_size=2).map(tuple),
     marks=st.booleans(),
     kept=st.sampled_from((None, True, False)),
+    view=st.text(),
+    history=st.text(),
 )
 ONE = TableProperties(
     subject="shop.student-value",
