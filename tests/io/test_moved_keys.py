@@ -177,7 +177,7 @@ def test_a_move_carries_nothing_that_another_row_had_under_its_new_key(
     tmp_path: Path, opened: LandedFiles, landed: list[Row], count: int
 ) -> None:
     """Neither its value nor the NULL of its delete: what the move does not say stays unknown, and is told."""
-    rule = UnsentRule(placeholder="?", carry=True, columns=(("v", Primitive.STRING),))
+    rule = UnsentRule(placeholders=("?",), carry=True, columns=(("v", Primitive.STRING),))
     done = opened.admit(replace(wanted(tmp_path, landed, ("email",)), unsent=rule))
     tables = [pq.read_table(tmp_path / file.path) for file in done.files]
     rows = [r for r in told(pa.concat_tables(tables).to_pylist()) if r[0] == "a"]
