@@ -7,6 +7,7 @@ this module is about all tables: then no other table is begun, and those at hand
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
@@ -46,15 +47,17 @@ class Crew:
         if self._threads is None or len(items) < 2:
             return tuple(work(item) for item in items if not stopped.is_set())
         failed = threading.Event()
+        at_hand: list[_Item] = []
 
         def begin(item: _Item) -> tuple[_Result, ...]:
-            if stopped.is_set() or failed.is_set():
-                return ()
+            at_hand.append(item)
             try:
-                return (work(item),)
+                return () if stopped.is_set() or failed.is_set() else (work(item),)
             except BaseException:
                 failed.set()
                 raise
+            finally:
+                at_hand.remove(item)
 
         futures: list[Future[tuple[_Result, ...]]] = []
         try:
@@ -69,6 +72,9 @@ class Crew:
             self._interrupted.set()
             self._given.stop.set()
             wait(futures)
+            # Where it came while a thread was started, nobody else knows of that.
+            while at_hand:
+                time.sleep(_NAP_SECONDS)
             raise
         return tuple(result for future in futures for result in future.result())
 
