@@ -139,7 +139,7 @@ def _same(value: Any, found: Any, current: Type) -> bool:
             return True  # a date is the midnight that it becomes
         case Number(), float():
             # By its shortest text, as it would become one again.
-            return bool(Number(repr(found)).quantize(value) == value)
+            return bool(Number(repr(found)).quantize(value, ROUND_HALF_UP) == value)
         case float(), Number():
             # Spark takes the shortest text of a double, of a single float Hive and Trino that of itself.
             own = Number(single_text(value) if current is _P.FLOAT else repr(value)).quantize(found, ROUND_HALF_UP)

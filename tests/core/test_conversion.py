@@ -39,6 +39,7 @@ def test_a_decimal_and_the_number_nearest_to_it_become_each_other(
         (1.100000023841858, Primitive.DOUBLE, CENTS),
         (Number("999.99"), CENTS, Decimal(precision=4, scale=2)),
         (Number(2**53 + 1), Decimal(precision=20, scale=0), Primitive.DOUBLE),
+        (Number("1106871.12"), Decimal(precision=12, scale=2), Primitive.FLOAT),
         (2**63 - 1, Primitive.BIGINT, Primitive.DOUBLE),
         (2.0**63, Primitive.DOUBLE, Primitive.BIGINT),
         (19.989999771118164, Primitive.FLOAT, Decimal(precision=20, scale=8)),
