@@ -201,11 +201,12 @@ def after_retirement(current: Manifest, done: Retirement, *, now_ms: int) -> Man
     """Return the state that no longer lists what was cleaned up."""
     dropped = {s.segment for s in done.partitions}
     deleted = {s.location for s in done.directories}
-    gone = {(f.path, f.bytes) for f in done.sink_files}
+    # Not by path and size: the sink may have written the same name anew since, and that was admitted, too.
+    gone = frozenset(done.sink_files)
     kept = (
         s.model_copy(update={"registered": s.registered and s.segment not in dropped})
         for s in current.superseded
         if s.location not in deleted
     )
-    admitted = tuple(f for f in current.admitted if (f.path, f.bytes) not in gone)
+    admitted = tuple(f for f in current.admitted if f not in gone)
     return current.followed(now_ms=now_ms, superseded=tuple(kept), admitted=admitted)

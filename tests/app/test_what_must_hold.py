@@ -116,6 +116,7 @@ def test_a_file_that_was_replaced_by_one_of_the_same_size_is_admitted_and_not_de
     lab.now_ms += 2 * HOUR
     lab.compact()
     assert (path.stat().st_size, lab.rows("student")) == (size, [{"id": 1, "name": "bb"}])
+    assert lab.plan().tables[0].landed == 0
 
 
 def test_the_view_of_a_held_table_comes_back(lab: Lab) -> None:

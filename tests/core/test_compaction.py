@@ -219,6 +219,17 @@ def test_what_was_cleaned_up_is_no_longer_listed() -> None:
     assert after_retirement(after, second, now_ms=3 * HOUR).superseded == ()
 
 
+def test_of_a_name_that_the_sink_wrote_twice_only_the_file_that_is_due_is_no_longer_listed() -> None:
+    first = folded(admitted(fresh()), now_ms=0)
+    (early,) = first.admitted
+    late = early.model_copy(
+        update={"modified_ms": 5, "segment": "delta_00000002", "folded_in": None, "folded_ms": None}
+    )
+    manifest = first.model_copy(update={"admitted": (early, late)})
+    found = due(manifest, now_ms=HOUR, reader_grace_ms=HOUR, vacuum_retention_ms=2 * HOUR)
+    assert (found.sink_files, after_retirement(manifest, found, now_ms=HOUR).admitted) == ((early,), (late,))
+
+
 @given(st.lists(st.sampled_from(["admit", "fold", "retire"]), max_size=12))
 def test_cleaning_up_twice_finds_nothing(steps: list[str]) -> None:
     machine = Lifecycle()
