@@ -34,6 +34,9 @@ def per_run_tables(
     """Make the tables of a run that folds or merges ``deltas`` and writes below ``directory``.
 
     Yields the columns that the long-lived table has. The tables are dropped whatever happens.
+
+    Raises:
+        OwnershipError: a table of such a name is not ours.
     """
     lake = workspace.storage(target).lake
     for place in (directory, EMPTY):
@@ -44,7 +47,7 @@ def per_run_tables(
         increments=_hours(workspace, target, manifest, deltas),
         present=_present(workspace, target),
     )
-    drop_per_run_tables(workspace, target)
+    drop_per_run_tables(workspace, target, needed=True)
     try:
         for statement in ddl.per_run_tables(target, shape, run, Dialect.SPARK):
             workspace.sql.execute(workspace.text(statement))
@@ -67,11 +70,13 @@ def _hours(workspace: Workspace, target: TableTarget, manifest: Manifest, deltas
     return {hour: lake.uri(directory) for hour, directory in sorted(hours)[-MOST_HOURS:]}
 
 
-def drop_per_run_tables(workspace: Workspace, target: TableTarget) -> None:
+def drop_per_run_tables(workspace: Workspace, target: TableTarget, *, needed: bool = False) -> None:
     """Drop the tables of this or an earlier compaction of the table; only definitions, they are external.
 
+    What others have under such a name stays: in the way of a run only where that has tables, so that it is ``needed``.
+
     Raises:
-        OwnershipError: a table of such a name is not ours.
+        OwnershipError: a name that is needed is another's.
     """
     hours = expand_pattern(target.incremental, {"hour": "*"})
     for name in workspace.metastore.names(target.database, "|".join((target.base, target.compactor, hours))):
@@ -79,7 +84,7 @@ def drop_per_run_tables(workspace: Workspace, target: TableTarget) -> None:
         if table is None:
             continue
         if table.properties.get(ddl.PER_RUN) != target.table:
-            if name not in (target.base, target.compactor) and not _is_hourly(target, name):
+            if not needed or (name not in (target.base, target.compactor) and not _is_hourly(target, name)):
                 continue
             raise OwnershipError(
                 f"{target.database}.{name} stands where a compaction needs a table of its own",

@@ -38,7 +38,7 @@ from schemasync.errors import DataError, OwnershipError, SchemasyncError, Storag
 from schemasync.io.parquet.arrow import ArrowFiles
 from tests.app.mortal import Fuse, KilledError, mortal
 from tests.io.failing import Failing
-from tests.lab import Lab
+from tests.lab import HOUR, Lab
 
 pytestmark = [pytest.mark.spark, pytest.mark.one_spark]
 
@@ -601,6 +601,15 @@ class TestPerRunTables:
         assert shop.workspace.metastore.table(shop.database, name) is not None
         shop.workspace.sql.execute(f"DROP TABLE {shop.database}.{name}")
         assert (compacted(shop).failure, students(shop)) == (None, [row(1, "first")])
+
+    def test_a_table_of_such_a_name_is_in_nobodys_way_where_arrow_folds_and_cleans_up(self, shop: Lab) -> None:
+        name = "shop_student_base"
+        shop.workspace.sql.execute(f"CREATE TABLE {shop.database}.{name} (mine INT) STORED AS PARQUET")
+        found = [compacted(shop).failure]
+        shop.now_ms += 2 * HOUR
+        found.append(compacted(shop).failure)
+        assert (found, list(increments(shop).glob("*")), students(shop)) == ([None, None], [], [row(1, "first")])
+        assert shop.workspace.metastore.table(shop.database, name) is not None
 
     def test_a_table_that_only_looks_like_one_of_an_hour_is_in_nobodys_way(self, shop: Lab) -> None:
         folds_with(shop, "spark")
