@@ -117,7 +117,7 @@ def release(call: Call, table: str, *, migrate: bool, rebuild: bool) -> int:
     """
     result = releasing.release(call.workspace("release"), table, Release(migrate=migrate, rebuild=rebuild))
     call.answer(result.to_json(), rendering.apply_text(result))
-    _complain(call, [one.error for one in result.tables if one.error])
+    _complain(call, [e for table in result.tables for e in (table.error, table.unrecorded) if e])
     return outcomes.apply_exit(result)
 
 
