@@ -23,7 +23,7 @@ from schemasync.app.repairing import (
     replace_view,
     restore_table,
 )
-from schemasync.app.states import forget_schemas, keep_schema, kept_schemas, token_in_force
+from schemasync.app.states import Draft, forget_schemas, keep_schema, kept_schemas, publish, token_in_force
 from schemasync.app.viewing import follow_state
 from schemasync.app.workspace import Workspace
 from schemasync.core import ddl
@@ -198,18 +198,24 @@ def _drop_old(workspace: Workspace, step: Step, plan: TablePlan) -> None:
     drop_old(workspace, plan.target, step)
 
 
-def _set_version(workspace: Workspace, step: Step, plan: TablePlan) -> None:
+def _set_version(workspace: Workspace, step: Step, plan: TablePlan) -> TablePlan | None:
     del step
     target, properties = plan.target, plan.properties
     old = plan.view.decision.properties if plan.view else None
-    if properties is None or old is None:  # pragma: no cover - the step was planned for a table that has properties
+    manifest = plan.view.manifest if plan.view else None
+    if properties is None or old is None or manifest is None:  # pragma: no cover - the table that has the step has all
         raise moved(target)
+    if properties != old and properties.token == old.token:
+        # Another key, say, of the same version: only another state stops who would write back what he saw before.
+        draft = publish(workspace, target, Draft.of(old, manifest), becoming=properties)
+        return replace(plan, properties=draft.properties)
     changes = write_properties(properties)
     swapped = workspace.metastore.swap_properties(
         target.database, target.table, key=STATE, expected=old.token, changes=changes
     )
     if not swapped:
         raise moved(target)
+    return None
 
 
 _STEPS: dict[str, Callable[[Workspace, Step, TablePlan], TablePlan | None]] = {

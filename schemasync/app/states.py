@@ -155,10 +155,18 @@ def require_files(lake: Lake, segments: Iterable[Segment]) -> None:
                 )
 
 
-def publish(workspace: Workspace, target: TableTarget, draft: Draft, manifest: Manifest | None = None) -> Draft:
+def publish(
+    workspace: Workspace,
+    target: TableTarget,
+    draft: Draft,
+    manifest: Manifest | None = None,
+    *,
+    becoming: TableProperties | None = None,
+) -> Draft:
     """Make a state visible that follows a draft, as it is where no other is given; its data is written.
 
-    What the state in force until then names is registered already, or a repair for the next run.
+    What the state in force until then names is registered already, or a repair for the next run. ``becoming`` are the
+    properties that come into force with it, the draft's where none are given.
 
     Raises:
         ConflictError: another writer published first; nothing of this state is visible.
@@ -166,7 +174,7 @@ def publish(workspace: Workspace, target: TableTarget, draft: Draft, manifest: M
     lake = workspace.storage(target).lake
     following, passed = _written(lake, target, draft, manifest)
     try:
-        properties = _put_in_force(workspace, target, draft.properties, following)
+        properties = _put_in_force(workspace, target, draft.properties, following, becoming=becoming)
     except ConflictError:
         with suppress(SchemasyncError, ValueError):
             withdraw(workspace, target, following)
@@ -207,9 +215,14 @@ def _written(
 
 
 def _put_in_force(
-    workspace: Workspace, target: TableTarget, properties: TableProperties, manifest: Manifest
+    workspace: Workspace,
+    target: TableTarget,
+    properties: TableProperties,
+    manifest: Manifest,
+    *,
+    becoming: TableProperties | None = None,
 ) -> TableProperties:
-    published = advanced(properties, manifest.state)
+    published = advanced(becoming or properties, manifest.state)
     swapped = workspace.metastore.swap_properties(
         target.database, target.table, key=STATE, expected=properties.token, changes=write_properties(published)
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,14 +14,17 @@ import pytest
 from schemasync.app.applying import Applied, apply
 from schemasync.app.compacting import compact
 from schemasync.app.inspecting import map_tables
+from schemasync.app.releasing import release
 from schemasync.app.repairing import replace_view
-from schemasync.app.states import state_before
+from schemasync.app.states import properties_in_force, state_before
+from schemasync.app.workspace import Workspace
 from schemasync.core import ddl
 from schemasync.core.layering import Mode
 from schemasync.core.policy import Verdict
+from schemasync.core.release import Release
 from schemasync.errors import ConflictError, DataError, StorageError
 from tests.app.mortal import Fuse, mortal
-from tests.lab import Lab, NewLab
+from tests.lab import HOUR, Lab, NewLab
 
 pytestmark = [pytest.mark.spark, pytest.mark.one_spark]
 
@@ -246,6 +250,78 @@ def test_of_two_compactions_at_once_one_wins_and_the_other_stops_cleanly(
         assert lab.rows(TABLE, order_by="id") == expected, after
         (next_run,) = lab.compact().tables
         assert (next_run.failure, lab.rows(TABLE, order_by="id"), unnamed(lab)) == (None, expected, []), after
+    assert set(outcomes) == {True, False}
+
+
+def based(new_lab: NewLab) -> Lab:
+    """Return a lab whose base has all rows and nothing else, with something to clean up."""
+    lab = new_lab()
+    version(lab, 1)
+    lab.land(TOPIC, [event(1, a=7)])
+    lab.compact()
+    lab.now_ms += 2 * HOUR
+    return lab
+
+
+def register_other_key(lab: Lab) -> None:
+    if len(lab.registry.versions(f"{TOPIC}-key")) == 1:
+        fields = [{"name": "a", "type": "long"}]
+        lab.registry.register(f"{TOPIC}-key", json.dumps({"type": "record", "name": "Key", "fields": fields}))
+
+
+def under_other_key(workspace: Workspace) -> Applied:
+    (applied,) = release(workspace, TABLE, Release(rebuild=True)).tables
+    return applied
+
+
+def keys_in_force(lab: Lab) -> tuple[str, ...]:
+    (target,) = map_tables(lab.workspace).targets
+    properties = properties_in_force(lab.workspace, target)
+    assert properties is not None
+    return properties.keys
+
+
+def test_a_key_that_changes_while_another_process_cleans_up_is_not_put_back(new_lab: NewLab) -> None:
+    lab, fuse = based(new_lab), Fuse()
+    again = lab.kept()
+    compact(mortal(lab.workspace, fuse))
+    for after in range(len(fuse.calls)):
+        again()
+        changed: list[Applied] = []
+
+        def other(changed: list[Applied] = changed) -> None:
+            if not changed:
+                register_other_key(lab)
+                changed.append(under_other_key(lab.workspace))
+
+        (done,) = compact(mortal(lab.workspace, Fuse(after, die=other))).tables
+        assert isinstance(done.failure, ConflictError), (after, done.failure)
+        assert ([one.error for one in changed], keys_in_force(lab)) == ([None], ("a",)), (after, fuse.calls)
+        lab.registry.delete(f"{TOPIC}-key", 2)
+    assert (lab.rows(TABLE), unnamed(lab)) == ([{"id": 1, "a": 7}], [])
+
+
+def test_a_key_changes_whole_or_not_at_all_whenever_another_process_cleans_up_meanwhile(new_lab: NewLab) -> None:
+    lab, fuse = based(new_lab), Fuse()
+    again = lab.kept()
+    register_other_key(lab)
+    under_other_key(mortal(lab.workspace, fuse))
+    outcomes = []
+    for after in range(fuse.calls.index("create _schemasync/generations"), len(fuse.calls)):
+        again()
+        waiting = [lab]
+
+        def come(waiting: list[Lab] = waiting) -> None:
+            if waiting:
+                (other,) = compact(waiting.pop().workspace).tables
+                assert other.failure is None, other.failure
+
+        changed = under_other_key(mortal(lab.workspace, Fuse(after, die=come)))
+        assert changed.error is None or isinstance(changed.error, ConflictError), (after, changed.error)
+        outcomes.append(changed.error is None)
+        assert keys_in_force(lab) == (("a",) if changed.error is None else ("id",)), (after, fuse.calls)
+        assert (under_other_key(lab.workspace).error, keys_in_force(lab), unnamed(lab)) == (None, ("a",), []), after
+        assert lab.rows(TABLE) == [{"id": 1, "a": 7}], after
     assert set(outcomes) == {True, False}
 
 
