@@ -152,7 +152,8 @@ def _convert(value: Any, desired: Type) -> Any:
     match desired:
         case Decimal(precision=precision, scale=scale):
             # Of a float the shortest text, as Spark takes it: with many digits of scale its exact value is another.
-            number = round(Number(repr(value) if isinstance(value, float) else value), scale)
+            text = repr(value) if isinstance(value, float) else value
+            number = Number(text).quantize(Number(1).scaleb(-scale), ROUND_HALF_UP)
             if abs(number) >= Number(10) ** (precision - scale) or (
                 not isinstance(value, float) and number != Number(value)
             ):
