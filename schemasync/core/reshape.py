@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, assert_never
 
-from schemasync.core.conversion import FLOATS, converted, converts, keeps_all, notation
+from schemasync.core.conversion import FLOATS, MOST_EXACT, converted, converts, keeps_all, notation
 from schemasync.core.defaults import beyond_hive, cast_sql, null_sql, struct_sql
 from schemasync.core.encoding import Encoding, Leaf, ListOf, MapOf, Member, Record, shown_type
 from schemasync.core.names import Dialect, quote_identifier, quote_string
@@ -304,6 +304,8 @@ def _fits_sql(expression: str, shape: Convert) -> Iterator[str]:
             yield f"{tried} < {_ABOVE_BIGINT}"
         case stored, Primitive.BIGINT if stored in FLOATS:
             yield f"{expression} < {_ABOVE_BIGINT}"
-        case Primitive.FLOAT, Decimal():
-            # Spark takes the shortest text of the double that it is, Hive and Trino that of itself.
-            yield f"try_cast(CAST({expression} AS STRING) AS {new}) <=> {tried}"
+        case stored, Decimal() if stored in FLOATS:
+            yield f"abs({expression}) < {MOST_EXACT}"
+            if stored is Primitive.FLOAT:
+                # Spark takes the shortest text of the double that it is, Hive and Trino that of itself.
+                yield f"try_cast(CAST({expression} AS STRING) AS {new}) <=> {tried}"

@@ -43,6 +43,7 @@ def test_a_decimal_and_the_number_nearest_to_it_become_each_other(
         (2**63 - 1, Primitive.BIGINT, Primitive.DOUBLE),
         (2.0**63, Primitive.DOUBLE, Primitive.BIGINT),
         (19.989999771118164, Primitive.FLOAT, Decimal(precision=20, scale=8)),
+        (2.925783165132001e16, Primitive.DOUBLE, Decimal(precision=38, scale=6)),
         (149284.625, Primitive.FLOAT, Decimal(precision=12, scale=2)),
         ("1e39", Primitive.STRING, Primitive.FLOAT),
         ("1e400", Primitive.STRING, Primitive.DOUBLE),

@@ -5,20 +5,25 @@ from __future__ import annotations
 import itertools
 from datetime import UTC, date, datetime
 from decimal import Decimal as Number
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from schemasync.core.conversion import INTEGERS, MIGRATIONS, converted, converts
 from schemasync.core.names import Dialect
 from schemasync.core.promotion import INTEGER_DIGITS
+from schemasync.core.reshape import Convert, lost_sql, reshape_sql
 from schemasync.core.type_strings import print_type
 from schemasync.core.types import Decimal, Primitive, Type
 from schemasync.errors import DataError
 from schemasync.io.parquet.values import arrow_type, convert
+from schemasync.io.spark_sql import SparkSql
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -134,6 +139,30 @@ def test_a_real_number_becomes_the_same_decimal_in_the_view_and_in_the_base(spar
         fits = [value for value, found in zip(held, shown, strict=True) if alike(value, stored, target) == [found]]
         assert len(fits) >= least
         assert [v for v in held if alike(v, stored, target) not in (None, [shown[held.index(v)]])] == []
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("stored", TYPES, ids=str)
+@settings(max_examples=3, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.data_too_large])
+@given(data=st.data())
+def test_spark_converts_as_arrow_does_what_it_counts_as_values_that_fit(
+    spark: SparkSession, tmp_path: Path, stored: Primitive | Decimal, data: st.DataObject
+) -> None:
+    """By its count a table is migrated; a value that Arrow refuses then would end every compaction."""
+    rows = data.draw(st.lists(values(stored), min_size=30, max_size=40))
+    file = tmp_path / f"{uuid4()}.parquet"
+    pq.write_table(pa.table({"v": pa.array(rows, arrow_type(stored)), "n": range(len(rows))}), file)
+    targets = [target for source, target in PAIRS if source == stored]
+    shapes = [Convert(stored=stored, target=target) for target in targets]
+    losses = [lost_sql("v", shape) or "FALSE" for shape in shapes]
+    shown = [reshape_sql("v", shape, Dialect.SPARK) for shape in shapes]
+    columns = (f"CASE WHEN NOT {lost} THEN {sql} END, {lost}" for sql, lost in zip(shown, losses, strict=True))
+    found = SparkSql(spark).query(f"SELECT {', '.join(columns)} FROM parquet.`{file}` ORDER BY n").rows
+    for value, row in zip(pq.read_table(file).column("v").to_pylist(), found, strict=True):
+        for place, target in enumerate(targets):
+            said = None if row[2 * place + 1] else [row[2 * place]]
+            expected = alike(value, stored, target)
+            assert said == expected or repr(said) == repr(expected), (value, target)
 
 
 def alike(value: Any, stored: Primitive | Decimal, target: Primitive | Decimal) -> Any:

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from schemasync.core.beyond import FIRST_DAY, FIRST_US, LAST_DAY, LAST_US, Shown, zoned_micros
-from schemasync.core.conversion import keeps_all, notation, single_text
+from schemasync.core.conversion import FLOATS, MOST_EXACT, keeps_all, notation, single_text
 from schemasync.core.defaults import clock_text, decimal_text
 from schemasync.core.encoding import Encoding, Leaf, ListOf, MapOf, Meaning, Record
 from schemasync.core.names import Dialect
@@ -155,6 +155,8 @@ def convert(values: pa.Array, stored: Type, target: Type) -> pa.Array:
             _only(pc.is_finite(found), values, target)
         if not keeps_all(stored, target) and stored is not Primitive.STRING:
             _only(_alike(_cast(found, values.type, safe=False), values), values, target)
+        if stored in FLOATS and isinstance(target, Decimal):
+            _only(pc.less(pc.abs(values), float(MOST_EXACT)), values, target)
         if stored is Primitive.FLOAT and isinstance(target, Decimal):
             # Spark takes the shortest text of the double that it is, Hive and Trino that of itself.
             _only(_alike(_shortest(values, found.type, single_text), found), values, target)
