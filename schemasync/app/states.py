@@ -172,7 +172,7 @@ def publish(
         ConflictError: another writer published first; nothing of this state is visible.
     """
     lake = workspace.storage(target).lake
-    following, passed = _written(lake, target, draft, manifest)
+    following, passed = _written(workspace, target, draft, manifest)
     try:
         properties = _put_in_force(workspace, target, draft.properties, following, becoming=becoming)
     except ConflictError:
@@ -187,7 +187,7 @@ def publish(
 
 
 def _written(
-    lake: Lake, target: TableTarget, draft: Draft, manifest: Manifest | None
+    workspace: Workspace, target: TableTarget, draft: Draft, manifest: Manifest | None
 ) -> tuple[Manifest, list[Manifest]]:
     """Write the manifest that `publish` puts in force; return it, and those that it passes, which come too late.
 
@@ -197,11 +197,18 @@ def _written(
     Raises:
         ConflictError: another state has its number; what was written for it is deleted.
     """
+    lake = workspace.storage(target).lake
     following = (manifest or draft.following).model_copy(update={"made_under": draft.properties.version})
     passed: list[Manifest] = []
     while not lake.create(path := manifest_path(following.state), following.model_dump_json(indent=1).encode()):
-        with suppress(SchemasyncError):
+        try:
             there = _parse(lake.read(path), lake.uri(path))
+        except SchemasyncError as error:
+            # Where a later state passed it, and it is deleted, this one follows none that is in force.
+            with suppress(SchemasyncError, ValueError):
+                withdraw(workspace, target, following)
+            raise _conflict(target, f"{path} exists, and cannot be read") from error
+        with suppress(SchemasyncError):
             if _never_follows(there, draft.properties):
                 passed.append(there)
                 following = following.model_copy(update={"state": following.state.after})

@@ -256,6 +256,20 @@ def test_who_stalls_over_his_own_lost_state_never_deletes_another_of_its_number(
         finish(table, killed=set())
 
 
+def test_who_finds_his_number_taken_and_free_again_leaves_no_file() -> None:
+    """What had it came too late, and went with a state that passed it before he could read it."""
+    with opened() as table:
+        folds, admits, stalls = (Writer(table, number) for number in range(3))
+        folds.go_on("create")
+        admits.go_on("run")
+        stalls.go_on("create")
+        folds.go_on("run")
+        stalls.go_on("read")
+        for writer in (folds, admits, stalls):
+            writer.go_on()
+        finish(table, killed=set())
+
+
 def pass_by(table: Table) -> None:
     """Leave the manifest of a fold that came too late, and died, where another's has passed it, who died, too."""
     folds, admits = Writer(table, 0), Writer(table, 1)
