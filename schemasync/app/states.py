@@ -208,16 +208,14 @@ def _written(
             with suppress(SchemasyncError, ValueError):
                 withdraw(workspace, target, following)
             raise _conflict(target, f"{path} exists, and cannot be read") from error
-        with suppress(SchemasyncError):
-            if _never_follows(there, draft.properties):
-                passed.append(there)
-                following = following.model_copy(update={"state": following.state.after})
-                continue
+        if not _never_follows(there, draft.properties):
             # Where something else was to follow the draft, that may still be shown; and what stands there may be this
             # run's own, of an attempt that failed without telling how far it came.
             kept = draft.manifest if manifest else draft.in_force
             _delete_unnamed(lake, following, kept.locations | there.locations)
-        raise _conflict(target, f"{path} exists already")
+            raise _conflict(target, f"{path} exists already")
+        passed.append(there)
+        following = following.model_copy(update={"state": following.state.after})
     return following, passed
 
 
