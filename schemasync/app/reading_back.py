@@ -20,7 +20,7 @@ from schemasync.core.changed_keys import (
     words_for_hashes,
 )
 from schemasync.core.in_place import misreads
-from schemasync.core.keys import whole_number, whole_number_or_text
+from schemasync.core.keys import Bound, is_ordered, print_key, whole_number, whole_number_or_text
 from schemasync.core.layout import ordering_columns
 from schemasync.core.manifest import HASHED_FROM, Segment, named_keys
 from schemasync.core.mapping import TableTarget
@@ -46,7 +46,9 @@ def checked_footer(
         StorageError: Spark could misread it, or it cannot be read; nobody may publish it.
     """
     column = whole_number(keys)
-    footer = files.written(path, {ordering} if column is None else {ordering, column})
+    # Statistics tell what one whole number is about; of a date beyond Python's years they raise.
+    sorted_by = [name for name, _ in keys] if column is None and all(is_ordered(type_) for _, type_ in keys) else []
+    footer = files.written(path, {ordering} if column is None else {ordering, column}, keys=sorted_by)
     if footer.columns != tuple(name for name, _ in declared):
         raise DataError("a file that was written has other columns than the table", where=path)
     if reasons := misreads(declared, footer.leaves):
@@ -70,12 +72,19 @@ def extents(footers: Iterable[WrittenFooter], column: str) -> tuple[tuple[Moment
     return known if len(known) == len(found) else None
 
 
-def key_range(footers: Iterable[WrittenFooter], keys: Sequence[tuple[str, Type]]) -> tuple[int, int] | None:
-    """Return the lowest and the highest key; None where it is not one whole number, or no row."""
+def key_range(
+    footers: Iterable[WrittenFooter], keys: Sequence[tuple[str, Type]]
+) -> tuple[int, int] | tuple[Bound, Bound] | None:
+    """Return the lowest and the highest key, as a segment says them; None without a row, or where one is not known."""
     column = whole_number(keys)
-    known = None if column is None else extents(footers, column)
+    if column is None:
+        ends = [footer.ends for footer in footers if footer.rows]
+        lows = [end[0] for end in ends if end is not None and end[0] is not None]
+        highs = [end[1] for end in ends if end is not None and end[1] is not None]
+        known = bool(ends) and len(lows) == len(highs) == len(ends)
+        return (print_key(min(lows)), print_key(max(highs))) if known else None
     # Whole numbers, which is more than a moment's type says.
-    found: Sequence[tuple[Any, Any]] = known or ()
+    found: Sequence[tuple[Any, Any]] = extents(footers, column) or ()
     return (min(low for low, _ in found), max(high for _, high in found)) if found else None
 
 
@@ -115,9 +124,9 @@ def _by_themselves(
         changed = listed(key for file in segment.files for key in files.keys(file.path, column))
         if changed is None or fit((*others, changed)):
             return changed
-    if segment.key_range is None or not target.only_spark:
+    if segment.whole_numbers is None or not target.only_spark:
         return None
-    return _bits(files, segment, column, segment.key_range, others, target)
+    return _bits(files, segment, column, segment.whole_numbers, others, target)
 
 
 def _hashed(

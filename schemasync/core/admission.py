@@ -71,7 +71,8 @@ class WrittenFooter:
 
     ``extents``: the least and the largest value of columns by name, as far as they were asked for, as moments
     (`schemasync.core.moments`). None: the footer does not say, or they are no moments. ``newest`` is None where it says
-    no more of the newest row than that.
+    no more of the newest row than that. ``ends``: the keys of the first and the last row, where they were asked for and
+    there are any; None stands for one that lacks a value.
     """
 
     rows: int
@@ -79,6 +80,7 @@ class WrittenFooter:
     leaves: tuple[Stored, ...]
     extents: Mapping[str, tuple[Moment, Moment] | None]
     newest: Newest | None = None
+    ends: tuple[Key | None, Key | None] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,11 +18,12 @@ from typing import Any, Final, Self
 from pydantic import BaseModel, ConfigDict, Field
 
 from schemasync.core.changed_keys import ChangedKeys, fit
+from schemasync.core.keys import Bound
 from schemasync.core.layout import TOMBSTONE
 from schemasync.core.moments import Moment
 from schemasync.core.partitioning import partition_name
 
-FORMAT: Final = 12
+FORMAT: Final = 13
 """Version of this file format; a newer one is refused rather than misread."""
 
 _STATE: Final = re.compile(r"(?P<generation>[0-9]{6,})(-(?P<admission>[0-9]{4,}))?")
@@ -103,10 +104,11 @@ class Segment(_Value):
     """Rows of a shard that are remembered deletes."""
     sorted_by: tuple[str, ...] = ()
     """Physical columns by which every file is sorted: the key's when it was written."""
-    low: tuple[str, ...] | None = None
+    low: Bound | None = None
     """Lowest key that a shard may hold (`schemasync.core.keys.print_key`); None for the first one."""
-    key_range: tuple[int, int] | None = None
-    """Lowest and highest key of its rows, where that is one whole number; None where it is not, or not known."""
+    key_range: tuple[int, int] | tuple[Bound, Bound] | None = None
+    """Lowest and highest key of its rows: numbers where it is one whole number. None where a key has no order, or one
+    of these lacks a value; also where an earlier release wrote it, for what is not one whole number."""
     oldest: Moment | None = None
     """No row of it is older (`schemasync.core.moments`); None where that is not known."""
     newest: Moment | None = None
@@ -126,6 +128,15 @@ class Segment(_Value):
     created_ms: int = 0
     partition_by: tuple[str, ...] = ()
     """User partitions of the table: files lie in a directory of their values below the segment's."""
+
+    @property
+    def whole_numbers(self) -> tuple[int, int] | None:
+        """Lowest and highest key of its rows, where the key is one whole number."""
+        match self.key_range:
+            case int() as low, int() as high:
+                return low, high
+            case _:
+                return None
 
     @property
     def partitions(self) -> dict[str, str]:
@@ -327,7 +338,7 @@ class Manifest(_Value):
     def _words(self) -> float:
         """Return in how many words the keys of all deltas are at most, infinity where that is not known."""
         filled = [d for d in self.deltas if d.rows]
-        ranges = [d.key_range for d in filled if d.key_range is not None]
+        ranges = [d.whole_numbers for d in filled if d.whole_numbers is not None]
         if not ranges or len(ranges) < len(filled):
             return math.inf
         return (max(high for _, high in ranges) - min(low for low, _ in ranges)) // WORD + 2

@@ -424,8 +424,8 @@ class LandedFiles(Protocol):
         """
         ...
 
-    def written(self, path: str, columns: Collection[str]) -> WrittenFooter:
-        """Read the footer of a file of ours, with the extents of these columns.
+    def written(self, path: str, columns: Collection[str], *, keys: Sequence[str] = ()) -> WrittenFooter:
+        """Read the footer of a file of ours, with the extents of these columns, and its first and last key.
 
         Raises:
             StorageError: it cannot be read.

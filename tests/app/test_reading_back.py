@@ -16,6 +16,7 @@ from schemasync.app import reading_back
 from schemasync.app.reading_back import changed_keys, checked_footer, extents, key_range, moments
 from schemasync.core.admission import WrittenFooter
 from schemasync.core.changed_keys import LISTED, LISTED_FOR_SPARK, MOST_ASIDE, MOST_TEXT, ChangedKeys
+from schemasync.core.keys import Key
 from schemasync.core.manifest import DataFile, Segment, SegmentKind
 from schemasync.core.moments import NEVER, Moment, Newest
 from schemasync.core.schema import Envelope, EnvelopeKind, OrderingField
@@ -67,9 +68,29 @@ def test_a_file_with_other_columns_is_not_published(tmp_path: Path) -> None:
         checked_footer(files, "x.parquet", DECLARED, ordering="id", keys=KEYS)
 
 
-def test_no_key_is_asked_for_but_a_whole_number(tmp_path: Path) -> None:
+def test_a_key_that_is_no_whole_number_is_read_from_the_first_and_the_last_row(tmp_path: Path) -> None:
     """Arrow raises where a date's statistics are beyond Python's years."""
-    assert footer(tmp_path, pa.date32(), keys=(("born", Primitive.DATE),)).extents == {"at": (1, 5)}
+    keys = (("born", Primitive.DATE), ("id", Primitive.BIGINT))
+    found = footer(tmp_path, pa.date32(), keys=keys)
+    assert (found.extents, found.ends) == ({"at": (1, 5)}, ((7, 3), (2**31 - 1, 9)))
+    assert key_range([found], keys) == (("7", "3"), (str(2**31 - 1), "9"))
+    assert footer(tmp_path, pa.date32()).ends is None
+    # Its files are in no order.
+    assert footer(tmp_path, pa.date32(), keys=(("born", Primitive.DOUBLE), *KEYS)).ends is None
+
+
+@pytest.mark.parametrize(("at", "ends"), [(0, (None, (9,))), (1, ((3,), (9,))), (4, ((3,), None))])
+def test_a_key_without_a_value_is_none(tmp_path: Path, at: int, ends: tuple[Key | None, Key | None]) -> None:
+    values: list[int | None] = [3, 4, 5, 9]
+    values.insert(at, None)
+    pq.write_table(pa.table({"id": pa.array(values, pa.int64())}), tmp_path / "x.parquet", row_group_size=2)
+    files = ArrowFiles(fs.LocalFileSystem(), str(tmp_path))
+    assert files.written("x.parquet", (), keys=["id"]).ends == ends
+
+
+def test_a_file_without_a_row_has_no_ends(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"id": pa.array([], pa.int64())}), tmp_path / "x.parquet")
+    assert ArrowFiles(fs.LocalFileSystem(), str(tmp_path)).written("x.parquet", (), keys=["id"]).ends is None
 
 
 def test_a_file_that_cannot_be_read_is_not_published(tmp_path: Path) -> None:
@@ -118,9 +139,18 @@ def test_a_segment_is_as_old_and_as_new_as_its_files() -> None:
     assert moments([ordered((3, 9)), ordered(None)], number) == {}
 
 
-@pytest.mark.parametrize("keys", [(), (("id", Primitive.STRING),), (*KEYS, ("of", Primitive.BIGINT))])
-def test_keys_that_are_not_one_whole_number_have_no_range(keys: tuple[tuple[str, Type], ...]) -> None:
-    assert key_range(of((3, 9)), keys) is None
+def ending(low: Key | None, high: Key | None, *, rows: int = 1) -> WrittenFooter:
+    return WrittenFooter(rows=rows, columns=("a", "b"), leaves=(), extents={}, ends=(low, high))
+
+
+def test_the_range_of_keys_of_several_columns_is_that_of_all_files() -> None:
+    keys = (("a", Primitive.STRING), ("b", Primitive.INT))
+    one, other = ending(("a", 10), ("a", 11)), ending(("a", 9), ("a", 9))
+    assert key_range([one, other], keys) == (("a", "9"), ("a", "11"))
+    nothing = WrittenFooter(rows=0, columns=("a", "b"), leaves=(), extents={})
+    assert key_range([nothing, one], keys) == (("a", "10"), ("a", "11"))
+    unknown: list[list[WrittenFooter]] = [[], [nothing], [one, ending(None, ("b", 1))], [ending(("a", 1), None), one]]
+    assert [key_range(footers, keys) for footers in unknown] == [None] * 4
 
 
 def delta(directory: Path, *files: list[int | None], **said: Any) -> Segment:

@@ -15,8 +15,10 @@ import pytest
 from schemasync.app.applying import apply_table
 from schemasync.app.compacting import compact
 from schemasync.core import manifest
+from schemasync.core.keys import print_key
 from schemasync.core.layering import Mode
 from schemasync.io.parquet import late
+from schemasync.io.parquet.sorted_rows import KeyColumns
 from tests.lab import HOUR, Lab
 from tests.naming import WAYS, naming
 
@@ -479,6 +481,20 @@ def text_and_rows(lab: Lab) -> tuple[str, list[str]]:
     return found or "scan", [row["name"] for row in lab.rows(TABLE)]
 
 
+def key_ranges(lab: Lab, *columns: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what the manifest says of the keys of each segment, and what the rows of its files say."""
+    (planned,) = lab.plan().tables
+    assert planned.view is not None
+    assert planned.view.manifest is not None
+    told, there = {}, {}
+    for segment in planned.view.manifest.segments:
+        paths = [lab.root / "lake" / TOPIC / file.path for file in segment.files]
+        keys = [key for path in paths for key in KeyColumns(pq.read_table(path, partitioning=None), columns)]
+        told[segment.name] = segment.key_range
+        there[segment.name] = (print_key(min(keys)), print_key(max(keys))) if keys else None
+    return told, there
+
+
 UUIDS = [f"{n:08x}-0000-4000-8000-{n:012x}" for n in (7, 3, 2**31, 11, 5, 2**30)]
 TEXTS = ["", "a", "Z", "é", "\U0001f600", "￿", "it's"]
 LOGICAL: dict[str, tuple[Any, list[Any]]] = {
@@ -529,6 +545,8 @@ def test_keys_of_every_type_find_their_shard_again(lab: Lab, kind: str, kernels:
         text, found = text_and_rows(lab)
         assert (sorted(found), text == "the newest") == (sorted(newest.values()), kind == "double")
     assert (done["shards"] > 1) == (kind != "double")
+    told, there = key_ranges(lab, "id")
+    assert told == (dict.fromkeys(told) if kind == "double" else there)
 
 
 @pytest.mark.parametrize("kernel", ["arrow", "spark"])
@@ -551,3 +569,5 @@ def test_keys_of_several_columns_find_their_shard_again(lab: Lab, kernel: str) -
     lows = [s.low for s in planned.view.manifest.base]
     assert done["shards"] == len(lows) > 2
     assert len({low[0] for low in lows if low}) < len([low for low in lows if low])
+    told, there = key_ranges(lab, "id", "line")
+    assert told == there

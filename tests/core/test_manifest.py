@@ -229,6 +229,9 @@ def test_keys_of_many_changes_are_packed_where_all_lie_within_so_many_words() ->
     assert [packed(many), packed(many, near), packed(many, empty)] == [True, True, True]
     assert [packed(many, far), packed(many, unknown), packed(few), packed(late)] == [False] * 4
     assert not packed(many, keyed=False)
+    texts = segment("delta_00000002", ahead=True, key_range=(("0",), ("7",)))
+    again = Segment.model_validate_json(texts.model_dump_json())
+    assert [again == texts, again.whole_numbers, packed(many, again)] == [True, None, False]
 
 
 def test_few_changes_ascend_where_each_was_compared_with_those_before_it() -> None:

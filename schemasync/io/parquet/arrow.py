@@ -32,6 +32,7 @@ from schemasync.core.admission import (
 from schemasync.core.beyond import Beyond
 from schemasync.core.changed_keys import BITS, SEPARATOR, WORDS_COLUMN
 from schemasync.core.in_place import PACKED, Stored
+from schemasync.core.keys import Key
 from schemasync.core.manifest import DataFile
 from schemasync.core.moments import Moment
 from schemasync.core.ports import FileInfo
@@ -44,7 +45,7 @@ from schemasync.io.parquet.moments import extent, newest_told
 from schemasync.io.parquet.rows import give_back, open_parquet, read_rows
 from schemasync.io.parquet.runs import Runs
 from schemasync.io.parquet.shard_writer import delta_writer, not_written
-from schemasync.io.parquet.sorted_rows import statistics
+from schemasync.io.parquet.sorted_rows import KeyColumns, statistics
 from schemasync.io.parquet.wide_decimals import read_footer
 
 _AVRO_KEYS = (b"parquet.avro.schema", b"avro.schema")
@@ -104,16 +105,18 @@ class ArrowFiles:
         avro = next((metadata[key].decode(errors="replace") for key in _AVRO_KEYS if key in metadata), None)
         return Footer(path=file.path, bytes=file.bytes, rows=rows, avro=avro, type=_struct_type(schema))
 
-    def written(self, path: str, columns: Collection[str]) -> WrittenFooter:
-        """Read the footer of a file of ours, with the extents of these columns."""
+    def written(self, path: str, columns: Collection[str], *, keys: Sequence[str] = ()) -> WrittenFooter:
+        """Read the footer of a file of ours, with the extents of these columns, and its first and last key."""
         with self._opened_again(path) as parquet:
             metadata, schema, names = parquet.metadata, parquet.schema, parquet.schema_arrow.names
+            ends = _ends(parquet, keys) if keys and metadata.num_rows else None
         return WrittenFooter(
             rows=metadata.num_rows,
             columns=tuple(names),
             leaves=tuple(_stored(schema.column(n), _encodings(metadata, n)) for n in range(len(schema))),
             extents={column: _extent(statistics(metadata, column)) for column in columns},
             newest=newest_told(metadata.metadata),
+            ends=ends,
         )
 
     def keys(self, path: str, column: str) -> Sequence[int | str | None]:
@@ -266,6 +269,18 @@ def _extent(told: Iterable[pq.Statistics | None]) -> tuple[Moment, Moment] | Non
             return None
         known.append(found)
     return (min(low for low, _ in known), max(high for _, high in known)) if known else None
+
+
+def _ends(parquet: pq.ParquetFile, keys: Sequence[str]) -> tuple[Key | None, Key | None]:
+    """Return the keys of a file's first and last row."""
+    # One row, or one row group, is decoded at a time: a whole file may be larger than memory.
+    first = next(parquet.iter_batches(1, row_groups=[0], columns=[*keys]))
+    last = parquet.read_row_group(parquet.num_row_groups - 1, columns=[*keys])
+    (end,) = last.slice(last.num_rows - 1).combine_chunks().to_batches()
+    low, high = (
+        None if any(column.null_count for column in row.columns) else KeyColumns(row, keys)[0] for row in (first, end)
+    )
+    return low, high
 
 
 def _encodings(metadata: pq.FileMetaData, column: int) -> set[str]:

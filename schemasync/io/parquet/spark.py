@@ -67,9 +67,9 @@ class SparkFiles:
         """Read one file's footer."""
         return self._arrow.footer(file, now_ms=now_ms)
 
-    def written(self, path: str, columns: Collection[str]) -> WrittenFooter:
+    def written(self, path: str, columns: Collection[str], *, keys: Sequence[str] = ()) -> WrittenFooter:
         """Read the footer of a file of ours."""
-        return self._arrow.written(path, columns)
+        return self._arrow.written(path, columns, keys=keys)
 
     def keys(self, path: str, column: str) -> Sequence[int | str | None]:
         """Read a key's column from a file of ours."""
