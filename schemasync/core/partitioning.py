@@ -242,8 +242,9 @@ def spark_sql(column: PartitionColumn) -> str:
     if column.type is Primitive.DATE:
         return _in_calendar(sql, sql)
     if column.type is Primitive.STRING:
-        # Rows of one directory are of one partition, in one order; for empty texts Spark sees to that.
-        return f"nullif({sql}, {quote_string(NULL_VALUE, Dialect.SPARK)})"
+        # Rows of one directory are of one partition, in one order.
+        none = ", ".join(quote_string(text, Dialect.SPARK) for text in NO_VALUES)
+        return f"CASE WHEN {sql} NOT IN ({none}) THEN {sql} END"
     return sql
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from schemasync.core.policy import Verdict
@@ -66,6 +68,28 @@ def test_rows_lie_where_their_values_say_and_move_with_them(lab: Lab, kernel: st
         lab.now_ms += 2 * HOUR
         done(lab)
     assert shown(lab, "letter = '0' AND n > 1") == after[1:]
+
+
+@pytest.mark.parametrize(("kernel", "arrow_limit"), [("spark", "256MB"), ("arrow", "0B")], ids=["fold", "admission"])
+@pytest.mark.parametrize("more", [pytest.param({}, marks=pytest.mark.one_spark), {"third": "pmod(id, 3)"}])
+def test_rows_without_a_partition_lie_in_one_order(
+    lab: Lab, kernel: str, arrow_limit: str, more: dict[str, str]
+) -> None:
+    """Empty texts, and Hive's name for no value, have its directory: Spark would write it twice, or out of order."""
+    partitioned(lab, {"letter": "c"} | more, [("c", ["null", "string"])], kernel=kernel, arrow_limit=arrow_limit)
+    values = ["", None, "x", "__HIVE_DEFAULT_PARTITION__"] * 3
+    lab.land(TOPIC, [event(key, 1, c=value) for key, value in enumerate(values)])
+    done(lab)
+    lab.land(TOPIC, [event(key, 2, c=value) for key, value in enumerate(reversed(values))], hour="2026112001")
+    lab.apply()
+    placed = {file: pq.read_table(file, partitioning=None)["id"].to_pylist() for file in written(lab)}
+    assert [len(placed) > 3, {str(file): keys for file, keys in placed.items() if keys != sorted(keys)}] == [True, {}]
+    assert [row[1] for row in shown(lab)] == values[::-1]
+
+
+def written(lab: Lab) -> list[Path]:
+    found = lab.workspace.metastore.partitions(lab.database, TABLE).values()
+    return [file for place in found for file in Path(place.removeprefix("file:")).glob("*.parquet")]
 
 
 @pytest.mark.parametrize("way", WAYS)
