@@ -123,6 +123,12 @@ CASES: tuple[Written, ...] = (
         [date(1, 1, 1)] * 2,
     ),
     written("dates", leaf(P.DATE, Meaning.DAYS), pa.array([date(2026, 11, 20), None]), [date(2026, 11, 20), None]),
+    written(
+        "dates beyond the calendar",
+        leaf(P.DATE, Meaning.DAYS),
+        pa.array([2_932_897, 2**31 - 1, -719_163, -(2**31), None], pa.int32()).cast(pa.date32()),
+        [date(9999, 12, 31), date(9999, 12, 31), date(1, 1, 1), date(1, 1, 1), None],
+    ),
     written("millis", MILLIS, pa.array(MILLIS_OF, pa.int64()), MOMENTS),
     written(
         "millis at the ends",

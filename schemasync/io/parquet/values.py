@@ -308,7 +308,8 @@ def _or_null(values: pa.Array, lowest: Any, highest: Any, losses: Losses) -> pa.
 
 
 def _days(values: pa.Array, _: Leaf, losses: Losses) -> pa.Array:
-    return _within(values.cast(pa.int32()), FIRST_DAY, LAST_DAY, values, losses).cast(pa.date32())
+    days = values.cast(pa.int32())
+    return _within(days, FIRST_DAY, LAST_DAY, days, losses).cast(pa.date32())
 
 
 def _millis(values: pa.Array, _: Leaf, losses: Losses) -> pa.Array:
