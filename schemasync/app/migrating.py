@@ -26,9 +26,9 @@ def with_values_checked(workspace: Workspace, found: TableView) -> TableView:
     decision, shape = found.decision, found.decision.desired
     if decision.verdict is Verdict.HOLD or shape is None or found.manifest is None:
         return found
-    migrates = decision.verdict is Verdict.MIGRATE
-    findings = (unfit_defaults(shape) if migrates else ()) or stuck(shape, _older(found.manifest, shape))
-    if not findings and migrates:
+    older = _older(found.manifest, shape)
+    findings = unfit_defaults(shape, older) or stuck(shape, older)
+    if not findings and decision.verdict is Verdict.MIGRATE:
         findings = tuple(m.finding for m in misfits(workspace, decision.target, shape, found.manifest))
     if not findings:
         return found

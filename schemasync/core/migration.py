@@ -15,7 +15,7 @@ from schemasync.core.diagnostics import Diagnostic, diagnose
 from schemasync.core.manifest import Manifest, Segment
 from schemasync.core.names import Dialect, quote_identifier
 from schemasync.core.plan import Shape
-from schemasync.core.projection import Carried, Fill, carried, frozen_default
+from schemasync.core.projection import Carried, Fill, born_default, carried, frozen_default
 from schemasync.core.reshape import lost_sql
 from schemasync.core.schema import Column
 from schemasync.core.type_strings import print_type
@@ -77,20 +77,25 @@ def _carried(shape: Shape, column: Column, version: int) -> Carried | Fill:
     )
 
 
-def unfit_defaults(shape: Shape) -> tuple[Diagnostic, ...]:
-    """Find defaults that older rows read, and that do not fit their column's present type."""
-    findings: list[Diagnostic] = []
-    for column in shape.columns:
-        try:
-            frozen_default(shape.history, column)
-        except ValueError as error:
-            type_ = print_type(column.type, Dialect.SPARK)
-            findings.append(
-                diagnose(
-                    "SS125", f"column {column.name}: the default that older rows read does not fit {type_}: {error}"
-                )
-            )
-    return tuple(findings)
+def unfit_defaults(shape: Shape, versions: Iterable[int]) -> tuple[Diagnostic, ...]:
+    """Find defaults that rows of these versions read, and that do not fit their column's present type."""
+    oldest = min(versions, default=shape.version.version)
+    read = (c for c in shape.columns if shape.fill_defaults and oldest < c.since)
+    return tuple(found for column in read if (found := _unfit_default(shape, column)) is not None)
+
+
+def _unfit_default(shape: Shape, column: Column) -> Diagnostic | None:
+    try:
+        frozen_default(shape.history, column)
+    except ValueError as error:
+        type_ = print_type(column.type, Dialect.SPARK)
+        return diagnose(
+            "SS125",
+            f"column {column.name}: the default that older rows read does not fit {type_}: {error}",
+            fix="Set policies.add to null if older rows should read NULL. Or compact, where the table shows the "
+            "column already: then the default counts as any value of it.",
+        )
+    return None
 
 
 def stuck(shape: Shape, versions: Iterable[int]) -> tuple[Diagnostic, ...]:
@@ -148,7 +153,7 @@ def _converted(shape: Shape, versions: AbstractSet[int]) -> frozenset[int]:
     found: set[int] = set()
     for column in shape.columns:
         before = {version for version in versions if version < column.life.since}
-        if before and frozen_default(shape.history, column) is not None:
+        if before and born_default(shape.history, column) is not None:
             found |= before
         since = current[column.life].since
         found |= {version for version in versions - before if max(version, baseline) < since}

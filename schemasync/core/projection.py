@@ -129,6 +129,17 @@ def _fill_of_file(history: History, column: Column, writer: SubjectVersion, fill
         return f"column {column.name}: the default that older rows read does not fit {type_}: {error}"
 
 
+def _fill_of_rows(history: History, column: Column, version: int, fill_defaults: bool) -> Fill:
+    """Fill, with NULL where the default does not fit: only under `add: null` does a table come to that.
+
+    The policy may be another one since.
+    """
+    try:
+        return _fill(history, column, version, fill_defaults)
+    except ValueError:
+        return Fill(value=None)
+
+
 def _loss(name: str, beyond: Beyond) -> str:
     return f"column {name}{beyond.path}: {beyond}"
 
@@ -139,24 +150,34 @@ def _fill(history: History, column: Column, version: int, fill_defaults: bool) -
     return Fill(value=frozen_default(history, column) if fill_defaults and older else None)
 
 
-def frozen_default(history: History, column: Column) -> Value:
-    """Return what rows older than the column read: its default in the version that added it, if it was NOT NULL.
+def born_default(history: History, column: Column) -> Value:
+    """Return the default with which a version added the column, if it was NOT NULL, in the type that it had then.
 
     For a nullable column that is NULL, and for one that took another's place (`variant`): rows from before have their
-    value there. It is frozen: later changes of default or nullability do not touch it, changes of type do, as for
-    every row.
-
-    Raises:
-        ValueError: it does not fit the column's present type; policy never lets a table come to that.
+    value there.
     """
     born = history.born(column.life)
     if born is None or born.nullable or history.replaced(column) is not None:
         return None
+    return default_value(born.encoding, born.default)
+
+
+def frozen_default(history: History, column: Column) -> Value:
+    """Return what rows older than the column read: its `born_default`, in the type that the column has now.
+
+    It is frozen: later changes of default or nullability do not touch it, changes of type do, as for every row.
+
+    Raises:
+        ValueError: it does not fit the column's present type.
+    """
+    value, born = born_default(history, column), history.born(column.life)
+    if value is None or born is None:
+        return None
     shape = reshape(born.encoding, column.encoding)
     if isinstance(shape, Beyond):
         raise ValueError(_loss(column.name, shape))
-    value: Value = reshaped(default_value(born.encoding, born.default), shape)
-    return value
+    found: Value = reshaped(value, shape)
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,7 +199,7 @@ def carried(
     target = layout.current(column)
     stored = layout.phase(column.life, version)
     if stored is None:
-        return _fill(history, column, version, fill_defaults)
+        return _fill_of_rows(history, column, version, fill_defaults)
     then = history.column(column.life, stored.since)
     if stored == target or then is None:
         return Carried(name=stored.name, shape=Keep(target=target.type))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -99,16 +100,21 @@ def test_subjects_that_an_entry_matches_and_that_are_left_out_are_named(still: S
     assert (by_default, said) == ((), [["bank.transaction-value"], ["bank.transaction-value"], []])
 
 
+def with_rows(still: Still) -> None:
+    """Let the table have rows of its present version."""
+    (target,) = select(map_tables(still.workspace), ["student"])
+    properties = properties_in_force(still.workspace, target)
+    assert properties is not None
+    draft = read_draft(still.workspace, target, properties)
+    publish(still.workspace, target, draft, admitted(draft.manifest, schema_version=properties.version))
+
+
 def with_another_key(still: Still) -> Workspace:
     """Change a table's key, and return a workspace whose engine cannot read the table's values."""
     for topic in ("course", "student"):
         still.register(avro(("region", "long")), topic=topic)
     still.settle()
-    (target,) = select(map_tables(still.workspace), ["student"])
-    properties = properties_in_force(still.workspace, target)
-    assert properties is not None
-    draft = read_draft(still.workspace, target, properties)
-    publish(still.workspace, target, draft, admitted(draft.manifest))
+    with_rows(still)
     still.registry.register("student-key", key("id", "region"))
 
     def query(_: str) -> Rows:
@@ -217,3 +223,53 @@ def test_a_table_remembers_that_dropped_columns_are_shown(still: Still) -> None:
     table = still.metastore.table("lake", "student")
     assert table is not None
     assert table.properties[KEPT] == "false"
+
+
+TEXT, NUMBER = {"type": "string", "default": "n/a"}, {"type": "int", "default": 42}
+
+
+def with_default(still: Still, *, rows: bool, policies: dict[str, str]) -> None:
+    """Leave a table to which version 2 added a column whose default does not fit the type that version 3 gives it."""
+    still.settings = {"defaults": {"policies": policies}}
+    for default in (None, TEXT):
+        still.register(with_a(default))
+        still.settle()
+        if default is None and rows:
+            with_rows(still)
+    still.register(with_a(NUMBER))
+
+
+def with_a(column: dict[str, Any] | None) -> str:
+    schema = json.loads(avro())
+    schema["fields"] += [{"name": "a"} | column] if column else []
+    return json.dumps(schema)
+
+
+def of_schema(still: Still) -> list[str]:
+    """Return what is told of the table, but for the partitions that its metastore does not have."""
+    found, known = standing(still)
+    assert known
+    return [code for code in found if code != "SS207"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "policies", "told"),
+    [
+        (True, {}, ["SS110", "SS125"]),
+        (False, {}, ["SS113", "SS110"]),
+        (True, {"add": "null"}, ["SS113", "SS110"]),
+    ],
+    ids=["read", "no older row", "NULL instead"],
+)
+def test_a_default_that_does_not_fit_holds_its_table_while_rows_read_it(
+    still: Still, rows: bool, policies: dict[str, str], told: list[str]
+) -> None:
+    with_default(still, rows=rows, policies=policies)
+    assert of_schema(still) == told
+
+
+def test_rows_that_read_null_in_place_of_a_default_may_be_asked_for_it_later(still: Still) -> None:
+    with_default(still, rows=True, policies={"add": "null"})
+    still.settle()
+    still.settings = {}
+    assert of_schema(still) == ["SS125"]

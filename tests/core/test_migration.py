@@ -68,16 +68,47 @@ def test_what_does_not_fit_is_counted_and_shown() -> None:
     ]
 
 
-def test_a_default_that_older_rows_read_must_fit_too() -> None:
-    def added(encoding: Any, default: str) -> Shape:
-        first = col("a", BIGINT, nullable=False, default=default)
-        return table((ID,), (ID, first), (ID, col("a", encoding, nullable=False, default="1")))
+def added(*encodings: Any, default: str, policies: dict[str, str] | None = None, first: bool = False) -> Shape:
+    """Return a table whose column ``a`` a version added with a default, in the type that others gave it."""
+    born = col("a", encodings[0], nullable=False, default=default)
+    later = (col("a", encoding, nullable=False, default="1") for encoding in encodings[1:])
+    rows = [(ID, column) for column in (born, *later)]
+    found = history(*rows) if first else history((ID,), *rows)
+    return shape_of(target(policies=policies or {}), found, found.newest, key=("id",), baseline=1)[0]
 
-    assert unfit_defaults(added(INT, "7")) == ()
-    (finding,) = unfit_defaults(added(INT, str(2**40)))
+
+def test_a_default_that_older_rows_read_must_fit_too() -> None:
+    assert unfit_defaults(added(BIGINT, INT, default="7"), [1, 2]) == ()
+    (finding,) = unfit_defaults(added(BIGINT, INT, default=str(2**40)), [1, 2])
     assert finding.message == (
         "column a: the default that older rows read does not fit int: 1099511627776 does not fit"
     )
+    (beyond,) = unfit_defaults(added(BOOLEAN, INT, DOUBLE, default="true"), [1])
+    assert beyond.message.endswith("does not fit double: column a: boolean does not fit double")
+
+
+UNFIT: dict[str, Any] = {"default": '"n/a"'}
+
+
+@pytest.mark.parametrize(
+    ("shape", "versions"),
+    [
+        (added(STRING, INT, **UNFIT), [2]),
+        (added(STRING, INT, **UNFIT), []),
+        (added(STRING, INT, **UNFIT, first=True), [1]),
+        (added(STRING, INT, **UNFIT, policies={"add": "null"}), [1, 2]),
+        (added(BOOLEAN, INT, DOUBLE, default="null"), [1, 2, 3]),
+    ],
+    ids=["older rows are gone", "no rows", "of the first version", "add: null", "there is none"],
+)
+def test_a_default_that_no_row_reads_holds_nothing(shape: Shape, versions: list[int]) -> None:
+    assert unfit_defaults(shape, versions) == ()
+
+
+def test_rows_that_read_null_in_place_of_a_default_are_rewritten_whether_it_fits_or_not() -> None:
+    shape = added(STRING, INT, **UNFIT, policies={"add": "null"})
+    old = stored(shard_name(1), columns=("id",), schema_version=1)
+    assert outdated(shape, fresh().model_copy(update={"segments": (old,)})) == {old.name}
 
 
 def test_rows_that_cannot_follow_over_two_changes_of_type_are_named() -> None:

@@ -175,6 +175,12 @@ def test_rows_older_than_the_column_are_filled() -> None:
     assert (carry(found, 1), carry(found, 1, fill_defaults=False)) == (Fill(value=5), Fill(value=None))
 
 
+def test_rows_that_read_null_as_their_columns_type_changed_do_so_when_defaults_are_asked_for_again() -> None:
+    rows_ = (col("a", STRING, nullable=False, default='"n/a"'), col("a", nullable=False))
+    found = history((col("id"),), *((column,) for column in rows_))
+    assert [carry(found, 1, fill_defaults=asked) for asked in (False, True)] == [Fill(value=None)] * 2
+
+
 def test_a_version_that_is_no_longer_known_is_read_by_the_tables_type() -> None:
     whole = history((col("a"),), (col("a"), col("b")), (col("a", BIGINT),))
     layout = lay_out(whole, baseline=1, version=3)
