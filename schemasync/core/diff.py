@@ -34,7 +34,7 @@ from schemasync.core.changes import (
 )
 from schemasync.core.encoding import Encoding, Leaf, ListOf, MapOf, Record
 from schemasync.core.names import folded
-from schemasync.core.promotion import widens
+from schemasync.core.promotion import INTEGER_DIGITS, widens
 from schemasync.core.schema import Column, Life, TableSchema
 from schemasync.core.semantics import DECIMALS
 from schemasync.core.types import Primitive
@@ -165,14 +165,18 @@ def same_meaning(current: Leaf, desired: Leaf) -> bool:
     """Tell whether a value means the same on both sides.
 
     A text that gains or loses a label (Json, Uuid) is the same text; a number under another name is another number,
-    but for a decimal, which Avro and Connect call differently.
+    but for a decimal, which Avro and Connect call differently, and which a whole number without a name may become.
     """
     if current.meaning is not desired.meaning:
         return False
-    if {current.name, desired.name} <= DECIMALS:
+    if _is_exact(current) and _is_exact(desired):
         return True
     label_only = "" in {current.name, desired.name} and current.type is desired.type is Primitive.STRING
     return current.name == desired.name or label_only
+
+
+def _is_exact(leaf: Leaf) -> bool:
+    return leaf.name in DECIMALS if leaf.name else leaf.type in INTEGER_DIGITS
 
 
 def _order_changes(current: TableSchema, desired: TableSchema) -> Iterator[ReorderColumns]:

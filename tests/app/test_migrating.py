@@ -69,6 +69,7 @@ PAIRS: dict[str, tuple[Any, Any, list[Any], list[Any]]] = {
     "decimal_text": (DECIMAL, "string", [Number("1.50"), Number("-0.01"), Number("0.00")], ["1.50", "-0.01", "0.00"]),
     "decimal_narrow": (DECIMAL, NARROW_DECIMAL, *([Number(n) for n in ("1.50", "-9.10", "0.00")],) * 2),
     "long_decimal": ("long", DECIMAL, [1, -7, 99999], [Number("1.00"), Number("-7.00"), Number("99999.00")]),
+    "int_decimal": ("int", FINE_DECIMAL, [1, -7, 2**31 - 1], [Number(n) for n in (1, -7, 2**31 - 1)]),
     "long_int": ("long", "int", [1, 2**31 - 1, -(2**31)], [1, 2**31 - 1, -(2**31)]),
     "double_float": ("double", "float", [0.5, 2.0**30, -1.25], [0.5, 2.0**30, -1.25]),
     "double_long": ("double", "long", [0.0, 2.0**30, -1.0], [0, 2**30, -1]),

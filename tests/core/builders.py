@@ -26,7 +26,7 @@ SUBJECT = "shop.student-value"
 
 
 def dec(precision: int, scale: int) -> Leaf:
-    return Leaf(type=Decimal(precision=precision, scale=scale))
+    return Leaf(type=Decimal(precision=precision, scale=scale), name="decimal")
 
 
 def rec(**members: Encoding) -> Record:
