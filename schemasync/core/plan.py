@@ -233,6 +233,8 @@ def _decide_evolution(inspected: Inspected, history: History, properties: TableP
     if not target.sequence_by and _carries(desired.version, properties):
         # A connector that starts to send finer times does not change how this table is ordered.
         desired = replace(desired, envelope=with_ordering(desired.envelope, properties))
+    if split := tuple(_split_keys(history, current, desired)):
+        return _held(target, *split, current=current, properties=properties)
     changes = diff(current.schema, desired.schema)
     judgement = judge(changes, target.policies, readded=_earlier_names(history, properties.version))
     reborn = (*_reborn_keys(current, desired), *_unlike_keys(current, desired))
@@ -253,6 +255,25 @@ def _as_applied(target: TableTarget, properties: TableProperties) -> TableTarget
     """Return the table as configured when its shape was made: what is configured since then has yet to be decided."""
     policies = target.policies.model_copy(update={"drop": "keep"}) if properties.kept else target.policies
     return replace(target, partition_by=properties.partition_by, policies=policies)
+
+
+def _split_keys(history: History, current: Shape, desired: Shape) -> Iterator[Diagnostic]:
+    """Find key columns that a column of another type took the place of (``policies.retype: variant``).
+
+    Which of the versions had which key is not known, so that lives cannot depend on it: a key is split like any column.
+    """
+    before = {c.life: c for c in current.columns if c.name in current.keys}
+    for column in (c for c in desired.columns if c.name in desired.keys):
+        places = (old.life for old, _ in _replaced(history, desired.layout, column))
+        for old in (before[life] for life in places if life in before):
+            types = " to ".join(print_type(c.type, Dialect.SPARK) for c in (old, column))
+            yield diagnose(
+                "SS122",
+                f"key column {column.name} got another type ({types}), and policies.retype says variant: "
+                "rows from before would have no value in it",
+                fix="Set policies.retype to migrate for this table, unless it shows variants already. Or delete the "
+                "versions that brought the type from the registry.",
+            )
 
 
 def _reborn_keys(current: Shape, desired: Shape) -> Iterator[Diagnostic]:

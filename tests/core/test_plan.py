@@ -308,6 +308,37 @@ def test_a_variant_goes_when_its_column_goes() -> None:
     assert outcome(decision) == (Verdict.EVOLVE, ["SS104", "SS104"])
 
 
+@pytest.mark.parametrize("policies", [{}, {"key": "rebuild"}, {"drop": "keep"}])
+@pytest.mark.parametrize(
+    ("after", "key", "types"),
+    [
+        ((col("id", STRING, nullable=False),), "id", "bigint to string"),
+        ((col("nid", STRING, aliases=("id",)),), "nid", "bigint to string"),
+        ((col("id", STRING), col("id", DATE)), "id", "bigint to date"),
+    ],
+    ids=["retyped", "renamed at once", "twice"],
+)
+def test_a_key_has_no_variant_and_its_table_is_held_with_that_alone(
+    policies: dict[str, str], after: tuple[Column, ...], key: str, types: str
+) -> None:
+    found = variants((ID, NAME), *((column, NAME) for column in after))
+    options = {"policies": policies | {"retype": "variant"}}
+    decision = seen(found, applied(found, 1), key=(key,), options=options)
+    assert outcome(decision) == (Verdict.HOLD, ["SS122"])
+    assert decision.diagnostics[0].message == (
+        f"key column {key} got another type ({types}), and policies.retype says variant: "
+        "rows from before would have no value in it"
+    )
+    assert decision.effective is decision.current
+
+
+def test_what_was_a_key_has_a_variant_once_another_column_is_it() -> None:
+    found = variants((ID, NAME), (col("id", STRING), NAME))
+    options = {"policies": {"retype": "variant", "key": "rebuild"}}
+    decision = seen(found, applied(found, 1), key=("name",), options=options)
+    assert outcome(decision) == (Verdict.MIGRATE, ["SS116", "SS114"])
+
+
 BOTH = {"policies": {"retype": "variant", "drop": "keep"}}
 
 
