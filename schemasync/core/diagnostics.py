@@ -428,7 +428,7 @@ _ALL: Final = (
         code="SS403",
         severity=Severity.ERROR,
         meaning="Events carry nothing that says which of two is newer.",
-        example="events of shop.student-value have neither op nor ts_ms nor an offset",
+        example="events of shop.student-value have no known log position, clock or offset",
         fix="Set sequence_by: to fields that grow with every change.",
     ),
     Code(

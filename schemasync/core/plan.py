@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from schemasync.core.changes import AddColumn, Change
 from schemasync.core.diagnostics import Diagnostic, diagnose
@@ -351,7 +351,9 @@ def _broken_past(history: History, known: SubjectVersion | None, properties: Tab
 
 def _carries(version: SubjectVersion, properties: TableProperties) -> bool:
     """Tell whether events of a version still hold every field that the table is ordered by."""
-    return all(_stands_in(version.event, field) for field in properties.ordering)
+    # Earlier releases made tables with a key that nothing orders.
+    unordered = properties.keys and not properties.ordering and version.envelope.offset is None
+    return not unordered and all(_stands_in(version.event, field) for field in properties.ordering)
 
 
 def _stands_in(event: Encoding | None, field: OrderingField) -> bool:
@@ -493,6 +495,12 @@ def _kept(target: TableTarget, history: History, layout: Layout, shown: Sequence
     return tuple(c for c in found if folded(c.name) not in names)
 
 
+_ADD_ORDER: Final = {
+    EnvelopeKind.UNWRAPPED: "Let Debezium's ExtractNewRecordState add it (add.fields: op,source.ts_ms and lsn, or "
+    "file,pos,row), or set sequence_by: to fields that grow with every change."
+}
+
+
 def _keys(
     target: TableTarget, newest: SubjectVersion, key: tuple[str, ...] | None
 ) -> tuple[tuple[str, ...], tuple[Diagnostic, ...]]:
@@ -512,8 +520,9 @@ def _keys(
         for c in found
         if isinstance(c.type, Struct | Array | Map)
     ]
-    if not newest.envelope.ordering and newest.envelope.kind is EnvelopeKind.PLAIN:
-        problems.append(diagnose("SS403", f"events of {target.subject} have neither op nor ts_ms nor an offset"))
+    if not newest.envelope.ordering and newest.envelope.offset is None:
+        message = f"events of {target.subject} have no known log position, clock or offset"
+        problems.append(diagnose("SS403", message, fix=_ADD_ORDER.get(newest.envelope.kind, "")))
     return tuple(c.name for c in found), tuple(problems)
 
 

@@ -28,7 +28,6 @@ from tests.core.builders import (
     INT,
     MICROS,
     MILLIS,
-    PLAIN,
     STRING,
     col,
     histories,
@@ -516,10 +515,19 @@ def test_a_key_column_must_be_a_simple_value() -> None:
     assert outcome(seen(found)) == (Verdict.HOLD, ["SS407"])
 
 
-def test_events_without_any_order_hold_a_keyed_table_only() -> None:
-    found = history((ID,), envelope=PLAIN)
+@pytest.mark.parametrize("kind", EnvelopeKind)
+def test_events_without_any_order_hold_a_keyed_table_only(kind: EnvelopeKind) -> None:
+    found = history((ID,), envelope=Envelope(kind=kind))
     assert outcome(seen(found)) == (Verdict.HOLD, ["SS403"])
     assert outcome(seen(found, options={"insert_only": True})) == (Verdict.EVOLVE, [])
+    assert seen(found, key=()).verdict is Verdict.EVOLVE
+    assert ("add.fields" in seen(found).diagnostics[0].fix) == (kind is EnvelopeKind.UNWRAPPED)
+
+
+def test_events_that_only_their_offset_orders_are_fine() -> None:
+    for kind in (EnvelopeKind.UNWRAPPED, EnvelopeKind.PLAIN):
+        found = history((ID,), envelope=Envelope(kind=kind, offset="kafka_offset"))
+        assert outcome(seen(found)) == (Verdict.EVOLVE, [])
 
 
 def test_plain_events_with_an_order_are_fine() -> None:
@@ -556,6 +564,16 @@ def test_finer_times_that_appear_do_not_change_the_tables_order() -> None:
     assert (outcome(decision), decision.changes) == ((Verdict.EVOLVE, []), ())
     assert decision.desired is not None
     assert decision.desired.envelope.ordering == FLAT.ordering
+
+
+def test_an_order_that_appears_where_there_was_none_is_not_passed_over() -> None:
+    """Earlier releases made tables with a key that nothing orders; those without a key need no order."""
+    bare = Envelope(kind=EnvelopeKind.FLAT, op="op", ts_ms=("ts_ms",))
+    found = reordered(bare, FLAT)
+    assert outcome(seen(found, applied(found, 1))) == (Verdict.HOLD, ["SS123"])
+    assert outcome(seen(found, applied(found, 1, key=(), keys=()), key=()))[0] is Verdict.EVOLVE
+    found = reordered(replace(bare, offset="kafka_offset"), replace(FLAT, offset="kafka_offset"))
+    assert outcome(seen(found, applied(found, 1))) == (Verdict.EVOLVE, [])
 
 
 def test_an_order_that_events_no_longer_carry_holds_the_table() -> None:
