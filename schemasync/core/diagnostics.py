@@ -536,10 +536,11 @@ _ALL: Final = (
     Code(
         code="SS418",
         severity=Severity.WARNING,
-        meaning="A field of sequence_by: is text, which is compared as text, byte by byte: a number in it with fewer "
-        "digits may count as newer than one with more.",
-        example="lake.student: sequence_by: revision is compared as text, byte by byte: '10' is before '9'",
-        fix="Order by a number, a date or a timestamp; or see to it that all texts are of one length, as dates are.",
+        meaning="A field that orders events is text, which is compared as text, byte by byte: a number in it with "
+        "fewer digits may count as newer than one with more.",
+        example="lake.student: revision, which orders events, is compared as text, byte by byte: '10' is before '9'",
+        fix="Order by a number, a date or a timestamp (sequence_by:); or see to it that all texts are of one "
+        "length, as dates are.",
     ),
     Code(
         code="SS419",

@@ -40,7 +40,6 @@ from schemasync.core.properties import (
     is_ours,
     read_properties,
     readable,
-    with_ordering,
 )
 from schemasync.core.reshape import Beyond, Convert, Reshape, reshape
 from schemasync.core.schema import Column, Envelope, EnvelopeKind, Life, OrderingField, SubjectVersion, TableSchema
@@ -219,20 +218,20 @@ def _decide_evolution(inspected: Inspected, history: History, properties: TableP
     if known is None or broken:
         finding = diagnose("SS404", f"{target.subject}: {broken}")
         return _held(target, finding, *inspected.trouble, properties=properties)
+    baseline, ordering = properties.baseline, properties.ordering
     current, _ = shape_of(
-        _as_applied(target, properties), history, known, key=properties.keys, baseline=properties.baseline
+        _as_applied(target, properties), history, known, key=properties.keys, baseline=baseline, ordering=ordering
     )
-    envelope = with_ordering(known.envelope, properties)
-    current = replace(current, keys=properties.keys, envelope=envelope, marks=properties.marks)
+    current = replace(current, keys=properties.keys, marks=properties.marks)
     if current.columns_hash != properties.columns or properties.lives not in {"", current.lives_hash}:
         message = f"{target.full_name}: its columns would be told apart otherwise than when they were applied"
         return _held(target, diagnose("SS408", message), *inspected.trouble, properties=properties)
     if inspected.trouble:
         return _held(target, *inspected.trouble, current=current, properties=properties)
-    desired, problems = shape_of(target, history, history.newest, key=inspected.key, baseline=properties.baseline)
-    if not target.sequence_by and _carries(desired.version, properties):
-        # A connector that starts to send finer times does not change how this table is ordered.
-        desired = replace(desired, envelope=with_ordering(desired.envelope, properties))
+    newest = history.newest
+    # A connector that starts to send finer times does not change how this table is ordered.
+    kept = None if target.sequence_by or not _carries(newest, properties) else ordering
+    desired, problems = shape_of(target, history, newest, key=inspected.key, baseline=baseline, ordering=kept)
     if split := tuple(_split_keys(history, current, desired)):
         return _held(target, *split, current=current, properties=properties)
     changes = diff(current.schema, desired.schema)
@@ -381,9 +380,18 @@ _FATAL = frozenset({"SS402", "SS403", "SS407", "SS416", "SS417"})
 
 
 def shape_of(
-    target: TableTarget, history: History, version: SubjectVersion, *, key: tuple[str, ...] | None, baseline: int
+    target: TableTarget,
+    history: History,
+    version: SubjectVersion,
+    *,
+    key: tuple[str, ...] | None,
+    baseline: int,
+    ordering: tuple[OrderingField, ...] | None = None,
 ) -> tuple[Shape, tuple[Diagnostic, ...]]:
-    """Work out the table under one version of its history, and what is wrong or remarkable about its key."""
+    """Work out the table under one version of its history, and what is wrong or remarkable about it.
+
+    ``ordering`` is that of a table which goes on with what it has; None: what the version's events carry.
+    """
     layout = lay_out(history, baseline=baseline, version=version.version)
     columns = tuple(_with_variants(target, history, layout, version.columns))
     kept = _kept(target, history, layout, columns) if target.policies.drop == "keep" else ()
@@ -395,7 +403,7 @@ def shape_of(
         layout=layout,
         columns=columns,
         keys=keys,
-        envelope=version.envelope,
+        envelope=version.envelope if ordering is None else replace(version.envelope, ordering=ordering),
         fill_defaults=target.policies.add != "null",
         keeps=bool(kept),
     )
@@ -436,8 +444,9 @@ def _remarks(target: TableTarget, shape: Shape) -> Iterator[Diagnostic]:
             )
     for name, length in _long_types(shape):
         yield diagnose("SS414", f"{table}: the type of {name} is a text of {length} characters")
-    for path in compared_as_text(shape.envelope.ordering if target.sequence_by else ()):
-        yield diagnose("SS418", f"{table}: sequence_by: {path} is compared as text, byte by byte: '10' is before '9'")
+    for path in compared_as_text(shape.envelope.ordering):
+        message = f"{table}: {path}, which orders events, is compared as text, byte by byte: '10' is before '9'"
+        yield diagnose("SS418", message)
 
 
 def _long_types(shape: Shape) -> Iterator[tuple[str, int]]:

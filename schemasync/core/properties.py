@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from schemasync.core.encoding import Meaning
 from schemasync.core.manifest import StateId
-from schemasync.core.schema import Envelope, OrderingField
+from schemasync.core.schema import OrderingField
 from schemasync.core.types import Primitive
 
 SUBJECT: Final = "schemasync.subject"
@@ -152,8 +152,3 @@ def _ordering(text: str) -> tuple[OrderingField, ...]:
         OrderingField(path=tuple(path.split("/")), type=Primitive(type_), meaning=Meaning(meaning))
         for path, type_, meaning in json.loads(text)
     )
-
-
-def with_ordering(envelope: Envelope, properties: TableProperties) -> Envelope:
-    """Return an envelope with the ordering that the table was created with."""
-    return replace(envelope, ordering=properties.ordering)

@@ -601,7 +601,7 @@ def test_a_configured_order_is_followed_and_a_change_of_it_holds_the_table() -> 
 def test_a_version_whose_events_are_not_known_carries_no_order() -> None:
     blind = replace(version(2, ID, NAME, envelope=FINER), event=None)
     found = read_history([version(1, ID, NAME), blind])
-    assert outcome(seen(found, applied(found, 1))) == (Verdict.HOLD, ["SS123"])
+    assert outcome(seen(found, applied(found, 1))) == (Verdict.HOLD, ["SS123", "SS418"])
 
 
 def shown(found: History, number: int, **policies: str) -> list[tuple[str, int, bool]]:
@@ -734,14 +734,21 @@ def test_metadata_that_the_row_has_too_is_shown_under_another_name() -> None:
     assert told(*columns) == []
 
 
-def test_a_configured_order_by_text_is_said() -> None:
+def test_an_order_by_text_is_said_whoever_chose_it() -> None:
     by = [OrderingField(path=path, type=Primitive.STRING) for path in (("revision",), ("source", "file"))]
     found = read_history([version(1, ID, NAME, envelope=replace(FLAT, ordering=(*by, *FLAT.ordering)))])
-    findings = seen(found, options={"sequence_by": ("revision", "source.file", "ts_ms")}).diagnostics
-    assert [f"{d.code} {d.message}" for d in findings] == [
-        "SS418 lake.student: sequence_by: revision is compared as text, byte by byte: '10' is before '9'"
-    ]
-    assert seen(found).diagnostics == ()
+    for options in ({}, {"sequence_by": ("revision", "source.file", "ts_ms")}):
+        assert [f"{d.code} {d.message}" for d in seen(found, options=options).diagnostics] == [
+            "SS418 lake.student: revision, which orders events, is compared as text, byte by byte: '10' is before '9'"
+        ]
+
+
+def test_a_text_that_does_not_order_this_table_is_not_said() -> None:
+    """It has the order that it began with."""
+    by_text = reordered(replace(FLAT, ordering=FINER.ordering[:1]), FLAT)
+    assert outcome(seen(by_text, applied(by_text, 1))) == (Verdict.EVOLVE, ["SS418"])
+    by_number = reordered(FLAT, FINER)
+    assert outcome(seen(by_number, applied(by_number, 1))) == (Verdict.EVOLVE, [])
 
 
 def test_names_and_types_that_some_metastores_do_not_store_are_said() -> None:

@@ -16,12 +16,11 @@ from schemasync.core.properties import (
     TableProperties,
     is_ours,
     read_properties,
-    with_ordering,
     write_properties,
 )
 from schemasync.core.schema import OrderingField
 from schemasync.core.types import Primitive
-from tests.core.builders import DEBEZIUM, FLAT
+from tests.core.builders import DEBEZIUM
 from tests.core.test_manifest import states
 from tests.strategies import avro_names
 
@@ -140,8 +139,3 @@ def test_the_token_moves_with_the_state_and_with_the_version() -> None:
 
 def test_a_table_is_ours_when_it_names_its_subject() -> None:
     assert (is_ours({SUBJECT: "s"}), is_ours({"comment": "schemasync.subject"})) == (True, False)
-
-
-def test_a_table_keeps_the_ordering_that_it_was_created_with() -> None:
-    assert with_ordering(FLAT, ONE).ordering == DEBEZIUM.ordering
-    assert with_ordering(FLAT, ONE).kind is FLAT.kind
