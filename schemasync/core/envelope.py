@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, assert_never
 
-from schemasync.core.encoding import Encoding, Leaf, Meaning, Record
+from schemasync.core.encoding import Encoding, Leaf, Meaning, Member, Record
+from schemasync.core.names import folded
 from schemasync.core.schema import Column, Envelope, EnvelopeKind, OrderingField
 from schemasync.core.types import Primitive
 from schemasync.errors import SchemaError
@@ -119,8 +120,8 @@ def envelope_of(
     """Return where the parts of an event stand.
 
     ``fields`` are those at the event's root, ``kind`` overrules detection, ``sequence_by`` (dotted paths from the
-    root, most significant first) replaces the detected ordering key. Events of the ``past`` may not have had all of
-    these fields yet: a table that is ordered by them reads NULL there.
+    root in any case, most significant first) replaces the detected ordering key. Events of the ``past`` may not have
+    had all of these fields yet: a table that is ordered by them reads NULL there.
 
     Raises:
         SchemaError: the fields that ``kind`` needs are missing, or a path of ``sequence_by`` is none or has no order.
@@ -128,7 +129,8 @@ def envelope_of(
     """
     root = {field.name: field for field in fields}
     known = detect_envelope(root.values()) if kind is None else _required(kind, root)
-    demanded = (path for path in sequence_by if not past or _found(root, path) is not None)
+    asked = (_spelled(root, path) for path in sequence_by)
+    demanded = (path for path in asked if not past or _found(root, path) is not None)
     ordering = tuple(_demanded(root, path) for path in demanded) or tuple(_detected(known, root))
     return Envelope(
         kind=known,
@@ -212,6 +214,19 @@ def _applies(rule: OrderingRule, root: Mapping[str, Column]) -> bool:
     return all(field is not None and not (rule.numbers and field.type is Primitive.STRING) for field in found) and not (
         isinstance(source, Record) and source.name in rule.unless
     )
+
+
+def _spelled(root: Mapping[str, Column], path: str) -> str:
+    """Return a path as the event has its names, as it is where they lead nowhere; their case may be another one."""
+    found: list[str] = []
+    members: Iterable[Column | Member] = root.values()
+    for step in path.split("."):
+        same = next((m for m in members if folded(m.name) == folded(step)), None)
+        if same is None:
+            return path
+        found.append(same.name)
+        members = same.encoding.members if isinstance(same.encoding, Record) else ()
+    return ".".join(found)
 
 
 def _demanded(root: Mapping[str, Column], path: str) -> OrderingField:

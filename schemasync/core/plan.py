@@ -229,8 +229,7 @@ def _decide_evolution(inspected: Inspected, history: History, properties: TableP
     if inspected.trouble:
         return _held(target, *inspected.trouble, current=current, properties=properties)
     newest = history.newest
-    # A connector that starts to send finer times does not change how this table is ordered.
-    kept = None if target.sequence_by or not _carries(newest, properties) else ordering
+    kept = ordering if _keeps_order(target, newest, properties) else None
     desired, problems = shape_of(target, history, newest, key=inspected.key, baseline=baseline, ordering=kept)
     if split := tuple(_split_keys(history, current, desired)):
         return _held(target, *split, current=current, properties=properties)
@@ -348,6 +347,18 @@ def _broken_past(history: History, known: SubjectVersion | None, properties: Tab
     return ""
 
 
+def _keeps_order(target: TableTarget, version: SubjectVersion, properties: TableProperties) -> bool:
+    """Tell whether a table goes on with its ordering: its fields are there, maybe in another case."""
+    if target.sequence_by:
+        return _any_case(version.envelope.ordering) == _any_case(properties.ordering)
+    # A connector that starts to send finer times does not change how this table is ordered.
+    return _carries(version, properties)
+
+
+def _any_case(ordering: tuple[OrderingField, ...]) -> list[OrderingField]:
+    return [replace(field, path=tuple(map(folded, field.path))) for field in ordering]
+
+
 def _carries(version: SubjectVersion, properties: TableProperties) -> bool:
     """Tell whether events of a version still hold every field that the table is ordered by."""
     # Earlier releases made tables with a key that nothing orders.
@@ -357,8 +368,8 @@ def _carries(version: SubjectVersion, properties: TableProperties) -> bool:
 
 def _stands_in(event: Encoding | None, field: OrderingField) -> bool:
     for step in field.path:
-        members = {m.name: m.encoding for m in event.members} if isinstance(event, Record) else {}
-        event = members.get(step)
+        members = {folded(m.name): m.encoding for m in event.members} if isinstance(event, Record) else {}
+        event = members.get(folded(step))
     # Milliseconds and microseconds of one name are no order.
     return isinstance(event, Leaf) and event.meaning is field.meaning
 

@@ -18,6 +18,7 @@ from schemasync.app.states import properties_in_force, publish, read_draft
 from schemasync.app.status import Hold, TableStatus, status
 from schemasync.app.workspace import Storage, Workspace
 from schemasync.core.mapping import TableTarget
+from schemasync.core.policy import Verdict
 from schemasync.core.ports import RegisteredSchema, Rows, SqlEngine
 from schemasync.core.properties import KEPT, PARTITION_BY, STATE
 from schemasync.errors import EngineError, RegistryUnavailableError, StorageError
@@ -194,6 +195,21 @@ def test_an_order_by_a_field_that_older_versions_lack_holds_the_table_and_takes_
     still.register(avro(("n", "long"), ("rev", "long")))
     still.settings = BY_REVISION
     assert standing(still) == (["SS103", "SS123"], True)
+
+
+@pytest.mark.parametrize("configured", ["rev", "REV"])
+def test_a_field_that_orders_the_table_may_change_its_case(still: Still, configured: str) -> None:
+    still.settings = BY_REVISION
+    still.register(avro(("n", "long"), ("rev", "long")))
+    still.settle()
+    still.register(avro(("n", "long"), ("REV", "long")))
+    still.settings = {"tables": [{"subject": "student-value", "sequence_by": [configured]}]}
+    assert standing(still) == (["SS107"], True)
+    (table,) = still.plan().tables
+    assert table.properties is not None
+    assert (table.verdict, [str(f) for f in table.properties.ordering]) == (Verdict.EVOLVE, ["rev"])
+    del still.settings["tables"]
+    assert standing(still) == (["SS107"], True)
 
 
 def test_a_newest_version_that_lacks_what_orders_the_table_holds_it_where_it_is(still: Still) -> None:

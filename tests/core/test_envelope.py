@@ -203,6 +203,11 @@ def test_sequence_by_replaces_the_detected_order() -> None:
     )
 
 
+def test_sequence_by_takes_a_name_in_any_case() -> None:
+    source = field("Source", record("Source", field("LSN", "long")))
+    assert order(read(AFTER, OP, source, sequence_by=("source.lsn", "OP"))) == ["Source.LSN", "op"]
+
+
 @pytest.mark.parametrize(
     "path", ["nothing", "source.nothing", "op.x", "source", "after.id.x", "", "amount", "uuid", "time"]
 )

@@ -261,6 +261,17 @@ def test_a_position_beyond_the_type_that_it_had_first_is_refused(tmp_path: Path,
         opened.admit(wanted)
 
 
+@pytest.mark.parametrize("path", [("at", "LSN"), ("AT", "lsn")])
+def test_a_position_is_found_in_any_case(tmp_path: Path, path: tuple[str, ...]) -> None:
+    """A table goes on with the path that it began with; each file has the names of its own version."""
+    land(tmp_path, "x.parquet", own(2, id=[1, 1]) | {"At": pa.array([{"Lsn": 2}, {"Lsn": 1}])})
+    field = OrderingField(path=path, type=Primitive.BIGINT)
+    wanted = request(tmp_path, ["x.parquet"], ID, directory="delta/1")
+    wanted = replace(wanted, ordering_fields=(field, *wanted.ordering_fields[1:]))
+    (row,) = admitted(open_arrow(tmp_path), tmp_path, wanted)
+    assert row["__seq1"] == 2
+
+
 _MS = 1_790_000_000_123
 _UNITS = (("ms", "UTC"), ("us", "UTC"), ("ns", "UTC"), ("us", None))
 

@@ -29,7 +29,7 @@ from schemasync.core.beyond import Beyond, Shown
 from schemasync.core.config_values import MB
 from schemasync.core.encoding import Leaf
 from schemasync.core.layout import ADMITTED_MS, OFFSET, OP, SCHEMA_VERSION, TOMBSTONE, TS_MS
-from schemasync.core.names import Dialect
+from schemasync.core.names import Dialect, folded
 from schemasync.core.projection import Fill, Projected, Take
 from schemasync.core.schema import Envelope, OrderingField
 from schemasync.core.type_strings import print_type
@@ -88,6 +88,19 @@ def read_rows(
 def open_parquet(source: pa.NativeFile | str, **options: Any) -> pq.ParquetFile:
     """Open a file, whoever wrote it: INT96 timestamps are nanoseconds to Arrow by itself, which end in 2262."""
     return pq.ParquetFile(source, coerce_int96_timestamp_unit="us", pre_buffer=False, **options)
+
+
+def _spelled(type_: pa.DataType, path: tuple[str, ...]) -> tuple[str, ...]:
+    """Return a path as a file has its names; the version that it was written under may have them in another case."""
+    found: list[str] = []
+    for step in path:
+        members = {folded(f.name): f for f in type_} if pa.types.is_struct(type_) else {}
+        member = members.get(folded(step))
+        if member is None:
+            return path
+        found.append(member.name)
+        type_ = member.type
+    return tuple(found)
 
 
 def tombstones(operations: pa.Array) -> pa.Array:
@@ -286,7 +299,7 @@ class _Projector:
 
     def _sequence(self, field: OrderingField) -> pa.Array:
         """Return one element of the ordering key; files from before the source sent it read NULL, the oldest."""
-        values = self._at(field.path)
+        values = self._at(_spelled(self._events.type, field.path))
         if values is None:
             return pa.nulls(len(self._events), arrow_type(field.type))
         losses = Losses()
