@@ -92,7 +92,7 @@ MEANINGS: Final[Mapping[str, str]] = {
     "tables[].keys": "Key columns. Default: the fields of the `-key` subject. Where they are others than the source's own key, an update of them is a delete of the old key and a create of the new one if the event has the whole row before it (Debezium's `before` from MySQL, or with REPLICA IDENTITY FULL); flat and unwrapped events have none. One that makes a key column null is refused (SS303).",
     "tables[].sequence_by": "Fields of the event (dotted paths) that say which of two events of a key is newer. Versions from before a field read NULL there, the oldest. Default: by envelope.",
     "tables[].partition_by": "User partitions: name to expression, such as `year(created)`; the view shows them, and queries prune by them. Chosen once, when the table is created. [Which expressions](partitions.md).",
-    "tables[].insert_only": "Rows have no identity: the view shows every event.",
+    "tables[].insert_only": "Rows have no identity: the view shows every event but deletes.",
     "tables[].renames": "`{new: old}`: one column dropped and another added were a rename.",
     "tables[].toast": "What becomes of the placeholder for a value that the source did not send (PostgreSQL TOAST): `carry` shows what the row held before, `placeholder` leaves it as it is, `null` makes it NULL. It decides about files that are admitted from then on. [How it works](types.md#values-that-the-source-did-not-send).",
     "tables[].compatibility_group": 'Which compatibility group of the subject the table follows, where the registry groups its versions (`""`: those without a group); its own without it.',

@@ -413,7 +413,7 @@ _ALL: Final = (
     Code(
         code="SS401",
         severity=Severity.WARNING,
-        meaning="The subject has no key: the table is insert-only and the view shows every event.",
+        meaning="The subject has no key: the table is insert-only and the view shows every event but deletes.",
         example="shop.log-value has no key: lake.shop_log is insert-only",
         fix="Set keys: if rows have an identity, or insert_only: true to say that this is meant.",
     ),

@@ -53,7 +53,7 @@ NOTHING: Final = Kept()
 
 def shows(shape: Shape) -> str:
     """Say what the view of a table shows."""
-    return "the newest row per key" if shape.keys else "every event"
+    return "the newest row per key" if shape.keys else "every event but deletes"
 
 
 def view_comment(shape: Shape, table: str) -> str:
@@ -70,7 +70,8 @@ def kept_of(view: HiveTable | None, *, table: str, current: Shape | None, desire
     if view is None:
         return NOTHING
     before = current or desired
-    ours = {"", view_comment(before, table), view_comment(desired, table)}
+    # The last is what earlier releases wrote on a view without a key.
+    ours = {"", view_comment(before, table), view_comment(desired, table), f"every event of {table}"}
     said = view.properties.get("comment", "")
     return Kept(
         properties={k: v for k, v in view.properties.items() if _is_foreign(k)},

@@ -342,6 +342,11 @@ def test_what_schemasync_wrote_is_not_kept(current: Shape | None) -> None:
     assert kept_of(view(), table="lake.student", current=current, desired=shape(1)) == NOTHING
 
 
+def test_what_earlier_releases_wrote_on_a_view_is_not_kept() -> None:
+    earlier = view(properties={"comment": "every event of lake.student"})
+    assert kept_of(earlier, table="lake.student", current=V1, desired=V1) == NOTHING
+
+
 def test_what_a_killed_run_wrote_already_is_not_kept() -> None:
     assert kept_of(view(V2), table="lake.student", current=V1, desired=V2) == NOTHING
 

@@ -7,7 +7,7 @@ CREATE OR REPLACE VIEW `lake`.`student_view` (
   `first-seen`,
   `segment`
 )
-COMMENT 'every event of lake.student'
+COMMENT 'every event but deletes of lake.student'
 TBLPROPERTIES (
   'schemasync.subject' = 'shop.student-value'
 )

@@ -1,4 +1,4 @@
-CREATE OR REPLACE VIEW "lake"."student_view" COMMENT 'every event of lake.student' AS
+CREATE OR REPLACE VIEW "lake"."student_view" COMMENT 'every event but deletes of lake.student' AS
 SELECT
   t."id" AS "id",
   t."name" AS "Name",
