@@ -311,17 +311,36 @@ def _unlike_keys(current: Shape, desired: Shape) -> Iterator[Diagnostic]:
 
 def _other_partitions(target: TableTarget, current: Shape, desired: Shape) -> Iterator[Diagnostic]:
     """Find user partitions that are not those of the rows that are written already."""
-    if len(desired.partitions) < len(target.partition_by):
+    if len(desired.partitions) < len(target.partition_by) or _told_apart(current) == _told_apart(desired):
         return
-    if _told_apart(current) != _told_apart(desired):
+    before, after = _sources(current), _sources(desired)
+    reborn = {n: c for n, c in after.items() if n in before and _came_back(before[n], c)}
+    for name, column in reborn.items():
+        yield diagnose(
+            "SS417",
+            f"{target.full_name}, partition {name}: column {column.name} was dropped and came back as a new one in "
+            f"version {column.since}: rows that are written already lie where the one before says",
+            fix="Give the subject another table: with a location: of its own, which is made anew.",
+        )
+    if not reborn:
         was, wanted = (", ".join(map(str, shape.partitions)) or "nothing" for shape in (current, desired))
         yield diagnose("SS417", f"{target.full_name} is partitioned by {was}, not by {wanted}")
 
 
+def _came_back(before: Column, after: Column) -> bool:
+    return folded(before.name) == folded(after.name) and before.life != after.life
+
+
+def _sources(shape: Shape) -> dict[str, Column]:
+    """Return by user partition the column that it follows from."""
+    columns = {shape.layout.current(c).name: c for c in shape.columns}
+    return {p.name: columns[p.source] for p in shape.partitions}
+
+
 def _told_apart(shape: Shape) -> list[tuple[str, Type, tuple[Call, ...], Life]]:
     """Return what decides in which partition a row lies; a column may be called otherwise, and be of another type."""
-    lives = {shape.layout.current(c).name: c.life for c in shape.columns}
-    return [(p.name, p.type, p.calls, lives[p.source]) for p in shape.partitions]
+    sources = _sources(shape)
+    return [(p.name, p.type, p.calls, sources[p.name].life) for p in shape.partitions]
 
 
 def _shown_alike(current: Encoding, desired: Encoding) -> bool:

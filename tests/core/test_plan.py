@@ -190,6 +190,20 @@ def test_a_column_of_a_user_partition_may_be_widened_and_renamed_and_not_become_
     assert outcome(partitioned(other, 1, BY[1], now=nick)) == (Verdict.HOLD, ["SS417"])
 
 
+@pytest.mark.parametrize(("number", "drop"), [(1, "drop"), (2, "keep")])
+def test_a_column_of_a_user_partition_that_came_back_is_another_one(number: int, drop: str) -> None:
+    found = history((ID, NAME), (ID,), (ID, col("Name", STRING)))
+    properties = applied(found, number, partition_by=BY[1:])
+    keys = (HiveColumn(name="segment", type="string"), HiveColumn(name="first", type="string"))
+    table = replace(hive(**write_properties(properties)), partition_keys=keys)
+    decision = seen(found, table=table, options={"partition_by": BY[1:], "policies": {"drop": drop}})
+    assert decision.verdict is Verdict.HOLD
+    assert [d.message for d in decision.diagnostics if d.code == "SS417"] == [
+        "lake.student, partition first: column Name was dropped and came back as a new one in version 3: rows that are "
+        "written already lie where the one before says"
+    ]
+
+
 def test_a_table_that_lost_its_user_partitions_is_held() -> None:
     properties = applied(TWO, 2, partition_by=BY)
     decision = seen(TWO, table=hive(**write_properties(properties)), options={"partition_by": BY})
