@@ -551,6 +551,14 @@ _ALL: Final = (
         fix="Set keys: to columns that tell rows of all these tables apart; to those of the key if they never repeat.",
     ),
     Code(
+        code="SS420",
+        severity=Severity.WARNING,
+        meaning="Events list the names and the values of their row's columns: what these are is not in the schema, so "
+        "the table shows such lists.",
+        example="shop.student-value: the columns of its rows are in columnNames and columnValues",
+        fix="Unwrap the events before they are written: a field for each column.",
+    ),
+    Code(
         code="SS501",
         severity=Severity.ERROR,
         meaning="A view of somebody else uses a column that goes away: its queries fail from then on.",

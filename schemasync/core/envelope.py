@@ -37,6 +37,8 @@ _UNORDERED_MEANINGS: Final = frozenset(
 )
 """Shown as text whose order is not that of the values."""
 
+_LISTS: Final = ("columnnames", "columnvalues")
+
 _MADE_FOR_ORDER: Final = frozenset(
     f"{before}{name}" for before in ("source.", "__source_", "__") for name in ("file", "commit_lsn", "change_lsn")
 )
@@ -153,6 +155,12 @@ def compared_as_text(ordering: Iterable[OrderingField]) -> tuple[str, ...]:
     """Return the paths whose text decides which event is newer, byte by byte, though nobody may have written it so."""
     texts = (f for f in ordering if f.type is Primitive.STRING and f.meaning is Meaning.PLAIN)
     return tuple(str(field) for field in texts if str(field) not in _MADE_FOR_ORDER)
+
+
+def listed_columns(row: Iterable[Column]) -> tuple[str, ...]:
+    """Return which columns of a row are lists of its real ones, of an envelope that is not unwrapped here."""
+    found = {folded(column.name): column.name for column in row}
+    return tuple(found[name] for name in _LISTS if name in found) if "changetype" in found else ()
 
 
 def row_columns(kind: EnvelopeKind, fields: tuple[Column, ...]) -> tuple[Column, ...]:

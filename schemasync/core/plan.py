@@ -16,7 +16,7 @@ from schemasync.core.changes import AddColumn, Change
 from schemasync.core.diagnostics import Diagnostic, diagnose
 from schemasync.core.diff import diff, retypes, same_meaning
 from schemasync.core.encoding import Encoding, Leaf, Meaning, Record, lives
-from schemasync.core.envelope import compared_as_text
+from schemasync.core.envelope import compared_as_text, listed_columns
 from schemasync.core.history import History, read_history
 from schemasync.core.layout import (
     METADATA,
@@ -472,6 +472,8 @@ def _remarks(target: TableTarget, shape: Shape) -> Iterator[Diagnostic]:
             yield diagnose(
                 "SS415", f"{table}: a field inside column {column.name} has letters beyond ASCII in its name"
             )
+    if lists := listed_columns(shape.version.columns):
+        yield diagnose("SS420", f"{target.subject}: the columns of its rows are in {' and '.join(lists)}")
     for name, length in _long_types(shape):
         yield diagnose("SS414", f"{table}: the type of {name} is a text of {length} characters")
     for path in compared_as_text(shape.envelope.ordering):

@@ -765,6 +765,16 @@ def test_a_text_that_does_not_order_this_table_is_not_said() -> None:
     assert outcome(seen(by_number, applied(by_number, 1))) == (Verdict.EVOLVE, [])
 
 
+def test_events_that_list_the_columns_of_their_rows_are_said() -> None:
+    names = ("changeType", "timestamp", "columnNames", "columnValues")
+    listed = history(tuple(col(name, STRING) for name in names), envelope=Envelope(kind=EnvelopeKind.PLAIN))
+    assert outcome(seen(listed)) == (Verdict.HOLD, ["SS402", "SS420"])
+    decision = seen(listed, options={"insert_only": True})
+    assert outcome(decision) == (Verdict.EVOLVE, ["SS420"])
+    assert decision.diagnostics[0].message.endswith("are in columnNames and columnValues")
+    assert told(*(col(name, STRING) for name in names[2:])) == []
+
+
 def test_names_and_types_that_some_metastores_do_not_store_are_said() -> None:
     long, wide = "a" * 129, rec(**{f"a_rather_long_name_{n}": BIGINT for n in range(160)})
     assert told(col(long), col("s", wide), col("u", rec(größe=BIGINT))) == [
