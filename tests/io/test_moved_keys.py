@@ -101,6 +101,28 @@ def test_a_delete_stands_right_before_its_update(tmp_path: Path, opened: LandedF
     ]
 
 
+@pytest.mark.parametrize(
+    "order", [[0, 1, 2, 3, 4, 5, 6, 7, 8], [8, 7, 6, 5, 4, 3, 2, 1, 0], [0, 2, 4, 6, 8, 1, 3, 5, 7]]
+)
+def test_rows_that_change_their_keys_over_and_over_and_with_each_other_are_one_each(
+    tmp_path: Path, order: list[int]
+) -> None:
+    landed = [
+        event(1, None, row("a", "1"), "c"),
+        event(2, None, row("b", "2"), "c"),
+        event(3, row("a", "1"), row("c", "1")),
+        event(4, row("c", "1"), row("d", "1")),
+        event(5, row("d", "1"), row("e", "1")),
+        event(6, row("b", "2"), row("t", "2")),
+        event(7, row("e", "1"), row("b", "1")),
+        event(8, row("t", "2"), row("e", "2")),
+        event(9, row("b", "1"), row("a", "1")),
+    ]
+    found = admitted(open_arrow(tmp_path), tmp_path, wanted(tmp_path, [landed[n] for n in order], ("email",)))
+    assert [(r["email"], r["v"]) for r in found if not r["__tombstone"]] == [("a", "1"), ("e", "2")]
+    assert [r["email"] for r in found] == ["a", "b", "c", "d", "e", "t"]
+
+
 def test_the_delete_has_what_is_told_of_its_update(tmp_path: Path, opened: LandedFiles) -> None:
     asked = wanted(tmp_path, CHAIN[:2], ("email",))
     (file,) = asked.files
