@@ -185,7 +185,10 @@ class RegistrySettings(Settings):
 
 
 class Metastore(Settings):
-    """Where the tables are. ``dir`` is the embedded metastore's directory; ``uri`` is read for thrift only."""
+    """Where the tables are. ``dir`` is the embedded metastore's directory; ``uri`` is read for thrift only.
+
+    Where ``kind`` is not given there must be no ``uri``: the tables would be made in the embedded metastore, unseen.
+    """
 
     kind: Literal["embedded", "thrift", "sql", "script"] = "embedded"
     uri: Text | None = None
@@ -195,6 +198,8 @@ class Metastore(Settings):
     def _has_uri(self) -> Metastore:
         if self.kind == "thrift" and not (self.uri or "").startswith("thrift://"):
             raise refusal("needs uri: thrift://HOST:PORT for kind thrift")
+        if self.uri and "kind" not in self.model_fields_set:
+            raise refusal("has a uri, which is read for kind thrift only", "Add kind: thrift, or leave the uri out.")
         return self
 
 

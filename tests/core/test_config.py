@@ -318,6 +318,12 @@ def test_a_thrift_metastore_needs_its_address(uri: str | None) -> None:
     ]
 
 
+def test_a_uri_alone_does_not_leave_the_tables_to_the_embedded_metastore() -> None:
+    assert problems(metastore={"uri": "thrift://hms:9083"}) == [
+        ("metastore", "has a uri, which is read for kind thrift only. Add kind: thrift, or leave the uri out.")
+    ]
+
+
 def test_no_secret_shows_in_a_repr() -> None:
     whole = config(
         registry=REGISTRY | {"auth": {"basic": {"username": "u", "password": "hush"}}},

@@ -141,7 +141,7 @@ def test_the_documented_file_says_what_it_says(tmp_path: Path) -> None:
                 "url": "http://localhost:8081",
                 "auth": {"basic": {"username": "u", "password": SecretStr("hush: #1")}},
             },
-            "metastore": {"uri": "thrift://localhost:9083", "dir": str(tmp_path / ".schemasync")},
+            "metastore": {"kind": "embedded", "uri": "thrift://localhost:9083", "dir": str(tmp_path / ".schemasync")},
             "spark": {"conf": {"spark.sql.shuffle.partitions": "4", "spark.ui.enabled": "false"}},
             "defaults": {"location": "s3a://lake/{topic}", "policies": {"add": "null"}},
             "tables": [
