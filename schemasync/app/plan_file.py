@@ -8,13 +8,20 @@ an earlier release, which does not say in which database its tables are.
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from schemasync.app.planning import Plan, TablePlan
 from schemasync.core.plan import fingerprint
 from schemasync.errors import UsageError
+
+_BEGINNING: Final = re.compile(r'\s*(\{\s*"tables"\s*:|\Z)')
+"""How a plan begins, also one that was cut off when a disk was full; an empty file has nothing to lose."""
+_ELSEWHERE: Final = "plan.json"
+"""Where people are told to keep a plan, if not where they looked for one."""
 
 
 def plan_json(plan: Plan) -> dict[str, Any]:
@@ -39,14 +46,35 @@ def write_plan(plan: Plan, file: Path) -> None:
     """Keep a plan.
 
     Raises:
-        UsageError: the file cannot be written.
+        UsageError: the file cannot be written, or is something else than an earlier plan.
     """
+    require_plan_or_nothing(file)
     try:
         file.write_text(json.dumps(plan_json(plan), indent=2) + "\n", encoding="utf-8")
     except OSError as error:
-        raise UsageError(
-            "the plan cannot be written", where=f"--out {file}", why=error.strerror or "", fix="Check the path."
-        ) from error
+        raise _not_written(file, error) from error
+
+
+def require_plan_or_nothing(file: Path) -> None:
+    """Refuse to write over what is no plan; devices and pipes take anything.
+
+    Raises:
+        UsageError: the file is something else, or cannot be looked at.
+    """
+    try:
+        if not file.is_file() or _BEGINNING.match(file.read_text(encoding="utf-8", errors="replace")):
+            return
+    except OSError as error:
+        raise _not_written(file, error) from error
+    raise UsageError(
+        "this file is there and is not a plan, and it is not overwritten", where=f"--out {file}", fix="Name another."
+    )
+
+
+def _not_written(file: Path, error: OSError) -> UsageError:
+    return UsageError(
+        "the plan cannot be written", where=f"--out {file}", why=error.strerror or "", fix="Check the path."
+    )
 
 
 def read_plan(file: Path) -> Mapping[str, str]:
@@ -58,7 +86,11 @@ def read_plan(file: Path) -> Mapping[str, str]:
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise _refused(file, "the plan cannot be read", getattr(error, "strerror", None) or str(error)) from error
+        # What else is there may be no plan at all, and is not to be written over.
+        missing = isinstance(error, FileNotFoundError) and file.parent.is_dir()
+        place = shlex.quote(str(file)) if missing else _ELSEWHERE
+        why = getattr(error, "strerror", None) or str(error)
+        raise _refused(file, "the plan cannot be read", why, place=place) from error
     try:
         raw = json.loads(text)
         found = [(_full_name(table), str(table["fingerprint"])) for table in raw["tables"]]
@@ -79,5 +111,5 @@ def _full_name(table: Mapping[str, Any]) -> str:
     return f"{table['database']}.{table['table']}" if "database" in table else ""
 
 
-def _refused(file: Path, what: str, why: str) -> UsageError:
-    return UsageError(what, where=f"--plan {file}", why=why, fix=f"Make one: schemasync plan --out {file.name}")
+def _refused(file: Path, what: str, why: str, *, place: str = _ELSEWHERE) -> UsageError:
+    return UsageError(what, where=f"--plan {file}", why=why, fix=f"Make one: schemasync plan --out {place}")

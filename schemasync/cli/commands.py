@@ -18,7 +18,7 @@ from schemasync.app import applying, compacting, planning, querying, releasing, 
 from schemasync.app import history as remembering
 from schemasync.app import status as standing
 from schemasync.app.opening import is_left_to_spark, open_lake, open_notifiers, open_registry
-from schemasync.app.plan_file import plan_json, read_plan, write_plan
+from schemasync.app.plan_file import plan_json, read_plan, require_plan_or_nothing, write_plan
 from schemasync.cli import outcomes, rendering, rendering_checks
 from schemasync.cli.context import Call
 from schemasync.cli.history_text import history_text
@@ -54,6 +54,8 @@ def plan(call: Call, tables: tuple[str, ...], *, out: Path | None, replay: bool)
     """
     if replay:
         return _replay(call, tables, out)
+    if out is not None:
+        require_plan_or_nothing(call.path(out))  # before Spark is started for it
     found = planning.plan(call.workspace("plan"), tables)
     if out is not None:
         write_plan(found, call.path(out))

@@ -161,6 +161,30 @@ def test_a_kept_plan_and_tables_exclude_each_other(configured: Bench) -> None:
     )
 
 
-def test_a_plan_that_is_not_there_is_wrong_usage(configured: Bench) -> None:
-    answer = configured("apply", "--plan", "p.json")
-    assert (answer.code, "the plan cannot be read: No such file" in answer.err) == (2, True)
+@pytest.mark.parametrize(
+    ("path", "why", "out"),
+    [
+        ("p.json", "No such file or directory", "{root}/p.json"),
+        ("kept/p.json", "No such file or directory", "{root}/kept/p.json"),
+        ("nowhere/p.json", "No such file or directory", "plan.json"),
+        ("kept", "Is a directory", "plan.json"),
+    ],
+)
+def test_a_plan_that_is_not_there_is_wrong_usage(configured: Bench, path: str, why: str, out: str) -> None:
+    (configured.root / "kept").mkdir()
+    answer = configured("apply", "--plan", path)
+    told = f"the plan cannot be read: {why}. Make one: schemasync plan --out {out.format(root=configured.root)}\n"
+    assert (answer.code, answer.err) == (2, f"error: --plan {configured.root}/{path}: {told}")
+
+
+def test_what_is_no_plan_is_neither_taken_for_one_nor_advised_nor_written_over(configured: Bench) -> None:
+    text = (configured.root / "schemasync.yaml").read_text()
+    applied = configured("apply", "--plan", "schemasync.yaml")
+    assert (applied.code, applied.err.endswith("Make one: schemasync plan --out plan.json\n")) == (2, True)
+    planned = configured("plan", "--out", "schemasync.yaml")
+    assert (planned.code, planned.err) == (
+        2,
+        f"error: --out {configured.root}/schemasync.yaml: this file is there and is not a plan, and it is not "
+        "overwritten. Name another.\n",
+    )
+    assert (configured.root / "schemasync.yaml").read_text() == text
