@@ -1,6 +1,7 @@
 """Making landed files visible: one delta segment per run, published like every other state.
 
-Files that cannot be read hold the table: nothing of it is admitted until someone looked, and other tables go on.
+Files that cannot be read hold the table: nothing of it is admitted until someone looked, and other tables go on. So do
+events that cannot be applied.
 Files of a schema that the table does not have wait where the sink put them.
 """
 
@@ -35,9 +36,9 @@ from schemasync.errors import DataError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdmissionOutcome:
-    """What one admission did: files and events made visible, files that wait, and findings.
+    """What one admission did: files and events made visible, files that wait for whatever reason, and findings.
 
-    They are visible once the ``draft`` is published.
+    The former are visible once the ``draft`` is published.
     """
 
     draft: Draft
@@ -87,7 +88,7 @@ def take_in(workspace: Workspace, target: TableTarget, shape: Shape, draft: Draf
     """
     files = pending_files(workspace, target, draft.manifest)
     landed = look_at(workspace, shape, target, files)
-    unchanged = AdmissionOutcome(draft=draft, waiting=len(landed.waiting), findings=landed.findings)
+    unchanged = AdmissionOutcome(draft=draft, waiting=len(files), findings=landed.findings)
     if landed.blocked or not landed.ready:
         return unchanged
     workspace.progress(target.table, f"admitting {len(landed.ready)} landed files")
@@ -141,7 +142,7 @@ def _admitted(
         draft=before.draft.with_(manifest),
         files=len(landed.ready),
         events=written.events,
-        waiting=before.waiting,
+        waiting=before.waiting - len(landed.ready),
         findings=(*before.findings, *findings(written.beyond)),
     )
 

@@ -29,7 +29,6 @@ from schemasync.app.viewing import refresh_view
 from schemasync.app.workspace import Progress, Storage, Workspace
 from schemasync.core.compaction import FoldCounts, FoldPlan, needs_fold, plan_fold
 from schemasync.core.config_values import MB
-from schemasync.core.diagnostics import Severity
 from schemasync.core.layering import MergePlan, Mode, after_merge, plan_gathering, plan_merge, why_folded
 from schemasync.core.manifest import Manifest, Segment
 from schemasync.core.mapping import TableTarget
@@ -401,6 +400,4 @@ def _why_not_minor(shape: Shape, manifest: Manifest, old: frozenset[str]) -> str
 
 
 def _something_waits(applied: Applied) -> bool:
-    if applied.admitted is None or applied.admitted.waiting:
-        return True
-    return any(d.severity is Severity.ERROR for d in applied.admitted.findings)
+    return applied.admitted is None or applied.admitted.waiting > 0

@@ -263,13 +263,12 @@ def _repeated(target: TableTarget, fields: Iterable[str]) -> Iterator[Diagnostic
 class Landed:
     """What lies in a table's increment directories and is not admitted yet.
 
-    ``ready`` files can be admitted now; ``waiting`` ones are of a schema that the table does not have (a hold), or
-    still being written; ``findings`` say what is wrong with the rest. A file that fits no version stays where it is
-    while others are admitted; a corrupt one holds the table, because nobody knows what it held.
+    ``ready`` files can be admitted now; ``findings`` say why the others cannot: they are of a schema that the table
+    does not have (a hold), still being written, or wrong. A file that fits no version stays where it is while others
+    are admitted; a corrupt one holds the table, because nobody knows what it held.
     """
 
     ready: tuple[LandedFile, ...] = ()
-    waiting: tuple[FileInfo, ...] = ()
     findings: tuple[Diagnostic, ...] = ()
 
     @property
@@ -346,19 +345,15 @@ def look_at(workspace: Workspace, shape: Shape, target: TableTarget, files: Sequ
     reader = workspace.storage(target).small
     now = workspace.now_ms()
     ready: list[LandedFile] = []
-    waiting: list[FileInfo] = []
     findings: list[Diagnostic] = []
     for file in files:
         outcome = _look_at_one(shape, target, file, reader.footer(file, now_ms=now))
         match outcome:
             case LandedFile():
                 ready.append(outcome)
-            case Diagnostic(code="SS304" | "SS305"):
-                waiting.append(file)
-                findings.append(outcome)
             case Diagnostic():
                 findings.append(outcome)
-    return Landed(ready=tuple(ready), waiting=tuple(waiting), findings=tuple(findings))
+    return Landed(ready=tuple(ready), findings=tuple(findings))
 
 
 def _look_at_one(

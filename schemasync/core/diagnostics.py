@@ -343,7 +343,8 @@ _ALL: Final = (
         severity=Severity.ERROR,
         meaning="A landed file is corrupt or cannot be read.",
         example="lake/student/incremental/.../part-0.parquet: Parquet magic bytes not found in footer",
-        fix="Restore the file or move it out of the increment directory; nothing of it was admitted.",
+        fix="Restore the file, or move it out of the increment directory. Until then nothing that lands for the table "
+        "is admitted.",
     ),
     Code(
         code="SS302",
@@ -357,7 +358,8 @@ _ALL: Final = (
         severity=Severity.ERROR,
         meaning="A landed file holds events that cannot be applied (unknown operation, truncate, null key).",
         example="lake/student/incremental/.../part-0.parquet: an event has the operation 't': row 17",
-        fix="Look at the named file and row; nothing of it was admitted.",
+        fix="Look at the named file and row, and replace the file, or move it out of the increment directory. Until "
+        "then nothing that lands for the table is admitted.",
     ),
     Code(
         code="SS304",

@@ -6,16 +6,20 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from schemasync.app.admitting import AdmissionOutcome, take_in
 from schemasync.app.applying import apply
 from schemasync.app.holds import HOLDS
-from schemasync.app.inspecting import map_tables, select
+from schemasync.app.inspecting import look, map_tables, select
 from schemasync.app.planning import TablePlan, plan
 from schemasync.app.states import properties_in_force, publish, read_draft
 from schemasync.app.status import Hold, TableStatus, status
@@ -317,3 +321,43 @@ def test_a_plan_is_the_same_in_every_process(tmp_path: Path) -> None:
     first = planned("1")
     assert [line.count("CREATE OR REPLACE VIEW") for line in first.splitlines()] == [1, 1, 1]
     assert planned("2") == first
+
+
+def landed(still: Still, *events: dict[str, Any], name: str = "a.parquet") -> Path:
+    """Write events of the first version as the sink does."""
+    directory = still.root / "lake/student/incremental/increment_2026112000"
+    directory.mkdir(parents=True, exist_ok=True)
+    schema = pa.schema([("id", pa.int64()), ("op", pa.string()), ("ts_ms", pa.int64())])
+    pq.write_table(pa.Table.from_pylist(list(events), schema=schema), directory / name)
+    return directory / name
+
+
+def taken_in(still: Still) -> AdmissionOutcome:
+    (target,) = select(map_tables(still.workspace), ())
+    decision = look(still.workspace, target).decision
+    assert decision.current is not None
+    assert decision.properties is not None
+    return take_in(still.workspace, target, decision.current, read_draft(still.workspace, target, decision.properties))
+
+
+@pytest.mark.parametrize(
+    ("harm", "files", "waiting"),
+    [
+        (lambda path: path, 2, 0),
+        (lambda path: path.write_bytes(b"no parquet at all"), 0, 2),
+        (lambda path: pq.write_table(pa.table({"other": [1]}), path), 1, 1),
+        (lambda path: pq.write_table(pa.table({"id": [2], "op": ["truncate"], "ts_ms": [2]}), path), 0, 2),
+    ],
+    ids=["sound", "corrupt", "of no version", "of an unknown operation"],
+)
+def test_apply_and_status_count_alike_what_cannot_be_admitted(
+    still: Still, harm: Callable[[Path], object], files: int, waiting: int
+) -> None:
+    still.register(avro())
+    still.settle()
+    landed(still, {"id": 1, "op": "c", "ts_ms": 1})
+    harm(landed(still, {"id": 2, "op": "c", "ts_ms": 2}, name="b.parquet"))
+    admitted = taken_in(still)
+    assert (admitted.files, admitted.waiting) == (files, waiting)
+    if not any(finding.code == "SS303" for finding in admitted.findings):  # which only reading its rows tells
+        assert status(still.workspace).tables[0].waiting == waiting
