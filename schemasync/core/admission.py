@@ -45,7 +45,7 @@ _OFFSET: Final = re.compile(r"\+\d+\+(\d+)(?:\+\d+)?(?:\.[a-z0-9]+)?\.parquet$")
 that for S3 the codec (``.snappy``)."""
 
 STILL_WRITING_MS: Final = 60_000
-"""A file without a footer that changed less than this ago may still be being written."""
+"""A file without a footer that changed less than this ago may still be being written; an empty one always may."""
 
 
 def first_offset(path: str) -> int | None:

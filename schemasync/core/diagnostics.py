@@ -372,7 +372,8 @@ _ALL: Final = (
     Code(
         code="SS305",
         severity=Severity.INFO,
-        meaning="A landed file is still being written; it is tried again later.",
+        meaning="A landed file is still being written; it is tried again later. That is one that is empty, or has no "
+        "end yet and changed less than a minute ago; after that, one without an end counts as broken off (SS301).",
         example="lake/student/incremental/.../part-0.parquet: it vanished while it was looked at",
         fix="",
     ),

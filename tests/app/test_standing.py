@@ -332,6 +332,11 @@ def landed(still: Still, *events: dict[str, Any], name: str = "a.parquet") -> Pa
     return directory / name
 
 
+def emptied_long_ago(path: Path) -> None:
+    path.write_bytes(b"")
+    os.utime(path, (-3600, -3600))  # by the still clock
+
+
 def taken_in(still: Still) -> AdmissionOutcome:
     (target,) = select(map_tables(still.workspace), ())
     decision = look(still.workspace, target).decision
@@ -344,11 +349,12 @@ def taken_in(still: Still) -> AdmissionOutcome:
     ("harm", "files", "waiting"),
     [
         (lambda path: path, 2, 0),
+        (emptied_long_ago, 1, 1),
         (lambda path: path.write_bytes(b"no parquet at all"), 0, 2),
         (lambda path: pq.write_table(pa.table({"other": [1]}), path), 1, 1),
         (lambda path: pq.write_table(pa.table({"id": [2], "op": ["truncate"], "ts_ms": [2]}), path), 0, 2),
     ],
-    ids=["sound", "corrupt", "of no version", "of an unknown operation"],
+    ids=["sound", "empty for long", "corrupt", "of no version", "of an unknown operation"],
 )
 def test_apply_and_status_count_alike_what_cannot_be_admitted(
     still: Still, harm: Callable[[Path], object], files: int, waiting: int

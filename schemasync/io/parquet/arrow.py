@@ -84,7 +84,8 @@ class ArrowFiles:
     def footer(self, file: FileInfo, *, now_ms: int) -> Footer | Unreadable:
         """Read one file's footer.
 
-        A file that begins like Parquet (or is empty), has no footer and changed just now is ``incomplete``.
+        An empty file is ``incomplete``: there is nothing in it that could be lost, and some storages show no more of
+        one that is being written. So is a file that begins like Parquet, has no footer and changed just now.
 
         Raises:
             StorageError: the storage failed; the file may be as it should be.
@@ -98,9 +99,9 @@ class ArrowFiles:
             if is_of_storage(error):
                 raise not_read(self._path(file.path), error) from error
             young = now_ms - file.modified_ms < STILL_WRITING_MS
-            return Unreadable(
-                path=file.path, reason=str(error).splitlines()[0], incomplete=young and self._begins_well(file)
-            )
+            beginning = self._beginning(file)
+            incomplete = beginning == b"" or (young and beginning == _MAGIC)
+            return Unreadable(path=file.path, reason=str(error).splitlines()[0], incomplete=incomplete)
         metadata = schema.metadata or {}
         avro = next((metadata[key].decode(errors="replace") for key in _AVRO_KEYS if key in metadata), None)
         return Footer(path=file.path, bytes=file.bytes, rows=rows, avro=avro, type=_struct_type(schema))
@@ -159,12 +160,12 @@ class ArrowFiles:
         except (OSError, pa.ArrowException) as error:
             raise not_written(self._path(path), error) from error
 
-    def _begins_well(self, file: FileInfo) -> bool:
+    def _beginning(self, file: FileInfo) -> bytes | None:
         try:
             with self.filesystem.open_input_stream(self._path(file.path)) as stream:
-                return bytes(stream.read(4)) in {b"", _MAGIC}
+                return bytes(stream.read(len(_MAGIC)))
         except OSError:
-            return False
+            return None
 
     def admit(self, request: AdmissionRequest) -> Admitted:
         """Write one delta."""
