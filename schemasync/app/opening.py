@@ -96,9 +96,8 @@ def is_left_to_spark(location: str, kernel: str) -> bool:
     It is where Arrow has no file system, or one that needs Hadoop's native libraries and overwrites what it moves
     something to (HDFS, Arrow 26.0.1), and where nothing but Spark is to be asked for.
     """
-    from schemasync.io.lake.arrow import is_local, is_of_arrow  # noqa: PLC0415
-
-    return not is_local(location) and (kernel == "spark" or not is_of_arrow(location))
+    place = parse_location(location)
+    return not place.is_local and (kernel == "spark" or not place.is_of_arrow)
 
 
 def open_lake(target: TableTarget) -> Lake:

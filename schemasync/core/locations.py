@@ -13,6 +13,12 @@ from typing import Final
 
 PATTERN_SIGNS: Final = re.compile(r"[][*?{}\\]")
 """What makes a pattern of a path where Spark's readers are given one; in a table's definition it is a name."""
+ARROW_NAMES: Final = {"s3a": "s3", "s3n": "s3"}
+"""Hadoop's names of schemes that Arrow calls otherwise."""
+
+_OF_ARROW: Final = {"", "file", "s3", *ARROW_NAMES, "gs", "gcs", "abfs", "abfss", "mock"}
+"""What Arrow reaches without libraries that do not come with it; ``mock`` is in memory."""
+
 _SLASHES: Final = re.compile("/+")
 _PARTS: Final = re.compile(
     r"(?:(?P<scheme>[a-z][a-z0-9+.-]*):(?://(?P<host>[^/]*))?)?(?P<path>.*)", re.IGNORECASE | re.DOTALL
@@ -31,6 +37,11 @@ class Location:
     def is_local(self) -> bool:
         """Tell whether it is on the local disk."""
         return self.scheme in {"", "file"}
+
+    @property
+    def is_of_arrow(self) -> bool:
+        """Tell whether Arrow has a file system of its own for it."""
+        return self.scheme in _OF_ARROW
 
 
 def parse_location(text: str) -> Location:

@@ -28,6 +28,7 @@ from schemasync.core.layout import (
     meta_columns,
     shown_metadata,
 )
+from schemasync.core.locations import parse_location
 from schemasync.core.mapping import TableTarget
 from schemasync.core.names import MAX_NAME, MAX_TYPE, Dialect, TakenNames, folded, utf16_length
 from schemasync.core.partitioning import Call, PartitionColumn, parse_partition, resolve, unusable_name
@@ -43,6 +44,7 @@ from schemasync.core.properties import (
 )
 from schemasync.core.reshape import Beyond, Convert, Reshape, reshape
 from schemasync.core.schema import Column, Envelope, EnvelopeKind, Life, OrderingField, SubjectVersion, TableSchema
+from schemasync.core.sharding import has_ranges
 from schemasync.core.type_strings import print_type
 from schemasync.core.types import Array, Map, Primitive, Struct, Type
 from schemasync.core.written import written_type
@@ -474,20 +476,36 @@ def _remarks(target: TableTarget, shape: Shape) -> Iterator[Diagnostic]:
             )
     if lists := listed_columns(shape.version.columns):
         yield diagnose("SS420", f"{target.subject}: the columns of its rows are in {' and '.join(lists)}")
-    for name, length in _long_types(shape):
-        yield diagnose("SS414", f"{table}: the type of {name} is a text of {length} characters")
+    for where, name, length in _long_types(target, shape):
+        yield diagnose("SS414", f"{where}: the type of {name} is a text of {length} characters")
     for path in compared_as_text(shape.envelope.ordering):
         message = f"{table}: {path}, which orders events, is compared as text, byte by byte: '10' is before '9'"
         yield diagnose("SS418", message)
 
 
-def _long_types(shape: Shape) -> Iterator[tuple[str, int]]:
-    """Yield (column, length) of types longer than `MAX_TYPE`, also of those in the compaction's incremental table."""
-    event = shape.version.event
-    landed = {m.name: written_type(m.encoding) for m in event.members} if event else {}
-    for name, type_ in (landed | {c.name: c.type for c in shape.columns}).items():
+def _long_types(target: TableTarget, shape: Shape) -> Iterator[tuple[str, str, int]]:
+    """Yield (table, column, length) of types longer than `MAX_TYPE`, also of those in a compaction's own table."""
+    columns = {c.name: c.type for c in shape.columns}
+    hourly = f"{target.database}.{target.incremental_table('yyyyMMddHH')}"
+    event = shape.version.event if _may_be_folded_by_sql(target, shape) else None
+    landed = [(hourly, m.name, written_type(m.encoding)) for m in event.members] if event else []
+    for where, name, type_ in (
+        *((target.full_name, name, type_) for name, type_ in columns.items()),
+        *(found for found in landed if found[1] not in columns),
+    ):
         if (length := utf16_length(print_type(type_, Dialect.SPARK))) > MAX_TYPE:
-            yield name, length
+            yield where, name, length
+
+
+def _may_be_folded_by_sql(target: TableTarget, shape: Shape) -> bool:
+    """Tell whether a compaction may make tables of its own; see `schemasync.app.folding.is_by_sql`."""
+    keys = [(c.name, c.type) for c in shape.columns if c.name in shape.keys]
+    return (
+        target.compaction.kernel == "spark"
+        or target.policies.key == "rebuild"
+        or not has_ranges(keys, ())
+        or not parse_location(target.location).is_of_arrow
+    )
 
 
 def history_of(target: TableTarget, versions: Iterable[SubjectVersion]) -> History:

@@ -22,9 +22,13 @@ def test_every_character_of_a_path_stands_for_itself(text: str, scheme: str, hos
     assert parse_location(text) == Location(scheme=scheme, host=host, path=path)
 
 
-@pytest.mark.parametrize(("text", "local"), [("/a", True), ("file:/a", True), ("s3a://b/a", False)])
-def test_a_bare_path_and_a_file_are_on_the_local_disk(text: str, local: bool) -> None:
-    assert parse_location(text).is_local is local
+@pytest.mark.parametrize(
+    ("text", "local", "of_arrow"),
+    [("/a", True, True), ("file:/a", True, True), ("s3a://b/a", False, True), ("hdfs://b/a", False, False)],
+)
+def test_the_scheme_says_what_reaches_a_location(text: str, local: bool, of_arrow: bool) -> None:
+    place = parse_location(text)
+    assert (place.is_local, place.is_of_arrow) == (local, of_arrow)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 
 from schemasync.core.changes import AddColumn, ChangeDoc, ChangeEnvelope, ChangeKey, DropColumn
+from schemasync.core.config import Compaction
 from schemasync.core.diagnostics import diagnose
 from schemasync.core.diff import retypes
 from schemasync.core.encoding import Encoding, Leaf, ListOf, Meaning
@@ -781,4 +782,26 @@ def test_names_and_types_that_some_metastores_do_not_store_are_said() -> None:
         f"SS413 lake.student: the name {long[:40]}... has 129 characters",
         "SS415 lake.student: a field inside column u has letters beyond ASCII in its name",
         "SS414 lake.student: the type of s is a text of 4697 characters",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({}, False),
+        ({"location": "s3a://lake/student"}, False),
+        ({"location": "hdfs://lake/student"}, True),
+        ({"compaction": Compaction(kernel="spark")}, True),
+        ({"policies": {"key": "rebuild"}}, True),
+        ({"insert_only": True}, True),
+    ],
+)
+def test_a_long_type_of_an_event_is_said_where_a_compaction_makes_a_table_with_it(
+    options: dict[str, Any], said: bool
+) -> None:
+    columns = (col(f"a_rather_long_name_{n}", BIGINT) for n in range(160))
+    found = seen(history((ID, *columns), envelope=DEBEZIUM), options=options).diagnostics
+    assert [d.message for d in found] == [
+        f"lake.student_incremental_yyyyMMddHH: the type of {side} is a text of 4707 characters"
+        for side in (("before", "after") if said else ())
     ]

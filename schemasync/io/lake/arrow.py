@@ -16,17 +16,11 @@ from urllib.parse import quote
 import pyarrow as pa
 from pyarrow import fs
 
-from schemasync.core.locations import parse_location
+from schemasync.core.locations import ARROW_NAMES, parse_location
 from schemasync.core.ports import FileInfo
 from schemasync.errors import StorageError
 from schemasync.io.lake.creating import creation, has_directories
 from schemasync.io.lake.emptied import removal
-
-_ARROW_SCHEMES = {"s3a": "s3", "s3n": "s3"}
-"""Hadoop's names of schemes that Arrow calls otherwise."""
-
-_SCHEMES = {"", "file", "s3", *_ARROW_SCHEMES, "gs", "gcs", "abfs", "abfss", "mock"}
-"""What Arrow reaches without libraries that do not come with it; ``mock`` is in memory."""
 
 _REASONS = {
     errno.EACCES: "permission denied; give this user write permission, or change location:",
@@ -54,14 +48,14 @@ class ArrowLake:
             UsageError: a library is missing for it.
         """
         parts = parse_location(location)
-        self._local = filesystem is None and is_local(location)
+        self._local = filesystem is None and parts.is_local
         try:
             if filesystem is not None:
                 self.filesystem, self._base = filesystem, parts.path.rstrip("/")
             elif self._local:
                 self.filesystem, self._base = fs.LocalFileSystem(), parts.path.rstrip("/")
             else:
-                scheme = _ARROW_SCHEMES.get(parts.scheme, parts.scheme)
+                scheme = ARROW_NAMES.get(parts.scheme, parts.scheme)
                 # Arrow parses a URL, where Hadoop takes every character of a path for itself.
                 self.filesystem, self._base = fs.FileSystem.from_uri(f"{scheme}://{parts.host}{quote(parts.path)}")
         except (OSError, ValueError, pa.ArrowException) as error:
@@ -189,16 +183,6 @@ class ArrowLake:
             yield
         except (OSError, pa.ArrowException) as error:
             raise storage_error(error, verb=verb, where=self.uri(path)) from error
-
-
-def is_local(location: str) -> bool:
-    """Tell whether a location, a URI or a path, is on the local disk."""
-    return parse_location(location).is_local
-
-
-def is_of_arrow(location: str) -> bool:
-    """Tell whether Arrow has a file system of its own for a location."""
-    return parse_location(location).scheme in _SCHEMES
 
 
 def storage_error(error: Exception, *, verb: str, where: str) -> StorageError:
