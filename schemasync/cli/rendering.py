@@ -41,7 +41,7 @@ def plan_text(plan: Plan) -> Iterator[Line]:
         yield ""
     yield from _skipped(plan.skipped)
     pending = sum(table.due for table in plan.tables)
-    held = sum(table.verdict is Verdict.HOLD for table in plan.tables)
+    held = sum(table.held for table in plan.tables)
     admitting = sum(1 for table in plan.tables if table.landed)
     yield f"{_many(len(plan.tables), 'table')}: {pending} to change, {held} held, {admitting} with landed files"
 

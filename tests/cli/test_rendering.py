@@ -69,6 +69,13 @@ def test_a_plan_shows_every_change_finding_and_step_with_its_whole_sql() -> None
     )
 
 
+def test_a_table_that_is_held_by_a_landed_file_counts_as_held() -> None:
+    plan = TablePlan(target=TARGET, verdict=Verdict.NONE, diagnostics=(diagnose("SS301", "a.parquet: no Parquet"),))
+    assert text_of(plan_text(Plan(tables=(plan,)))).splitlines()[-1] == (
+        "1 table: 0 to change, 1 held, 0 with landed files"
+    )
+
+
 def test_a_plan_names_the_subjects_that_it_left_out_for_their_names() -> None:
     assert text_of(plan_text(Plan(tables=(), skipped=("bank.transaction-value", "dbhistory.bank-value")))) == (
         "no tables by their names: bank.transaction-value, dbhistory.bank-value\n"
