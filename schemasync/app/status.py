@@ -38,8 +38,9 @@ from schemasync.io.logs import redact
 class Hold:
     """A schema change that waits for a person.
 
-    ``since_ms`` is None until an apply has met it; ``release`` the command that lifts it, None where the cause has to
-    be mended first. Both are None also where SS218 says why they are not known.
+    ``since_ms`` is None until an apply has met it, and where there is no table to note it of; ``release`` is the
+    command that lifts it, None where the cause has to be mended first. Both are None also where SS218 says why they
+    are not known.
     """
 
     since_ms: int | None

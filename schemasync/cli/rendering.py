@@ -198,11 +198,19 @@ def _status(table: TableStatus) -> Iterator[Line]:
         yield f"  to retire  {', '.join(parts)}"
     if table.hold is not None:
         hold = table.hold.to_json()
-        yield Text.assemble(("  held       ", "bold red"), f"since {hold['since'] or 'the next apply'}")
+        yield Text.assemble(("  held       ", "bold red"), _since(table.plan, hold["since"]))
         yield f"  release    {hold['release'] or 'not before the cause is mended, see below'}"
     for sentence in table.drift:
         yield Text.assemble(("  drift      ", "yellow"), sentence)
     yield from _diagnostics(table.diagnostics)
+
+
+def _since(plan: TablePlan, moment: str | None) -> str:
+    if moment is not None:
+        return f"since {moment}"
+    # Beside no data there is nothing to note it in.
+    there = plan.view is not None and plan.view.inspected.table is not None
+    return "nobody has noted since when" if there else "there is no table yet"
 
 
 def doctor_text(report: Report) -> Iterator[Line]:

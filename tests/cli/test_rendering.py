@@ -6,13 +6,14 @@ import errno
 import io
 import os
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from rich.text import Text
 
 from schemasync.app.planning import Plan, TablePlan
-from schemasync.app.status import Status
+from schemasync.app.status import Status, status
 from schemasync.cli.progress import PlainConsole, Teller
 from schemasync.cli.rendering import plan_text, rows_text, status_text
 from schemasync.core.changes import AddColumn, ReorderColumns, WidenColumn
@@ -25,6 +26,7 @@ from schemasync.core.policy import Verdict
 from schemasync.core.ports import Rows
 from schemasync.core.schema import Column, Life
 from schemasync.core.types import Primitive
+from tests.app.still import Still, avro
 
 TARGET = map_subjects(["student-value"], Config.model_validate({"registry": {"url": "file:/r"}})).targets[0]
 LONG = "x" * 200
@@ -88,6 +90,20 @@ def test_so_does_status() -> None:
     assert text_of(status_text(Status(tables=(), skipped=("bank.transaction-value",)))).splitlines()[0] == (
         "no tables by their names: bank.transaction-value"
     )
+
+
+def test_since_when_a_table_is_held_is_said_as_far_as_somebody_noted_it(tmp_path: Path) -> None:
+    still = Still(tmp_path)
+
+    def held() -> str:
+        lines = text_of(status_text(status(still.workspace))).splitlines()
+        return next(line for line in lines if line.startswith("  held"))
+
+    still.register(avro(), keys=("elsewhere",))
+    new = held()
+    still.put("student", properties={})
+    foreign = held()
+    assert (new, foreign) == ("  held       there is no table yet", "  held       nobody has noted since when")
 
 
 def rows(*found: tuple[Any, ...], columns: tuple[str, ...] = ("id", "name")) -> Rows:
