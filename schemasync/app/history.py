@@ -55,6 +55,7 @@ class TableHistory:
                       "brought_in", "changed_in": [...], "retired_in",             versions
                       "physical": [{"name", "since", "until"}]}],                  versions; until None: still
          "generations": [{"state", "generation", "published_at", "schema_version", "segments", "rows", "bytes"}],
+                                                               published_at: None where nothing was published yet;
                                                                rows: stored ones, deletes and older ones included
          "diagnostics": [{"code", "severity", "message", "fix"}]}
         """
@@ -73,12 +74,17 @@ def _generation_json(manifest: Manifest) -> dict[str, Any]:
     return {
         "state": str(manifest.state),
         "generation": manifest.state.generation,
-        "published_at": iso(manifest.published_ms),
+        "published_at": published_at(manifest),
         "schema_version": manifest.schema_version,
         "segments": len(manifest.segments),
         "rows": sum(s.rows for s in manifest.segments),
         "bytes": sum(s.bytes for s in manifest.segments),
     }
+
+
+def published_at(manifest: Manifest) -> str | None:
+    """Return when a state was published (ISO 8601, UTC), None for that of a table which nothing was published for."""
+    return iso(manifest.published_ms or None)
 
 
 def history(workspace: Workspace, name: str) -> TableHistory:

@@ -18,12 +18,14 @@ import pytest
 
 from schemasync.app.admitting import AdmissionOutcome, take_in
 from schemasync.app.applying import apply
+from schemasync.app.history import history
 from schemasync.app.holds import HOLDS
 from schemasync.app.inspecting import look, map_tables, select
 from schemasync.app.planning import TablePlan, plan
 from schemasync.app.states import properties_in_force, publish, read_draft
 from schemasync.app.status import Hold, TableStatus, status
 from schemasync.app.workspace import Storage, Workspace
+from schemasync.cli.history_text import history_text
 from schemasync.core.mapping import TableTarget
 from schemasync.core.policy import Verdict
 from schemasync.core.ports import RegisteredSchema, Rows, SqlEngine
@@ -367,3 +369,12 @@ def test_apply_and_status_count_alike_what_cannot_be_admitted(
     assert (admitted.files, admitted.waiting) == (files, waiting)
     if not any(finding.code == "SS303" for finding in admitted.findings):  # which only reading its rows tells
         assert status(still.workspace).tables[0].waiting == waiting
+
+
+def test_a_state_that_was_never_published_has_no_date(still: Still) -> None:
+    still.register(avro())
+    still.settle()
+    found = history(still.workspace, "student")
+    (generation,) = found.to_json()["generations"]
+    assert (generation["state"], generation["published_at"]) == ("000000", None)
+    assert not any("1970" in str(line) for line in history_text(found))
