@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -65,20 +65,30 @@ _EXAMPLE: Final = """
 """
 
 
+_NOTHING_KNOWN: Final = TableMapping(targets=(), missing=(), skipped=(), problems=())
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scaffold:
-    """What was written: the file, the registry that it names, and (subject, table) of every entry in it."""
+    """What was written: the file, the registry that it names, and (subject, table) of every entry in it.
+
+    ``skipped`` are subjects that were left out for what they are called, ``problems`` say why others were.
+    """
 
     path: Path
     registry: str
     tables: tuple[tuple[str, str], ...] = ()
+    skipped: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """Return ``{"config", "registry", "tables": [{"subject", "table"}]}``."""
+        """Return ``{"config", "registry", "tables": [{"subject", "table"}], "skipped": [...], "problems": [...]}``."""
         return {
             "config": str(self.path),
             "registry": self.registry,
             "tables": [{"subject": subject, "table": table} for subject, table in self.tables],
+            "skipped": list(self.skipped),
+            "problems": list(self.problems),
         }
 
 
@@ -102,12 +112,15 @@ def scaffold(
     with _translated(directory):
         if path.exists():
             raise _exists(path)
-    mapping = _ask(registry, directory, environ, open_registry) if registry else None
-    _write(path, config_text(registry or DEFAULT_REGISTRY, mapping))
+    with _made(directory):
+        mapping = _ask(registry, directory, environ, open_registry) if registry else _NOTHING_KNOWN
+        _write(path, config_text(registry or DEFAULT_REGISTRY, mapping))
     return Scaffold(
         path=path,
         registry=registry or DEFAULT_REGISTRY,
-        tables=tuple((t.subject, t.table) for t in mapping.targets) if mapping else (),
+        tables=tuple((t.subject, t.table) for t in mapping.targets),
+        skipped=mapping.skipped,
+        problems=tuple(str(problem) for problem in mapping.problems),
     )
 
 
@@ -115,7 +128,6 @@ def _ask(
     registry: str, directory: Path, environ: Mapping[str, str], open_registry: Callable[[Config], Registry]
 ) -> TableMapping:
     """Load a configuration of nothing but the registry, as every command would, and map what the registry holds."""
-    _make(directory)
     others = {name: value for name, value in environ.items() if name != f"{PREFIX}REGISTRY__URL"}
     named = partial(tempfile.NamedTemporaryFile, "w", dir=directory, prefix=".init-", suffix=".yaml", encoding="utf-8")
     with _translated(directory), named() as file:
@@ -129,10 +141,11 @@ def _ask(
     return map_subjects(open_registry(config).subjects(), config)
 
 
-def config_text(registry: str, mapping: TableMapping | None) -> str:
-    """Return the file's text: entries for what ``mapping`` found, an example where it is None or found nothing."""
-    tables = "\n".join(_tables(mapping)) + "\n" if mapping and mapping.targets else _EXAMPLE
-    return _HEAD.format(url=_quoted(registry)) + tables + _TAIL
+def config_text(registry: str, mapping: TableMapping) -> str:
+    """Return the file's text: entries for what ``mapping`` found, or an example, and what was left out."""
+    tables = "\n".join(_tables(mapping)) + "\n" if mapping.targets else _EXAMPLE
+    remarks = "".join(f"# {remark}\n" for remark in _remarks(mapping))
+    return _HEAD.format(url=_quoted(registry)) + tables + remarks + _TAIL
 
 
 def _tables(mapping: TableMapping) -> Iterator[str]:
@@ -140,10 +153,13 @@ def _tables(mapping: TableMapping) -> Iterator[str]:
     yield "tables:                                      # what the registry holds; delete what you don't want"
     for target in mapping.targets:
         yield from _entry(target)
+
+
+def _remarks(mapping: TableMapping) -> Iterator[str]:
     if mapping.skipped:
-        yield f"# Left out, they hold no table's rows: {', '.join(map(_quoted, mapping.skipped))}"
+        yield f"Left out, they hold no table's rows: {', '.join(map(_quoted, mapping.skipped))}"
     for problem in mapping.problems:
-        yield f"# Left out: {' '.join(str(problem).split())}"
+        yield f"Left out: {' '.join(str(problem).split())}"
 
 
 def _entry(target: TableTarget) -> Iterator[str]:
@@ -159,7 +175,6 @@ def _quoted(text: str) -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    _make(path.parent)
     with _translated(path.parent):
         try:
             with path.open("x", encoding="utf-8") as file:
@@ -168,9 +183,19 @@ def _write(path: Path, text: str) -> None:
             raise _exists(path) from None
 
 
-def _make(directory: Path) -> None:
+@contextmanager
+def _made(directory: Path) -> Iterator[None]:
+    """Make a directory where it is missing; take away what was made where nothing comes of it."""
     with _translated(directory):
+        missing = [place for place in (directory, *directory.parents) if not place.exists()]
         directory.mkdir(parents=True, exist_ok=True)
+    try:
+        yield
+    except BaseException:
+        for place in missing:
+            with suppress(OSError):
+                place.rmdir()
+        raise
 
 
 @contextmanager

@@ -51,6 +51,10 @@ def _scaffold_text(made: scaffolding.Scaffold) -> Iterator[str]:
     yield f"wrote {made.path}"
     for subject, table in made.tables:
         yield f"  {subject} -> {table}"
+    if made.skipped:
+        yield f"left out, they hold no table's rows: {', '.join(made.skipped)}"
+    for problem in made.problems:
+        yield f"left out: {problem}"
     yield f"Look through it, then: schemasync --config {shlex.quote(str(made.path))} plan"
 
 

@@ -63,7 +63,18 @@ def test_subjects_that_would_share_a_table_are_left_out_and_said_so(tmp_path: Pa
             server.add(subject, 1)
         found = made(tmp_path, server.url)
     assert found.tables == (("c-value", "c"),)
-    assert "# Left out: tables: lake.a_b is claimed 2 times" in found.path.read_text()
+    (problem,) = found.problems
+    assert problem.startswith("tables: lake.a_b is claimed 2 times")
+    assert f"# Left out: {problem}\n" in found.path.read_text()
+
+
+def test_what_is_left_out_is_said_also_where_nothing_is_left(tmp_path: Path) -> None:
+    with RegistryServer() as server:
+        server.add("dbhistory.bank-value", 1)
+        found = made(tmp_path, server.url)
+        load_config(found.path, environ={}, cwd=tmp_path)
+    assert (found.tables, found.skipped) == ((), ("dbhistory.bank-value",))
+    assert '# Left out, they hold no table\'s rows: "dbhistory.bank-value"\n' in found.path.read_text()
 
 
 def test_a_registry_of_files_is_relative_to_the_new_file(tmp_path: Path) -> None:
@@ -85,7 +96,7 @@ def test_a_registry_that_refuses_leaves_nothing_behind(tmp_path: Path) -> None:
     with RegistryServer() as server:
         server.authorization = "Basic dTpw"
         with pytest.raises(RegistryError):
-            made(tmp_path, server.url)
+            made(tmp_path / "lake/project", server.url)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -18,16 +18,26 @@ def test_init_writes_a_configuration_that_loads(bench: Bench) -> None:
     made = bench("init", "lake", "--json")
     assert (made.code, made.json) == (
         0,
-        {"config": f"{bench.root}/lake/schemasync.yaml", "registry": "http://localhost:8081", "tables": []},
+        {
+            "config": f"{bench.root}/lake/schemasync.yaml",
+            "registry": "http://localhost:8081",
+            "tables": [],
+            "skipped": [],
+            "problems": [],
+        },
     )
 
 
 def test_init_asks_a_registry_and_says_which_tables_it_found(bench: Bench) -> None:
-    bench.write("registry/shop.student-value/1.avsc", STUDENT)
+    for subject in ("shop.student-value", "dbhistory.shop-value", "a.b-value", "a_b-value"):
+        bench.write(f"registry/{subject}/1.avsc", STUDENT)
     answer = bench("init", "--registry", "file:./registry")
     assert answer.out == (
         f"wrote {bench.root}/schemasync.yaml\n"
         "  shop.student-value -> shop_student\n"
+        "left out, they hold no table's rows: dbhistory.shop-value\n"
+        "left out: tables: lake.a_b is claimed 2 times: as the table of a.b-value and as the table of a_b-value. "
+        "Give one of them another table, names or location, or exclude a subject.\n"
         f"Look through it, then: schemasync --config {bench.root}/schemasync.yaml plan\n"
     )
 
