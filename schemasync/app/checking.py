@@ -146,7 +146,7 @@ def _target(workspace: Workspace, subject: str, *, keyed: bool) -> TableTarget:
 
 
 def _no_table(mapping: TableMapping, subject: str) -> UsageError:
-    if problem := next((p for p in mapping.problems if subject in p.text()), None):
+    if problem := mapping.problem_of(subject):
         return problem
     known = ", ".join(target.subject for target in mapping.targets) or "none"
     return UsageError(

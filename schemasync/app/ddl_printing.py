@@ -106,8 +106,7 @@ def _target_of(subjects: Sequence[str], config: Config, name: str) -> TableTarge
     found = [t for t in known if name in {t.subject, t.topic, t.table, t.full_name}]
     if len(found) == 1:
         return found[0]
-    problem = next((p for p in mapping.problems if name in p.text()), None)
-    if problem is not None:
+    if problem := mapping.problem_of(name):
         raise problem
     many = "more than one table" if found else "no configured subject or table"
     listed = ", ".join(t.subject for t in known) or "none"

@@ -91,6 +91,8 @@ def ddl(
 
 
 def _source(call: Call, source: str, version: int | None, keys: str | None) -> tuple[ddl_printing.Source, Config]:
+    if not source:
+        raise UsageError("the name is empty", where="SUBJECT|FILE.avsc", fix="Name a subject, or a file with a schema.")
     columns = tuple(name.strip() for name in (keys or "").split(",") if name.strip())
     if source.endswith(".avsc"):
         if version is not None:

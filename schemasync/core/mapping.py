@@ -101,6 +101,13 @@ class Mapping:
     skipped: tuple[str, ...]
     problems: tuple[UsageError, ...]
 
+    def problem_of(self, name: str) -> UsageError | None:
+        """Return the first problem whose text names this subject, topic or table; a part of a name is another one."""
+        one = re.escape(name)
+        forms = f"{one}-value|subject '?{one}|the [a-z]+ of {one}|matches {one}|([a-z0-9_]+\\.)?{one} is claimed"
+        whole = re.compile(rf"(?<![\w.-])({forms})(?![\w-]|\.\w)")
+        return next((problem for problem in self.problems if name and whole.search(problem.text())), None)
+
 
 def map_subjects(subjects: Sequence[str], config: Config) -> Mapping:
     """Find the table of every value subject that the configuration takes.

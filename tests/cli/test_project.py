@@ -107,6 +107,14 @@ def test_ddl_of_a_subject_reads_the_registry(bench: Bench) -> None:
     ]
 
 
+def test_ddl_of_an_empty_name_is_wrong_usage(bench: Bench) -> None:
+    answer = bench("ddl", "")
+    assert (answer.code, answer.err) == (
+        2,
+        "error: SUBJECT|FILE.avsc: the name is empty. Name a subject, or a file with a schema.\n",
+    )
+
+
 def test_ddl_writes_one_file_per_statement(bench: Bench) -> None:
     bench.write("student.avsc", STUDENT)
     answer = bench("ddl", "student.avsc", "--kind", "table", "--out", "sql")

@@ -278,6 +278,32 @@ def test_two_subjects_cannot_feed_one_table_and_others_go_on() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "known"),
+    [
+        ("a.b-value", True),
+        ("a.b", True),
+        ("a_b", True),
+        ("lake.a_b", True),
+        ("a", False),
+        ("b-value", False),
+        ("lake", False),
+        ("is", False),
+        ("", False),
+    ],
+)
+def test_a_problem_is_of_the_whole_names_in_it(name: str, known: bool) -> None:
+    found = mapped(["a.b-value", "a_b-value", "c-value"])
+    assert found.problem_of(name) == (found.problems[0] if known else None)
+
+
+@pytest.mark.parametrize("name", ["x", "sp ace-value", "shop.s"])
+def test_a_problem_is_of_the_subject_that_it_is_said_of(name: str) -> None:
+    entries = {"subject": "x"}, {"subject": "x"}, {"subject": r"shop\..+"}
+    found = mapped(["sp ace-value", "shop.s"], {"subject": "sp ace-value"}, *entries)
+    assert found.problem_of(name) is not None
+
+
 def claims(mapping: Mapping) -> list[str]:
     return [f"{p.what}: {p.why}" for p in mapping.problems]
 
