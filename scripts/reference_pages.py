@@ -78,7 +78,7 @@ MEANINGS: Final[Mapping[str, str]] = {
     "defaults.compaction.kernel": "What merges shards: Arrow (`arrow`), or Spark's SQL (`spark`), which is slower and asks for nothing but Spark: files that are not on local disks pass through its JVM.",
     "defaults.names.view": "Name of the dedup view. Where it is changed, `apply` drops the view under its old name.",
     "defaults.names.base": "Name of a compaction's table with the columns of the base.",
-    "defaults.names.incremental": "Name of a compaction's table over one hour of the sink's files.",
+    "defaults.names.incremental": "Name of a compaction's table over one hour of the sink's files; `{hour}` stands in it once.",
     "defaults.names.compactor": "Name of a compaction's table over the new base.",
     "defaults.names.history": "Name of the table that says which version brought, changed and retired each column, and when. Where it is changed, `apply` drops the table under its old name.",
     "defaults.view.metadata": "Let the view show `__op`, `__ts_ms` and `__segment`, too.",

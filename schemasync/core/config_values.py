@@ -73,6 +73,14 @@ def check_name_pattern(text: str, allowed: Iterable[str]) -> str:
     return text
 
 
+def _hour_name(text: str) -> str:
+    check_name_pattern(text, ("table", "hour"))
+    if text.count("{hour}") != 1:
+        # Hours would share a name, or no name would say its hour.
+        raise refusal("must hold {hour} once", "Write for example {table}_incremental_{hour}.")
+    return text
+
+
 def _parse_amount(value: object, units: dict[str, int], *, what: str, example: str) -> object:
     if not isinstance(value, str):
         return value
@@ -199,7 +207,7 @@ Renames = Annotated[dict[Text, Text], AfterValidator(_renames)]
 Location = Annotated[Text, AfterValidator(_location)]
 Increments = Annotated[Text, AfterValidator(_increments)]
 TableName = Annotated[Text, AfterValidator(lambda text: check_name_pattern(text, ("table",)))]
-HourName = Annotated[Text, AfterValidator(lambda text: check_name_pattern(text, ("table", "hour")))]
+HourName = Annotated[Text, AfterValidator(_hour_name)]
 RegistryUrl = Annotated[Text, AfterValidator(_registry_url)]
 Listen = Annotated[str, AfterValidator(_listen)]
 Webhook = Annotated[SecretStr, AfterValidator(_webhook)]

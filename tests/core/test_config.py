@@ -483,3 +483,10 @@ def test_where_nothing_is_known_there_are_no_known_keys(path: tuple[str, ...]) -
 def test_the_type_of_any_setting_can_be_asked_for() -> None:
     paths = [("registry", "ca"), ("tables", 3, "location"), ("spark", "conf", "a"), ("tables", 0, "keys", 1), ("x", 0)]
     assert [setting_type(p) for p in paths] == [str, str, str, str, None]
+
+
+@pytest.mark.parametrize("name", ["{table}_run", "{table}_{hour}_{hour}"])
+def test_a_name_of_hours_says_each_of_them_apart(name: str) -> None:
+    assert problems(defaults={"names": {"incremental": name}}) == [
+        ("defaults.names.incremental", "must hold {hour} once. Write for example {table}_incremental_{hour}.")
+    ]
