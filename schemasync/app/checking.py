@@ -7,7 +7,7 @@ that read the table are looked at whether or not it changes.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,15 +30,21 @@ from schemasync.errors import UsageError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """What is to be checked: a schema file for a subject.
+    """What is to be checked: a schema for a subject, and one for its key subject, as `read_proposal` finds them."""
 
-    ``key`` is a file for its key subject; ``references`` are files by the name of the type that they define.
-    """
-
-    file: Path
     subject: str
-    key: Path | None = None
-    references: Mapping[str, Path] = field(default_factory=dict)
+    value: SchemaFile
+    key: SchemaFile | None = None
+
+
+def read_proposal(file: Path, subject: str, *, key: Path | None, references: Mapping[str, Path]) -> Proposal:
+    """Read what is to be checked; ``references`` are files by the name of the type that they define.
+
+    Raises:
+        UsageError: a file is missing or no JSON.
+    """
+    value = read_schema_file(file, references)
+    return Proposal(subject=subject, value=value, key=read_schema_file(key, {}) if key else None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,11 +92,10 @@ def check(workspace: Workspace, proposal: Proposal) -> CheckResult:
     """Plan a table as if a file were the next version of its subject.
 
     Raises:
-        UsageError: a file is missing or no JSON, or no table is configured for the subject.
+        UsageError: no table is configured for the subject.
         RegistryUnavailableError: the registry does not answer.
     """
-    value = read_schema_file(proposal.file, proposal.references)
-    key = read_schema_file(proposal.key, {}) if proposal.key else None
+    value, key = proposal.value, proposal.key
     target = _target(workspace, proposal.subject, keyed=key is not None)
     registry, repeats = workspace.registry, parse_location(workspace.config.registry.url).is_local
     proposed = propose(registry, target.subject, value, group=target.compatibility_group, repeats=repeats)

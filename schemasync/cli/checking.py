@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from schemasync.app.checking import Proposal
 from schemasync.app.checking import check as examine
+from schemasync.app.checking import read_proposal
 from schemasync.cli import outcomes, rendering_checks
 from schemasync.cli.context import Call
 from schemasync.cli.options import global_options
@@ -44,11 +44,9 @@ def check(call: Call, *, file: Path, subject: str, key: Path | None, references:
     change, with 3 when the changes are allowed, with 4 when the table would be held or a view that reads it would
     break.
     """
-    proposal = Proposal(
-        file=call.path(file),
-        subject=subject,
-        key=call.path(key) if key else None,
-        references=_references(call, references),
+    # Before Spark is started for it.
+    proposal = read_proposal(
+        call.path(file), subject, key=call.path(key) if key else None, references=_references(call, references)
     )
     found = examine(call.workspace("check"), proposal)
     lines = (

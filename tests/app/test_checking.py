@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from schemasync.app.checking import CheckResult, Proposal, check
+from schemasync.app.checking import CheckResult, check, read_proposal
 from schemasync.core.policy import Verdict
 from schemasync.core.ports import HiveTable
 from schemasync.errors import EngineError, UsageError
@@ -25,10 +25,17 @@ def still(tmp_path: Path) -> Still:
     return Still(tmp_path)
 
 
-def checked(still: Still, text: str, subject: str = "student-value", **more: Any) -> CheckResult:
+def checked(
+    still: Still,
+    text: str,
+    subject: str = "student-value",
+    *,
+    key: Path | None = None,
+    references: Mapping[str, Path] | None = None,
+) -> CheckResult:
     file = still.root / "proposed.avsc"
     file.write_text(text)
-    return check(still.workspace, Proposal(file=file, subject=subject, **more))
+    return check(still.workspace, read_proposal(file, subject, key=key, references=references or {}))
 
 
 def told(found: CheckResult) -> list[tuple[str, int]]:

@@ -153,6 +153,15 @@ def test_a_file_that_is_no_plan_is_refused(configured: Bench, text: str) -> None
     assert (answer.code, "this is not a plan" in answer.err) == (2, True)
 
 
+@pytest.mark.parametrize(
+    "more", [("nosuch.avsc",), ("s.avsc", "--key", "k.avsc"), ("s.avsc", "--reference", "T=t.avsc")]
+)
+def test_a_schema_file_that_is_not_there_is_said_before_spark_starts(configured: Bench, more: tuple[str, ...]) -> None:
+    configured.write("s.avsc", "{}")
+    answer = configured("check", *more, "--subject", "student-value")
+    assert (answer.code, "the schema file cannot be read: No such file" in answer.err) == (2, True)
+
+
 def test_a_kept_plan_and_tables_exclude_each_other(configured: Bench) -> None:
     answer = configured("apply", "student", "--plan", "p.json")
     assert (answer.code, answer.err) == (
