@@ -148,12 +148,19 @@ class Call:
 
     def complain(self, error: str) -> None:
         """Tell of one error on stderr: a line, or a log record where those were asked for as JSON."""
+        self._tell(logging.ERROR, error, Text.assemble(("error: ", "bold red"), redact(error)))
+
+    def warn(self, remark: str) -> None:
+        """Tell of something remarkable on stderr, as `complain` does of an error."""
+        self._tell(logging.WARNING, remark, Text(redact(remark)))
+
+    def _tell(self, level: int, text: str, line: Text) -> None:
         self.progress.stop()
         if self.options.log_format == "json":
             self.configure_logging()
-            logging.getLogger("schemasync").error(error)
+            logging.getLogger("schemasync").log(level, text)
         else:
-            self.show([Text.assemble(("error: ", "bold red"), redact(error))], self.err)
+            self.show([line], self.err)
 
     def configure_logging(self) -> None:
         """Send log lines to stderr, as the options say."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 from pathlib import Path
 from typing import Any
 
@@ -87,7 +88,10 @@ def test_ddl_of_a_file_needs_no_right_to_look_for_a_configuration(bench: Bench, 
 
 def test_ddl_tells_on_stderr_what_is_remarkable(bench: Bench) -> None:
     bench.write("student.avsc", STUDENT)
-    assert bench("ddl", "student.avsc").err == "SS401 warning: student-value has no key: lake.student is insert-only\n"
+    told = "SS401 warning: student-value has no key: lake.student is insert-only"
+    assert bench("ddl", "student.avsc").err == f"{told}\n"
+    record = json.loads(bench("ddl", "student.avsc", "--log-format", "json").err)
+    assert (record["level"], record["message"]) == ("WARNING", told)
 
 
 def test_ddl_is_the_same_every_time(bench: Bench) -> None:
