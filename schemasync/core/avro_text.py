@@ -217,9 +217,18 @@ def _parse(schema: Any, names: Mapping[str, Any], registered: RegisteredSchema) 
         raise schema_error(registered, what, why=_plain_words(error)) from error
     except Exception as error:
         # fastavro trusts the shape of its input: KeyError, TypeError, AttributeError, whatever the text provokes.
-        why = f"a type without {error}" if isinstance(error, KeyError) else _plain_words(error)
-        raise schema_error(registered, "not an Avro schema", why=why) from error
+        raise schema_error(registered, "not an Avro schema", why=_why(error)) from error
     return root, {name: node for name, node in known.items() if name not in marked}
+
+
+def _why(error: Exception) -> str:
+    match error:
+        case KeyError():
+            return f"a type without {error}"
+        case TypeError() | AttributeError():
+            return "somewhere null, a number, a text or a list stands where Avro has something else"
+        case _:
+            return _plain_words(error)
 
 
 def _plain_words(error: Exception) -> str:

@@ -417,7 +417,10 @@ DEEP_CHAIN = [record(f"T{n}", field("a", f"T{n - 1}" if n else "int")) for n in 
         (record("R", {"name": "a"}), "not an Avro schema: Record field 'a' is missing 'type'"),
         (record("R", field("a", ENUM), field("b", ENUM)), "redefined named type: E"),
         ({**record("R", field("a", "bad")), "__fastavro_parsed": True, "__named_schemas": {}}, "unknown type: bad"),
-        (json.dumps(None), "not an Avro schema"),
+        *(
+            (text, "not an Avro schema: somewhere null, a number, a text or a list stands where")
+            for text in ("null", "5", "[null]")
+        ),
         (record("R"), "record R has no fields: Parquet and Hive have no empty structs"),
         (record("R", field("a", "null")), "record R has no fields"),
         (record("R", field("a", record("I"))), "field a: record I has no fields"),
