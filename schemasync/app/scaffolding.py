@@ -136,8 +136,10 @@ def _ask(
         try:
             config = load_config(Path(file.name), environ=others, cwd=directory).config
         except UsageError as error:
-            where = error.where if error.where.startswith("environment variable") else "--registry"
-            raise UsageError(error.what, where=where, why=error.why, fix=error.fix) from error
+            _, variable, name = error.where.partition("environment variable ")
+            raise UsageError(
+                error.what, where=f"{variable}{name}" or "--registry", why=error.why, fix=error.fix
+            ) from error
     return map_subjects(open_registry(config).subjects(), config)
 
 

@@ -167,7 +167,11 @@ _Loader.yaml_implicit_resolvers = {
 
 
 _TWICE = "stands twice"
-_FIXES = {_TWICE: "Keep one of them.", "'\\t'": "Indent with spaces, which YAML wants instead of tabs."}
+_FIXES = {
+    _TWICE: "Keep one of them.",
+    "'\\t'": "Indent with spaces, which YAML wants instead of tabs.",
+    "another document": "Remove the line ---: a configuration is one document.",
+}
 """What to do where a problem has this in its text."""
 _QUOTE = "Put quotes around a value that holds any of [ ] { } * & ! % @ # or a colon."
 
@@ -335,8 +339,7 @@ def _explained(error: ValidationError, file: Path, variables: Mapping[str, Where
 def _one(detail: ErrorDetails, file: Path, variables: Mapping[str, Where]) -> UsageError:
     where = tuple(part for part in detail["loc"] if part != "[key]")
     kind, context = detail["type"], detail.get("ctx", {})
-    source = _source(where, variables, unknown=kind == "extra_forbidden")
-    place = f"{source or file}: {dotted(where)}"
+    place = f"{_source(where, variables, file, kind)}: {dotted(where)}"
     match kind:
         case "extra_forbidden":
             return UsageError(_WORDS[kind], where=place, fix=_known(where))
@@ -359,11 +362,12 @@ def _known(where: Where) -> str:
     return f"{hint}Known here: {', '.join(keys)}."
 
 
-def _source(where: Where, variables: Mapping[str, Where], *, unknown: bool) -> str | None:
-    """Return which variable set the wrong value, None where it was the file."""
-
-    def sets(path: Where) -> bool:
-        return where[: len(path)] == path or (unknown and path[: len(where)] == where)
-
-    name = next((name for name, path in variables.items() if sets(path)), None)
-    return name and f"environment variable {name}"
+def _source(where: Where, variables: Mapping[str, Where], file: Path, kind: str) -> str:
+    """Return where a wrong value comes from: a variable, the file, or both."""
+    if name := next((name for name, path in variables.items() if where[: len(path)] == path), None):
+        return f"environment variable {name}"
+    inside = next((name for name, path in variables.items() if where and path[: len(where)] == where), None)
+    if inside is None:
+        return str(file)
+    # What a variable puts inside of something makes a mapping or a list of it; a refusal there is of all its parts.
+    return f"{file} and environment variable {inside}" if kind == REFUSED else f"environment variable {inside}"

@@ -106,6 +106,11 @@ def test_what_is_no_registry_is_refused(tmp_path: Path, url: str) -> None:
         made(tmp_path, url)
 
 
+def test_of_a_wrong_environment_the_variable_is_named_and_not_the_registry(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="^environment variable SCHEMASYNC_METASTORE__URI: metastore: has a uri"):
+        made(tmp_path, "file:.", SCHEMASYNC_METASTORE__URI="thrift://hms:9083")
+
+
 def test_a_configuration_that_is_there_stays(tmp_path: Path) -> None:
     (tmp_path / "schemasync.yaml").write_text("mine")
     with pytest.raises(UsageError, match="is not overwritten"):

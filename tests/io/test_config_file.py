@@ -318,7 +318,6 @@ QUOTE = "Put quotes around a value that holds any of [ ] { } * & ! % @ # or a co
             "spark: {master: local[*]}",
             "FILE, line 1, column 22: this YAML cannot be read: expected ',' or '}', but got '['",
         ),
-        ("a: 1\n---\nb: 1", "FILE, line 2, column 1: this YAML cannot be read: but found another document"),
         ("a: \x01", "FILE: this YAML cannot be read"),
     ],
 )
@@ -337,6 +336,11 @@ def test_yaml_that_cannot_be_read_is_told_by_line_and_column(tmp_path: Path, tex
             "watch:\n\tpoll: 1s",
             "line 2, column 1: this YAML cannot be read: found character '\\t' that cannot start any token. "
             "Indent with spaces, which YAML wants instead of tabs.",
+        ),
+        (
+            "a: 1\n---\nb: 1",
+            "line 2, column 1: this YAML cannot be read: but found another document. "
+            "Remove the line ---: a configuration is one document.",
         ),
     ],
 )
@@ -493,6 +497,8 @@ def test_the_environment_alone_can_complete_an_empty_file(tmp_path: Path) -> Non
             "{pole: 1s}",
             "watch.pole: is not a known key. Did you mean watch.poll? Known here: poll, apply, sweep.",
         ),
+        ("TABLES__X__SUBJECT", "a-value", "tables: must be a list"),
+        ("DEFAULTS__DATABASE__X", "a", "defaults.database: must be text"),
         ("TABLES__1__TABLE", "x", "the list has 0 entries so far, so the next one is number 0"),
     ],
 )
@@ -500,6 +506,12 @@ def test_a_wrong_variable_is_named(tmp_path: Path, name: str, value: str, error:
     assert refused(tmp_path, MINIMAL, {f"SCHEMASYNC_{name}": value}) == (
         f"environment variable SCHEMASYNC_{name}: {error}"
     )
+
+
+def test_file_and_variable_are_named_where_either_may_be_wrong(tmp_path: Path) -> None:
+    said = "metastore: has a uri, which is read for kind thrift only. Add kind: thrift, or leave the uri out."
+    variable = {"SCHEMASYNC_METASTORE__URI": "thrift://hms:9083"}
+    assert refused(tmp_path, MINIMAL, variable) == f"FILE and environment variable SCHEMASYNC_METASTORE__URI: {said}"
 
 
 def test_a_variable_with_broken_yaml_is_named(tmp_path: Path) -> None:
