@@ -313,6 +313,15 @@ class TableEntry(Settings):
             raise refusal("names a key subject", "Name the -value subject; its -key is found by itself.")
         return check_regex(value) if is_pattern(value) else value
 
+    @field_validator("table", mode="after")
+    @classmethod
+    def _known_groups(cls, value: str | None, info: ValidationInfo) -> str | None:
+        # A subject that was refused is told of already, and gives no groups.
+        if value is not None and (subject := info.data.get("subject")) is not None:
+            groups = re.compile(subject).groupindex if is_pattern(subject) else ()
+            check_name_pattern(value, ("topic", *groups))
+        return value
+
     @field_validator("partition_by", mode="after")
     @classmethod
     def _expressions(cls, value: dict[str, str]) -> dict[str, str]:
@@ -327,12 +336,6 @@ class TableEntry(Settings):
     @classmethod
     def _patterns(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(map(check_regex, value))
-
-    @model_validator(mode="after")
-    def _known_groups(self) -> TableEntry:
-        groups = re.compile(self.subject).groupindex if is_pattern(self.subject) else ()
-        check_name_pattern(self.table or "{topic}", ("topic", *groups))
-        return self
 
 
 class Watch(Settings):

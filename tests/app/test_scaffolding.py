@@ -107,7 +107,7 @@ def test_what_is_no_registry_is_refused(tmp_path: Path, url: str) -> None:
 
 
 def test_of_a_wrong_environment_the_variable_is_named_and_not_the_registry(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="^environment variable SCHEMASYNC_METASTORE__URI: metastore: has a uri"):
+    with pytest.raises(UsageError, match=r"^environment variable SCHEMASYNC_METASTORE__URI: metastore: has a uri"):
         made(tmp_path, "file:.", SCHEMASYNC_METASTORE__URI="thrift://hms:9083")
 
 

@@ -408,6 +408,7 @@ NO_REGEX = "is not a regular expression ({}). Write .* where any text is meant."
         *(({"location": whole}, "location", WHOLE) for whole in ("s3a://{topic}/", "hdfs://nn", "hdfs:///", "/")),
         ({"location": "~/lake"}, "location", TILDE),
         ({"location": "file:~me/lake"}, "location", TILDE),
+        ({"table": "{nmae}"}, "table", "unknown placeholder {nmae}. Known here: {topic}."),
         ({"names": {"view": "{table}_{hour}"}}, "names.view", "unknown placeholder {hour}. Known here: {table}."),
         ({"increments": "/landing/{yyyyMMddHH}"}, "increments", BELOW),
         ({"increments": "../{yyyyMMddHH}"}, "increments", BELOW),
