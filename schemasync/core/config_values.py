@@ -123,6 +123,13 @@ def _location(value: str) -> str:
         raise refusal("names a host, and a local disk has none", "Write file:///DIRECTORY with three slashes.")
     if place.is_local and place.path.startswith("~"):
         raise refusal("begins with ~, which only a shell replaces", "Write the whole path of the directory.")
+    if not place.is_local and not {".", ".."}.isdisjoint(place.path.split("/")):
+        # What reaches it takes them for names, or for steps.
+        raise refusal("holds . or .. among its directories", "Write the path without them.")
+    if not {"{", "}"}.isdisjoint(re.sub(r"\{\w+\}", "", value)):
+        raise refusal(
+            "has a { or } that no other one closes or opens", "Placeholders are {topic}, {table}, {database}."
+        )
     if not place.path.strip("/"):
         raise refusal(
             "names no directory, and a table cannot be a whole bucket or disk", "Write one: s3a://BUCKET/DIRECTORY."

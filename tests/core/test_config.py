@@ -371,6 +371,8 @@ def test_news_go_to_one_place_that_can_be_reached(notice: dict[str, Any], path: 
     assert problems(notify=[notice]) == [(path, text)]
 
 
+STEPS = "holds . or .. among its directories. Write the path without them."
+BRACE = "has a { or } that no other one closes or opens. Placeholders are {topic}, {table}, {database}."
 TILDE = "begins with ~, which only a shell replaces. Write the whole path of the directory."
 WHOLE = "names no directory, and a table cannot be a whole bucket or disk. Write one: s3a://BUCKET/DIRECTORY."
 BELOW = "must be a path below the table's location, without . or .. or //. Put the rest of it into location."
@@ -406,6 +408,8 @@ NO_REGEX = "is not a regular expression ({}). Write .* where any text is meant."
             "names a host, and a local disk has none. Write file:///DIRECTORY with three slashes.",
         ),
         *(({"location": whole}, "location", WHOLE) for whole in ("s3a://{topic}/", "hdfs://nn", "hdfs:///", "/")),
+        *(({"location": f"s3a://lake/{path}"}, "location", STEPS) for path in ("{topic}/../q", "./{topic}", "..")),
+        *(({"location": f"/lake/{path}"}, "location", BRACE) for path in ("{topic", "{topic}}", "a{{topic}", "a}b")),
         ({"location": "~/lake"}, "location", TILDE),
         ({"location": "file:~me/lake"}, "location", TILDE),
         ({"table": "{nmae}"}, "table", "unknown placeholder {nmae}. Known here: {topic}."),
