@@ -19,6 +19,7 @@ from schemasync.app.viewing import refresh_view
 from schemasync.app.workspace import Storage, Workspace
 from schemasync.core import ddl
 from schemasync.core.admission import AdmissionRequest, Admitted, EarlierDelta, EarlierRows, FoldedShard, LandedFile
+from schemasync.core.amounts import many
 from schemasync.core.beyond import findings, lost
 from schemasync.core.diagnostics import Diagnostic, diagnose
 from schemasync.core.layering import touching
@@ -91,7 +92,7 @@ def take_in(workspace: Workspace, target: TableTarget, shape: Shape, draft: Draf
     unchanged = AdmissionOutcome(draft=draft, waiting=len(files), findings=landed.findings)
     if landed.blocked or not landed.ready:
         return unchanged
-    workspace.progress(target.table, f"admitting {len(landed.ready)} landed files")
+    workspace.progress(target.table, f"admitting {many(len(landed.ready), 'landed file')}")
     try:
         return _admitted(workspace, target, shape, unchanged, landed)
     except DataError as error:
@@ -115,7 +116,7 @@ def put_off(workspace: Workspace, target: TableTarget, properties: TableProperti
     """Admit nothing, and say what waits and why."""
     draft = read_draft(workspace, target, properties)
     waiting = pending_files(workspace, target, draft.manifest)
-    findings = (diagnose("SS304", f"{len(waiting)} landed files wait {why}"),) if waiting else ()
+    findings = (diagnose("SS304", f"landed files wait {why}: {many(len(waiting), 'file')}"),) if waiting else ()
     return AdmissionOutcome(draft=draft, waiting=len(waiting), findings=findings)
 
 

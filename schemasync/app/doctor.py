@@ -21,6 +21,7 @@ from typing import Any, Final
 from schemasync.app.ddl_printing import from_text, print_ddl
 from schemasync.app.opening import is_left_to_spark, open_registry, open_renderer
 from schemasync.app.workspace import Workspace
+from schemasync.core.amounts import many
 from schemasync.core.config import Config
 from schemasync.core.locations import parse_location
 from schemasync.core.mapping import Mapping as TableMapping
@@ -231,7 +232,9 @@ def _tables(mapping: TableMapping) -> Check:
         names = ", ".join(target.subject for target in mapping.missing)
         fix = "Check the subjects' names in tables:, and this user's rights."
         return Check(name="tables", health=Health.WARN, detail=f"the registry does not have {names}", fix=fix)
-    return _ok("tables", f"{len(mapping.targets)} tables: {', '.join(t.name for t in mapping.targets)}".rstrip(": "))
+    return _ok(
+        "tables", f"{many(len(mapping.targets), 'table')}: {', '.join(t.name for t in mapping.targets)}".rstrip(": ")
+    )
 
 
 def _top(config: Config) -> str:
@@ -264,8 +267,8 @@ def _storage(locations: Sequence[str], left: Collection[str]) -> Check:
             fix = "Move the file, or change location:."
             raise StorageError("a file stands where a directory is needed", where=place, fix=fix)
         _probe(ArrowLake(place))
-    written = f"{len(locations)} locations can be written, tried in {', '.join(places)}" if places else ""
-    by_spark = f"{len(left)} are reached by Spark only" if left else ""
+    written = f"{many(len(locations), 'location')} can be written, tried in {', '.join(places)}" if places else ""
+    by_spark = f"{many(len(left), 'location')} reached by Spark only" if left else ""
     return _ok("storage", "; ".join(part for part in (written, by_spark) if part))
 
 
@@ -273,7 +276,7 @@ def _storage_of_hadoop(workspace: Workspace, targets: Sequence[TableTarget]) -> 
     places = {target.location: target for target in targets}
     for target in places.values():
         _probe(workspace.storage(target).lake)
-    return _ok("hadoop", f"{len(places)} locations can be written, tried in {', '.join(sorted(places))}")
+    return _ok("hadoop", f"{many(len(places), 'location')} can be written, tried in {', '.join(sorted(places))}")
 
 
 def _probe(lake: Lake) -> None:
@@ -320,7 +323,7 @@ def _metastore(config: Config, workspace: Workspace) -> Check:
     names = workspace.metastore.names(config.defaults.database, "*")
     kind = config.metastore
     where = kind.dir if kind.kind == "embedded" else kind.uri
-    return _ok("metastore", f"{kind.kind} at {where}; {config.defaults.database} has {len(names)} tables and views")
+    return _ok("metastore", f"{kind.kind} at {where}; tables and views in {config.defaults.database}: {len(names)}")
 
 
 def _column_types(workspace: Workspace) -> Check:

@@ -30,6 +30,7 @@ from schemasync.app.repairing import (
 from schemasync.app.states import state_before
 from schemasync.app.workspace import Workspace
 from schemasync.core import ddl
+from schemasync.core.amounts import many
 from schemasync.core.changes import Change
 from schemasync.core.compaction import plan_rekey
 from schemasync.core.describe import change_json, diagnostic_json
@@ -490,7 +491,8 @@ def _watermark(context: _Context) -> Iterator[Step]:
 def _data_steps(found: TableView, shape: Shape | None) -> Iterator[Step]:
     if found.pending and shape is not None:
         size = sum(f.bytes for f in found.pending)
-        yield Step(kind="admit", why=f"{len(found.pending)} landed files ({size} bytes) are not in the table yet")
+        landed = many(len(found.pending), "landed file")
+        yield Step(kind="admit", why=f"{landed} ({size} bytes) not in the table yet")
 
 
 def view_select(

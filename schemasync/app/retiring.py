@@ -19,6 +19,7 @@ from schemasync.app.inspecting import hours_there, replaced
 from schemasync.app.states import Draft, forget_states, publish
 from schemasync.app.workspace import Workspace
 from schemasync.core.admission import STAGING
+from schemasync.core.amounts import many
 from schemasync.core.compaction import Retirement, after_retirement, due
 from schemasync.core.ddl import expected_columns
 from schemasync.core.manifest import AdmittedFile, Manifest, run_directory
@@ -189,6 +190,6 @@ def _free_place(lake: Lake, path: str) -> str:
 
 def _summary(found: Retirement) -> str:
     return (
-        f"cleaning up {len(found.partitions)} partitions, {len(found.directories)} directories, "
-        f"{len(found.sink_files)} landed files"
+        f"cleaning up {many(len(found.partitions), 'partition')}, {many(len(found.directories), 'directory')}, "
+        f"{many(len(found.sink_files), 'landed file')}"
     )

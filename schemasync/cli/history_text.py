@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from schemasync.app.history import TableHistory, published_at
+from schemasync.core.amounts import many as _many
 from schemasync.core.manifest import Manifest
 from schemasync.core.timeline import ColumnLife, Event, VersionEntry, iso, value_text
 
@@ -73,7 +74,3 @@ def _generation(manifest: Manifest) -> tuple[str, ...]:
     rows = sum(s.rows for s in manifest.segments)
     parts = (_many(rows, "row"), _many(len(manifest.segments), "segment"), f"schema version {manifest.schema_version}")
     return (str(manifest.state), published_at(manifest) or "", *parts)
-
-
-def _many(number: int, noun: str) -> str:
-    return f"1 {noun}" if number == 1 else f"{number} {noun}s"

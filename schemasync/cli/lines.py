@@ -59,13 +59,6 @@ def diagnostic_lines(diagnostics: Iterable[Diagnostic]) -> Iterator[Line]:
             yield f"      fix: {one.fix}"
 
 
-def many(number: int, noun: str) -> str:
-    """Return a number with its noun."""
-    if number == 1:
-        return f"1 {noun}"
-    return f"{number} {noun[:-1]}ies" if noun.endswith("y") else f"{number} {noun}s"
-
-
 def size_text(size: int) -> str:
     """Return a number of bytes in the largest unit that leaves a number before the point."""
     amount, units = float(size), ("B", "KiB", "MiB", "GiB")

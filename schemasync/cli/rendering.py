@@ -21,9 +21,9 @@ from schemasync.cli.lines import Line
 from schemasync.cli.lines import change_lines as _changes
 from schemasync.cli.lines import diagnostic_lines as _diagnostics
 from schemasync.cli.lines import duration_text as _duration
-from schemasync.cli.lines import many as _many
 from schemasync.cli.lines import size_text as _size
 from schemasync.cli.lines import versions_text as _versions
+from schemasync.core.amounts import many as _many
 from schemasync.core.compaction import FoldPlan
 from schemasync.core.layering import MergePlan
 from schemasync.core.manifest import Segment
@@ -94,7 +94,7 @@ def _applied(table: Applied) -> Iterator[Line]:
     if table.admitted and table.admitted.files:
         yield f"  admitted {_many(table.admitted.events, 'event')} from {_many(table.admitted.files, 'file')}"
     if table.admitted and table.admitted.waiting:
-        yield f"  {_many(table.admitted.waiting, 'file')} wait"
+        yield f"  {_many(table.admitted.waiting, 'file')} waiting"
     yield from _diagnostics(table.diagnostics)
 
 

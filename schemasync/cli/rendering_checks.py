@@ -12,7 +12,8 @@ from rich.text import Text
 
 from schemasync.app.checking import CheckResult
 from schemasync.app.replaying import Moment, Replay, TableReplay
-from schemasync.cli.lines import VERDICTS, Line, change_lines, diagnostic_lines, many, size_text, versions_text
+from schemasync.cli.lines import VERDICTS, Line, change_lines, diagnostic_lines, size_text, versions_text
+from schemasync.core.amounts import many
 from schemasync.core.dependents import Dependent
 from schemasync.core.diagnostics import Severity
 from schemasync.core.policy import Verdict

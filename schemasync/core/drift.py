@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from schemasync.core import ddl, spark_schema
+from schemasync.core.amounts import many
 from schemasync.core.diagnostics import Diagnostic, diagnose
 from schemasync.core.locations import Location, parse_location, without_empty_names
 from schemasync.core.names import Dialect
@@ -185,7 +186,7 @@ def _partition_column_drift(found: Found, wanted: Sequence[HiveColumn]) -> Drift
     listed = "; ".join(wrong[:_SHOWN]) + (f" and {len(wrong) - _SHOWN} more" if len(wrong) > _SHOWN else "")
     return Drift(
         diagnostics=(diagnose("SS207", f"{_name(found.table)}: partition {listed}"),),
-        columns=(f"the columns of {len(wrong)} partitions, which Hive reads by position",),
+        columns=(f"the columns of {many(len(wrong), 'partition')}, which Hive reads by position",),
     )
 
 

@@ -172,7 +172,7 @@ def test_a_place_that_may_not_be_looked_into_is_told_like_any_other_trouble(
 def test_the_storage_is_probed_in_the_very_directory_whatever_its_name(tmp_path: Path) -> None:
     (tmp_path / "c#").mkdir()
     check = found(surroundings(tmp_path, defaults={"location": "c#/{topic}"}), "storage")
-    assert check.detail == f"1 locations can be written, tried in {tmp_path}/c#"
+    assert check.detail == f"1 location can be written, tried in {tmp_path}/c#"
 
 
 def test_probing_the_storage_leaves_nothing_behind(tmp_path: Path) -> None:
@@ -183,14 +183,19 @@ def test_probing_the_storage_leaves_nothing_behind(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("location", "kernel", "storage", "hadoop"),
     [
-        ("/lake/{topic}", "arrow", "1 locations can be written, tried in {root}", []),
+        ("/lake/{topic}", "arrow", "1 location can be written, tried in {root}", []),
         (
             "nowhere://x/{topic}",
             "arrow",
-            "1 are reached by Spark only",
-            ["1 locations can be written, tried in {there}"],
+            "1 location reached by Spark only",
+            ["1 location can be written, tried in {there}"],
         ),
-        ("s3a://x/{topic}", "spark", "1 are reached by Spark only", ["1 locations can be written, tried in {there}"]),
+        (
+            "s3a://x/{topic}",
+            "spark",
+            "1 location reached by Spark only",
+            ["1 location can be written, tried in {there}"],
+        ),
     ],
 )
 def test_what_nothing_but_spark_reaches_is_tried_through_spark(

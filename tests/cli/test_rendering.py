@@ -157,7 +157,7 @@ class Full(io.StringIO):
 
 def test_where_progress_cannot_be_told_the_work_goes_on() -> None:
     stream = Full()
-    Teller(stream, log_format="text", spinner=False)("student", "admitting 1 landed files")
+    Teller(stream, log_format="text", spinner=False)("student", "admitting 1 landed file")
     with pytest.raises(OSError, match="No space left"):
         stream.flush()
 

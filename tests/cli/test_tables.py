@@ -133,9 +133,7 @@ def test_a_dry_run_says_what_a_run_does_first_and_whether_the_figures_are_with_i
     first = project("compact", "--dry-run").out.splitlines()
     assert first[0] == f"{project.database}.student  nothing to fold"
     assert first[1] == "  a run changes the schema first (schemasync plan): these figures are without that"
-    assert first[2].endswith(
-        " bytes) are not in the table yet: a run takes them in first, these figures are without them"
-    )
+    assert first[2].endswith(" bytes) not in the table yet: a run takes them in first, these figures are without them")
     assert "a run" not in project("compact").out
     assert "a run" not in project("compact", "--dry-run").out
     project.land("student", event(2, name="b"))
@@ -144,11 +142,9 @@ def test_a_dry_run_says_what_a_run_does_first_and_whether_the_figures_are_with_i
         f"{project.database}.student  would fold 1 event of 1 segment into generation 2, reading"
     )
     last = would.out.splitlines()[-1]
-    assert last.startswith("  1 landed files (")
-    assert last.endswith(
-        " bytes) are not in the table yet: a run takes them in first, these figures are with 1 of them"
-    )
-    assert would.err.splitlines()[-1] == "student: trying: admitting 1 landed files"
+    assert last.startswith("  1 landed file (")
+    assert last.endswith(" bytes) not in the table yet: a run takes them in first, these figures are with 1 of them")
+    assert would.err.splitlines()[-1] == "student: trying: admitting 1 landed file"
 
 
 def test_apply_says_what_it_did(project: Project) -> None:

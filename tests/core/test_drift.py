@@ -158,7 +158,7 @@ def test_a_retyped_column_is_put_back_and_its_comment_and_foreign_columns_stay()
 def test_a_partition_is_compared_by_position(columns: tuple[HiveColumn, ...], reason: str) -> None:
     drift = looked(partitions=in_base(columns=columns))
     assert said(drift) == [("SS207", f"lake.student: partition base {reason}")]
-    assert drift.columns == ("the columns of 1 partitions, which Hive reads by position",)
+    assert drift.columns == ("the columns of 1 partition, which Hive reads by position",)
 
 
 def test_a_partition_may_end_before_columns_that_its_files_do_not_carry() -> None:
