@@ -11,6 +11,7 @@ from pathlib import Path
 
 from benchmarks.changes import SHAPES
 from benchmarks.places import OUT
+from benchmarks.processes import stoppable
 from benchmarks.records import Record
 from benchmarks.runs import SMALL, WHOLE, collected, judged
 from benchmarks.systems import LIMIT, SYSTEMS
@@ -66,4 +67,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(stoppable(main))

@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 
 from benchmarks.meter import measure
 from benchmarks.places import OUT, scratch, write_figures
+from benchmarks.processes import stoppable
 from benchmarks.sessions import started
 from benchmarks.trial import say
 from benchmarks.values import COLUMNS, below, count_up, noise
@@ -170,13 +171,13 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=OUT / "dedup.json", help="where the figures are written")
     given = parser.parse_args()
     found = []
-    with scratch("dedup") as root:
+    with scratch(given.out.stem) as root:
         for one in measured(root, SHAPES, given.rows, given.reps):
             say(f"{one.columns} columns, {one.events} events per key: wall {one.wall_ratio}, CPU {one.cpu_ratio}")
             found.append(asdict(one))
-    write_figures(given.out, found)
+        write_figures(given.out, found)
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(stoppable(main))

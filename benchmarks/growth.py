@@ -18,6 +18,7 @@ from typing import Final, get_args
 
 from benchmarks.changes import SHAPES
 from benchmarks.places import OUT
+from benchmarks.processes import stoppable
 from benchmarks.records import Record
 from benchmarks.runs import WHOLE, collected, judged
 from benchmarks.systems import LIMIT, OURS
@@ -87,4 +88,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(stoppable(main))

@@ -14,16 +14,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Final
 
 from benchmarks import bulk
 from benchmarks.bulk import Landing
 from benchmarks.meter import Peaks, watched
-from benchmarks.places import OUT, scratch, write_figures
+from benchmarks.places import OUT, emptied, scratch, write_figures
+from benchmarks.processes import helper, stoppable
 from benchmarks.trial import say
 
 MB: Final = 2**20
@@ -105,15 +104,20 @@ class Site:
         """Let the next change set land; the process that writes it ends with it."""
         number, self._sets = self._sets, self._sets + 1
         directory = self.root / _TOPIC / "incremental" / f"increment_20261120{number:02}"
-        with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        with helper() as pool:
             return pool.submit(bulk.land, directory, rows=rows, number=number).result()
 
     def run(self, *command: str) -> tuple[Peaks, str]:
         """Run a command of the program; return its peaks, and its last words where it failed."""
         with (self.root / "said.txt").open("w+") as said:
             program = [sys.executable, "-m", "schemasync", "--config", str(self.root / "schemasync.yaml"), *command]
-            process = subprocess.Popen(program, stdout=said, stderr=subprocess.STDOUT)  # noqa: S603
-            peaks = watched(process)
+            with subprocess.Popen(program, stdout=said, stderr=subprocess.STDOUT) as process:  # noqa: S603
+                try:
+                    peaks = watched(process)
+                except KeyboardInterrupt:
+                    process.terminate()
+                    process.wait()
+                    raise
             said.seek(0)
             return peaks, said.read()[-2000:] if process.returncode else ""
 
@@ -195,18 +199,20 @@ def main() -> int:
     rows = int(given.both * arguments.times) // bulk.ROW_BYTES + 1
     found: list[Run] = []
     limits: dict[str, Peaks] = {}
-    for way in arguments.ways:
-        with scratch("memory") as work:
-            limits[way] = _allowed(given, way, idle(work, given, way))
-        say(f"{way}: may take {limits[way]}")
-        with scratch("memory") as work:
-            for run in runs(work, given, way, rows, limits[way]):
-                say(f"{way} {run.step}: {run.landed_bytes // MB} MB landed, {run.wall_s} s, {run.peak} {run.problem}")
-                found.append(run)
-                _write(arguments.out, given, limits, found)
+    with scratch(arguments.out.stem) as place:
+        for way in arguments.ways:
+            with emptied(place / way) as work:
+                limits[way] = _allowed(given, way, idle(work, given, way))
+            say(f"{way}: may take {limits[way]}")
+            with emptied(place / way) as work:
+                for run in runs(work, given, way, rows, limits[way]):
+                    landed = f"{run.landed_bytes // MB} MB landed"
+                    say(f"{way} {run.step}: {landed}, {run.wall_s} s, {run.peak} {run.problem}")
+                    found.append(run)
+                    _write(arguments.out, given, limits, found)
     print(arguments.out.read_text())
     return 0 if all(run.ok for run in found) else 1
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(stoppable(main))

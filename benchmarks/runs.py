@@ -9,6 +9,7 @@ from typing import Final
 
 from benchmarks.changes import SHAPES
 from benchmarks.places import scratch
+from benchmarks.processes import INTERRUPTED
 from benchmarks.records import Record, write_records
 from benchmarks.systems import SYSTEMS
 from benchmarks.trial import Terms, say
@@ -39,9 +40,6 @@ SMALL: Final = replace(
     memory="800m",
 )
 
-INTERRUPTED: Final = 130
-"""Exit code of whoever was told to stop by Ctrl-C."""
-
 
 def collected(measured: Callable[[Path], Iterator[Record]], out: Path) -> list[Record]:
     """Measure in a directory that is empty and goes afterwards, and tell and return what was found.
@@ -50,13 +48,13 @@ def collected(measured: Callable[[Path], Iterator[Record]], out: Path) -> list[R
     interrupted has measured something all the same, which nobody takes for the whole.
 
     Raises:
-        SystemExit: it was interrupted.
+        SystemExit: it was interrupted, or another process measures the same.
     """
     records: list[Record] = []
     part = out.with_suffix(".part")
-    write_records(records, part)
     try:
         with scratch(out.stem) as work:
+            write_records(records, part)
             for record in measured(work):
                 records.append(record)
                 write_records(records, part)
@@ -65,10 +63,10 @@ def collected(measured: Callable[[Path], Iterator[Record]], out: Path) -> list[R
                     if record.ok
                     else f"  {record.system}: WRONG"
                 )
+            part.replace(out)
     except KeyboardInterrupt:
         say(f"Interrupted; what was measured until then is in {part}")
         raise SystemExit(INTERRUPTED) from None
-    part.replace(out)
     return records
 
 

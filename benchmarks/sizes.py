@@ -15,6 +15,7 @@ from typing import get_args
 
 from benchmarks.history import History
 from benchmarks.places import OUT, scratch, write_figures
+from benchmarks.processes import stoppable
 from benchmarks.sessions import started
 from benchmarks.systems.base import Setting
 from benchmarks.systems.ours import Schemasync
@@ -69,12 +70,12 @@ def main() -> int:
     parser.add_argument("--key", choices=get_args(Key), default="bigint", help="type of the key")
     parser.add_argument("--out", type=Path, default=OUT / "sizes.json", help="where the figures are written")
     given = parser.parse_args()
-    with scratch("sizes") as root:
+    with scratch(given.out.stem) as root:
         found = measured(root, given.key, given.rows)
+        write_figures(given.out, asdict(found))
     say(f"{found.key}: {found.ours} bytes in {found.files} files, {found.spark} as Spark writes them: {found.ratio}")
-    write_figures(given.out, asdict(found))
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(stoppable(main))

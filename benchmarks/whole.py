@@ -10,17 +10,18 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Final
 
 from benchmarks.changes import SHAPES
-from benchmarks.places import OUT
+from benchmarks.places import OUT, TAKEN
+from benchmarks.processes import INTERRUPTED, ToldToStopError, stoppable
 from benchmarks.records import read_records
 from benchmarks.report import DOCS
-from benchmarks.runs import INTERRUPTED, WHOLE
+from benchmarks.runs import WHOLE
 from benchmarks.trial import say
 
 LARGE: Final = 10 * WHOLE.rows
@@ -52,8 +53,10 @@ class Piece:
 
     @property
     def rehearsed(self) -> Piece:
-        """The same with few rows."""
-        return replace(self, arguments=(*self.arguments, *_REHEARSED[self.arguments[0]].split()))
+        """The same with few rows, and with files and a scratch directory of its own."""
+        return replace(
+            self, name=f"rehearsal-{self.name}", arguments=(*self.arguments, *_REHEARSED[self.arguments[0]].split())
+        )
 
     def measure(self, path: Path, run: Run) -> bool:
         """Measure it, and tell whether all was right; what is not timed is there only then."""
@@ -88,14 +91,23 @@ Run = Callable[[Sequence[str]], int]
 
 
 def python(arguments: Sequence[str]) -> int:
-    """Run one piece in a process of its own."""
+    """Run one piece in a process of its own.
+
+    Raises:
+        SystemExit: another process measures it already.
+    """
     with subprocess.Popen([sys.executable, "-m", *arguments]) as child:  # noqa: S603 - ours, or paths
         try:
-            return child.wait()
-        except KeyboardInterrupt:
-            # The terminal has told it, too: it puts its gigabytes away.
+            code = child.wait()
+        except KeyboardInterrupt as told:
+            # A terminal has told it, too. It puts its gigabytes away.
+            if isinstance(told, ToldToStopError):
+                child.terminate()
             child.wait()
             raise
+    if code == TAKEN:
+        raise SystemExit(code)
+    return code
 
 
 def measure(pieces: Sequence[Piece], out: Path, *, anew: bool, run: Run) -> bool:
@@ -115,12 +127,12 @@ def _is_right(piece: Piece, path: Path) -> bool:
     return path.exists() and (not piece.timed or all(record.ok for record in read_records([path])))
 
 
-def report(out: Path, run: Run, *, into: Path) -> bool:
+def report(pieces: Collection[Piece], out: Path, run: Run, *, into: Path) -> bool:
     """Write the page ``into`` a directory once every piece is there, also where one of them found a system wrong."""
-    if missing := [piece.name for piece in PIECES.values() if not piece.out(out).exists()]:
+    if missing := [piece.name for piece in pieces if not piece.out(out).exists()]:
         say(f"No page yet, these are missing: {', '.join(missing)}")
         return False
-    timed = (str(piece.out(out)) for piece in PIECES.values() if piece.timed)
+    timed = (str(piece.out(out)) for piece in pieces if piece.timed)
     return run(["benchmarks.report", *timed, "--into", str(into)]) == 0
 
 
@@ -135,14 +147,14 @@ def main() -> int:
     parser.add_argument("--out", type=Path, help="where the records are")
     given = parser.parse_args()
     out = given.out or (REHEARSAL if given.rehearse else OUT)
-    pieces = [PIECES[name].rehearsed if given.rehearse else PIECES[name] for name in given.pieces]
+    pieces = {name: piece.rehearsed if given.rehearse else piece for name, piece in PIECES.items()}
     try:
-        right = measure(pieces, out, anew=given.anew or given.rehearse, run=python)
+        right = measure([pieces[name] for name in given.pieces], out, anew=given.anew or given.rehearse, run=python)
     except KeyboardInterrupt:
         say("Interrupted." if given.rehearse else "Interrupted; the same command goes on with this piece.")
         return INTERRUPTED
-    return 0 if report(out, python, into=out if given.rehearse else DOCS) and right else 1
+    return 0 if report(pieces.values(), out, python, into=out if given.rehearse else DOCS) and right else 1
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(stoppable(main))

@@ -10,12 +10,12 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import lru_cache
-from multiprocessing import get_context
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from benchmarks.meter import Cost, measure
+from benchmarks.processes import end, helper
 from benchmarks.queries import Query
 from benchmarks.sessions import started
 from benchmarks.systems import FAMILIES, SYSTEMS
@@ -87,7 +87,7 @@ class Crew:
         for family in dict.fromkeys(SYSTEMS[name] for name in systems):
             names = tuple(name for name in systems if SYSTEMS[name] == family)
             site = Site(home=root / family, rows=rows, key=key, master=master, memory=memory)
-            self._members[family] = ProcessPoolExecutor(1, get_context("spawn")), (family, site, names)
+            self._members[family] = helper(), (family, site, names)
 
     def __enter__(self) -> Crew:
         """Return itself."""
@@ -96,9 +96,9 @@ class Crew:
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """End all processes; their JVMs end with them."""
-        for pool, _ in self._members.values():
-            pool.shutdown()
+        """End all processes, at once where they are interrupted; their JVMs end with them."""
+        at_once = kind is not None and issubclass(kind, KeyboardInterrupt)
+        end([pool for pool, _ in self._members.values()], at_once=at_once)
 
     def do(self, system: str, verb: str, *arguments: Any) -> Cost:
         """Let a system do something.

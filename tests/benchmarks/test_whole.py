@@ -46,7 +46,7 @@ TIMED = [name for name, piece in PIECES.items() if piece.timed]
 
 
 def everything(out: Path, run: Run, *, anew: bool = False) -> bool:
-    return measure(list(PIECES.values()), out, anew=anew, run=run) and report(out, run, into=out)
+    return measure(list(PIECES.values()), out, anew=anew, run=run) and report(PIECES.values(), out, run, into=out)
 
 
 def test_what_was_interrupted_goes_on_with_the_piece_at_hand(tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_there_is_no_page_of_a_part(tmp_path: Path, capsys: pytest.CaptureFixtur
     ran = Ran(RIGHT)
     assert measure(list(PIECES.values())[1:], tmp_path, anew=False, run=ran)
     count = len(ran.runs)
-    assert not report(tmp_path, ran, into=tmp_path)
+    assert not report(PIECES.values(), tmp_path, ran, into=tmp_path)
     assert (len(ran.runs), next(iter(PIECES)) in capsys.readouterr().err) == (count, True)
 
 
@@ -96,7 +96,7 @@ def test_a_rehearsal_is_every_piece_with_few_rows_and_leaves_the_page_as_it_is(
     monkeypatch.setattr("sys.argv", ["whole", "--rehearse", "--out", str(tmp_path)])
     assert whole.main() == 0
     *pieces, page = ran.runs
-    assert ran.names[:-1] == list(PIECES)
+    assert ran.names[:-1] == [f"rehearsal-{name}" for name in PIECES]
     assert list(page[-2:]) == ["--into", str(tmp_path)]
     terms = [_terms(_arguments().parse_args(given[1:])) for given in pieces if given[0] == "benchmarks"]
     assert {(t.rows, t.reps, t.read_reps) for t in terms} == {(20_000, 1, 1)}
@@ -130,3 +130,23 @@ def test_records_are_there_as_they_are_measured_and_a_file_once_all_are(tmp_path
         seen.clear()
         assert collected(measured, out) == [RIGHT, RIGHT]
     assert (seen, read_records([out]), list(tmp_path.glob("*.part"))) == ([(0, False), (1, False)], (RIGHT, RIGHT), [])
+
+
+def test_whoever_measures_what_another_does_leaves_its_figures_alone(tmp_path: Path) -> None:
+    out = tmp_path / "bench.json"
+
+    def measured(_: Path) -> Iterator[Record]:
+        yield RIGHT
+        with pytest.raises(SystemExit, match="75"):
+            collected(lambda _: iter(()), out)
+        assert read_records([out.with_suffix(".part")]) == (RIGHT,)
+
+    with patch.object(places, "_HERE", tmp_path):
+        assert collected(measured, out) == [RIGHT]
+
+
+def test_the_whole_stops_where_a_piece_is_measured_already(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "taken.py").write_text("raise SystemExit(75)")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with pytest.raises(SystemExit, match="75"):
+        whole.python(["taken"])
