@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from benchmarks.records import read_records
+from benchmarks.records import Record, read_records
 from benchmarks.summary import OURS, Group, Line, summarize
 
 DOCS: Final = Path(__file__).parent.parent / "docs"
@@ -29,11 +29,25 @@ merges nothing: Arrow reads and writes the files that schemasync replaced, Spark
 """
 
 
-def page(groups: Iterable[Group]) -> str:
+def page(records: Iterable[Record]) -> str:
     """Return the whole page, as Markdown."""
-    compactions, reads = _parted(groups)
-    parts = [_HEAD, "## Compaction\n", *map(_table, compactions), "## Reads\n", *_read_tables(reads)]
+    known = tuple(records)
+    compactions, reads = _parted(summarize(known))
+    parts = [_HEAD, *_left_out(known), "## Compaction\n", *map(_table, compactions), "## Reads\n", *_read_tables(reads)]
     return "\n".join(parts)
+
+
+def _left_out(records: Iterable[Record]) -> Iterator[str]:
+    """Say who was wrong, or failed: tables and plot do without him."""
+    wrong = [record for record in records if not record.ok]
+    if wrong:
+        yield "## Left out\n\nWrong, or failed, and so not in the figures of that shape and size.\n"
+        yield "\n".join(map(_problem, wrong)) + "\n"
+
+
+def _problem(record: Record) -> str:
+    first, *_ = record.problem.splitlines() or [""]
+    return f"- {_named(record.system)}, {record.shape or 'base'}, {record.rows:,} rows, `{record.work}`: {first}"
 
 
 def _parted(groups: Iterable[Group]) -> tuple[list[Group], list[Group]]:
@@ -126,9 +140,9 @@ def main() -> int:
     parser.add_argument("records", nargs="+", type=Path, help="what runs have written")
     parser.add_argument("--into", type=Path, default=DOCS, help="where the page goes")
     given = parser.parse_args()
-    groups = summarize(read_records(given.records))
-    (given.into / "benchmark.md").write_text(page(groups))
-    draw(groups, given.into / "benchmark.svg")
+    records = read_records(given.records)
+    (given.into / "benchmark.md").write_text(page(records))
+    draw(summarize(records), given.into / "benchmark.svg")
     return 0
 
 

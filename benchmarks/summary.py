@@ -54,11 +54,13 @@ class Group:
 def summarize(records: Iterable[Record]) -> tuple[Group, ...]:
     """Return one group for each work, shape and size, in the order in which they were first measured.
 
-    Only what was right counts.
+    A system that was wrong once, at whatever work, has no line for that shape and size.
     """
+    known = tuple(records)
+    out = {(record.system, record.shape, record.rows) for record in known if not record.ok}
     found: dict[tuple[str, str, int], dict[str, list[Record]]] = defaultdict(lambda: defaultdict(list))
-    for record in records:
-        if record.ok and record.shape:
+    for record in known:
+        if record.shape and (record.system, record.shape, record.rows) not in out:
             found[record.work, record.shape, record.rows][record.system].append(record)
     return tuple(
         Group(work=work, shape=shape, rows=rows, lines=_lines(systems))

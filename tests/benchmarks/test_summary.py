@@ -68,10 +68,34 @@ def test_without_a_peer_there_is_no_ratio() -> None:
     assert _walls(summarize([_record("schemasync", 1.0)])) == [("schemasync", 1.0, None)]
 
 
-def test_a_wrong_result_counts_for_nothing() -> None:
-    records = [_record("delta", 4.0), _record("delta", 0.1, rep=1, ok=False)]
+def test_who_was_wrong_once_is_out_at_every_work_of_that_shape_and_size() -> None:
+    read = "read:count/pending"
+    wrong = [_record("delta", 4.0), _record("delta", 1.0, work=read), _record("delta", 0.1, work=read, rep=1, ok=False)]
+    others = [_record("iceberg-cow", 5.0), replace(_record("delta", 4.0), rows=10)]
 
-    assert _walls(summarize(records)) == [("delta", 4.0, 1.0)]
+    found = [(g.work, g.rows, line.system) for g in summarize([*wrong, *others]) for line in g.lines]
+    assert found == [("compact", 1000, "iceberg-cow"), ("compact", 10, "delta")]
+
+
+def test_the_page_says_who_was_wrong_and_has_no_figures_of_him() -> None:
+    wrong = replace(_record("delta", 0.0, rep=1, ok=False), problem="it shows 1, not 2\nat line 3")
+    unloaded = Record(work="prepare", shape="", system="paimon-mor", rows=1000, rep=0, ok=False, problem="no jar")
+
+    shown = page([_record("schemasync", 1.0), _record("delta", 4.0), wrong, unloaded])
+
+    assert shown.partition("## Left out\n\n")[2] == (
+        "Wrong, or failed, and so not in the figures of that shape and size.\n\n"
+        "- delta, 100-rows, 1,000 rows, `compact`: it shows 1, not 2\n"
+        "- paimon-mor, base, 1,000 rows, `prepare`: no jar\n"
+        "\n"
+        "## Compaction\n\n"
+        "### 100-rows, 1,000 rows\n\n"
+        "| system | wall s | median s | spread | CPU s | read | written | files | ratio |\n"
+        "|---|---:|---:|---|---:|---:|---:|---:|---:|\n"
+        "| **schemasync** | 1.00 | 1.00 | 1.00 - 1.00, 1 runs | 2.0 | 3.00 | 2.00 | 0 |  |\n"
+        "\n"
+        "## Reads\n"
+    )
 
 
 def test_each_work_is_compared_for_itself() -> None:
@@ -102,7 +126,7 @@ def test_the_page_has_a_table_for_compactions_and_one_for_reads() -> None:
         _record("delta", 0.5, work="read:count/pending"),
     ]
 
-    shown = page(summarize([_record("schemasync", 1.0), _record("delta", 4.0), *reads]))
+    shown = page([_record("schemasync", 1.0), _record("delta", 4.0), *reads])
 
     assert shown.partition("## Compaction\n\n")[2] == (
         "### 100-rows, 1,000 rows\n\n"
