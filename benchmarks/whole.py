@@ -1,8 +1,8 @@
 """All that the figures are made of, piece after piece: `make bench`. What is there already is not measured again.
 
 It takes many hours. So each piece has a file of its own, which is there once all of it was measured: whoever is
-interrupted goes on with the piece at hand. The page is written from all of them. A rehearsal is all of it with few
-rows, before anybody gives it a day.
+interrupted goes on with the piece at hand. The page is written from all that are timed. A rehearsal is all of it with
+few rows, before anybody gives it a day.
 """
 
 from __future__ import annotations
@@ -128,12 +128,12 @@ def _is_right(piece: Piece, path: Path) -> bool:
 
 
 def report(pieces: Collection[Piece], out: Path, run: Run, *, into: Path) -> bool:
-    """Write the page ``into`` a directory once every piece is there, also where one of them found a system wrong."""
-    if missing := [piece.name for piece in pieces if not piece.out(out).exists()]:
+    """Write the page ``into`` a directory once every timed piece is there, also where it found a system wrong."""
+    timed = [piece for piece in pieces if piece.timed]
+    if missing := [piece.name for piece in timed if not piece.out(out).exists()]:
         say(f"No page yet, these are missing: {', '.join(missing)}")
         return False
-    timed = (str(piece.out(out)) for piece in pieces if piece.timed)
-    return run(["benchmarks.report", *timed, "--into", str(into)]) == 0
+    return run(["benchmarks.report", *(str(piece.out(out)) for piece in timed), "--into", str(into)]) == 0
 
 
 def main() -> int:

@@ -88,6 +88,13 @@ def test_there_is_no_page_of_a_part(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert (len(ran.runs), next(iter(PIECES)) in capsys.readouterr().err) == (count, True)
 
 
+def test_the_page_is_there_also_where_memory_or_sizes_are_beyond_their_limits(tmp_path: Path) -> None:
+    timed, others = ([p for p in PIECES.values() if p.timed is there] for there in (True, False))
+    assert measure(timed, tmp_path, anew=False, run=Ran(RIGHT))
+    assert not measure(others, tmp_path, anew=False, run=Ran(WRONG))
+    assert report(PIECES.values(), tmp_path, Ran(RIGHT), into=tmp_path)
+
+
 def test_a_rehearsal_is_every_piece_with_few_rows_and_leaves_the_page_as_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
