@@ -7,9 +7,9 @@ one more lands and is read where it can be read unmerged, and again when nothing
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +68,7 @@ class _State:
 
     step: Step
     truth: Any
-    answers: dict[str, Any] = field(default_factory=dict)
+    answers: dict[str, Any]
 
 
 class Trial:
@@ -81,6 +81,7 @@ class Trial:
         self._history = history
         self._queries = queries(terms.rows, terms.key)
         self._out: set[str] = set()
+        self._over = False
 
     @property
     def _systems(self) -> tuple[str, ...]:
@@ -92,7 +93,7 @@ class Trial:
         for shape in self._terms.shapes:
             for rep in self._terms.all_reps:
                 yield from self.compact(shape, rep)
-            if self._terms.read_reps:
+            if self._terms.read_reps and not self._over:
                 yield from self._reads(shape)
 
     def load(self) -> Iterator[Record]:
@@ -103,18 +104,33 @@ class Trial:
 
     def compact(self, shape: Shape, rep: int) -> Iterator[Record]:
         """Let one more change set land, and every system take it in; yield what counts of it."""
-        state = self._advance(shape)
+        state = yield from self._advance(shape, rep)
+        if state is None:
+            return
         say(f"{shape.name}, {self._terms.rows} rows: repetition {rep}, change set {state.step.number}")
         for system in self._in_turn(rep):
             found = self._try(system, "compact", shape, rep, lambda s: self._compact(s, state), state)
             yield from (record for record in found if rep >= 0 or not record.ok)
             if system == OURS and OURS in self._systems:
-                yield from (r for r in self._limit(shape, rep, state) if rep >= 0)
+                yield from (r for r in self._limit(shape, rep, state) if rep >= 0 or not r.ok)
 
-    def _advance(self, shape: Shape) -> _State:
+    def _advance(self, shape: Shape, rep: int, asked: tuple[Query, ...] = ()) -> Generator[Record, None, _State | None]:
+        """Let one more change set land, and return what is true then.
+
+        Nothing can count without a truth: where there is none, that is told once and the trial is over.
+        """
+        if self._over:
+            return None
         step = self._history.advance(shape)
-        self._crew.do(LIMIT, "land", step)
-        return _State(step=step, truth=self._crew.ask(LIMIT, digest()).value)
+        try:
+            self._crew.do(LIMIT, "land", step)
+            truth = self._crew.ask(LIMIT, digest()).value
+            answers = {query.name: self._crew.ask(LIMIT, query).value for query in asked}
+        except FailedError as error:
+            self._over = True
+            yield self._failed(LIMIT, "truth", shape, rep, error)
+            return None
+        return _State(step=step, truth=truth, answers=answers)
 
     def _in_turn(self, rep: int) -> tuple[str, ...]:
         systems = tuple(name for name in self._systems if name != LIMIT)
@@ -131,7 +147,7 @@ class Trial:
         replaced = self._crew.do(OURS, "replaced").value
         if replaced:
             yield from self._try(LIMIT, "compact", shape, rep, lambda s: self._crew.do(s, "rewrite", replaced), state)
-            self._crew.do(LIMIT, "tidy")
+            yield from self._try(LIMIT, "tidy", shape, rep, lambda s: self._crew.do(s, "tidy"))
 
     def _reads(self, shape: Shape) -> Iterator[Record]:
         for system in self._in_turn(0):
@@ -143,8 +159,9 @@ class Trial:
 
     def _read(self, shape: Shape) -> Iterator[Record]:
         """Let one more change set land, and read it before it is merged and after that."""
-        state = self._advance(shape)
-        state.answers = {query.name: self._crew.ask(LIMIT, query).value for query in self._queries}
+        state = yield from self._advance(shape, 0, self._queries)
+        if state is None:
+            return
         for system in self._in_turn(0):
             yield from self._try(system, "land", shape, 0, lambda s: self._crew.do(s, "land", state.step))
         layered = tuple(name for name in self._systems if self._crew.layered(name))
@@ -195,18 +212,15 @@ class Trial:
         """Yield what an action cost, for works that are recorded; a system that fails takes no further part."""
         if system in self._out:
             return
-        label = self._terms.label(shape) if shape else ""
-        blank = Record(work=work, shape=label, system=system, rows=self._terms.rows, rep=rep)
         try:
             cost = action(system)
         except (FailedError, WrongError) as error:
             self._out.add(system)
-            say(f"{system}: {work} failed: {error}")
-            yield replace(blank, ok=False, problem=str(error))
+            yield self._failed(system, work, shape, rep, error)
             return
         if state is not None:
             yield replace(
-                blank,
+                self._blank(system, work, shape, rep),
                 wall_s=round(cost.wall_s, 4),
                 cpu_s=round(cost.cpu_s, 3),
                 bytes_read=cost.bytes_read,
@@ -214,6 +228,14 @@ class Trial:
                 files_written=cost.files_written,
                 landed_bytes=state.step.landed_bytes,
             )
+
+    def _failed(self, system: str, work: str, shape: Shape | None, rep: int, error: Exception) -> Record:
+        say(f"{system}: {work} failed: {error}")
+        return replace(self._blank(system, work, shape, rep), ok=False, problem=str(error))
+
+    def _blank(self, system: str, work: str, shape: Shape | None, rep: int) -> Record:
+        label = self._terms.label(shape) if shape else ""
+        return Record(work=work, shape=label, system=system, rows=self._terms.rows, rep=rep)
 
 
 class WrongError(Exception):

@@ -6,6 +6,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, cast
 
+import pytest
+
 from benchmarks.changes import SHAPES
 from benchmarks.history import History, Step
 from benchmarks.meter import Cost
@@ -31,6 +33,8 @@ class Systems:
         return cost([])
 
     def ask(self, system: str, query: Query) -> Cost:
+        if (system, query.name) == self.failing:
+            raise FailedError("it cannot")
         self.done.append((system, query.name))
         return cost("another answer" if (system, query.name) == self.wrong else query.name)
 
@@ -115,3 +119,11 @@ def test_a_wrong_answer_to_a_query_takes_a_system_out() -> None:
 def test_a_warm_up_that_fails_is_told() -> None:
     found = records(Systems(failing=("iceberg-mor", "compact")), warmups=1)
     assert [(r.rep, r.ok, r.problem) for r in found if r.system == "iceberg-mor"] == [(-1, False, "it cannot")]
+
+
+@pytest.mark.parametrize("failing", [("limit", "land"), ("limit", "digest"), ("limit", "filter")])
+def test_without_a_truth_a_trial_is_over_and_says_so(failing: tuple[str, str]) -> None:
+    systems = Systems(failing=failing)
+    found = records(systems)
+    assert [(r.work, r.system, r.problem) for r in found if not r.ok] == [("truth", "limit", "it cannot")]
+    assert not found[-1].ok
