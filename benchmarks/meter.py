@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import psutil
 
-_T = TypeVar("_T")
-
 _MOST_LOOKS: Final = 20
 """So often all processes are looked at where some of them end meanwhile."""
+_COUNTS_READ: Final = hasattr(psutil.Process, "io_counters")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,16 +36,17 @@ class Cost:
 
 def measure(action: Callable[[], Any], *, root: Path) -> Cost:
     """Do something that writes below ``root``, and say what it cost."""
-    before = _files(root)
-    there, cpu, started = _bytes_read(), _cpu_s(), time.perf_counter()
+    before, tree = _files(root), _Tree()
+    # To look reads, too, some hundred bytes for each process of the machine.
+    there, started = tree.spent(own_last=True), time.perf_counter()
     value = action()
-    wall_s, cpu_s, read = time.perf_counter() - started, _cpu_s() - cpu, _bytes_read()
+    wall_s, spent = time.perf_counter() - started, tree.spent(own_last=False)
     written = [size for file, size in _files(root).items() if file not in before]
     return Cost(
         value=value,
         wall_s=wall_s,
-        cpu_s=cpu_s,
-        bytes_read=None if read is None or there is None else max(read - there, 0),
+        cpu_s=spent.cpu_s - there.cpu_s,
+        bytes_read=max(spent.read - there.read, 0) if _COUNTS_READ else None,
         bytes_written=sum(written),
         files_written=len(written),
     )
@@ -57,34 +58,56 @@ def _files(root: Path) -> dict[tuple[Path, int], int]:
     return {(path, stat.st_mtime_ns): stat.st_size for path, stat in stats}
 
 
-def _cpu_s() -> float:
-    # Of a process that has ended its parent's children_* have the time.
-    return sum(_of_all(lambda process: sum(process.cpu_times()[:4])))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Spent:
+    """What processes have taken since they began, and those that they waited for: seconds of CPU, bytes read."""
+
+    cpu_s: float = 0.0
+    read: int = 0
+
+    def __add__(self, other: _Spent) -> _Spent:
+        return _Spent(cpu_s=self.cpu_s + other.cpu_s, read=self.read + other.read)
 
 
-def _bytes_read() -> int | None:
-    if not hasattr(psutil.Process, "io_counters"):
-        return None
-    # Linux adds to a process's what those had read that it waited for.
-    return sum(_of_all(lambda process: int(process.io_counters().read_chars)))
+class _Tree:
+    """What is measured: this process and all below it."""
+
+    def __init__(self) -> None:
+        self._own = psutil.Process()
+        self._below: list[psutil.Process] = []
+
+    def spent(self, *, own_last: bool) -> _Spent:
+        """Return what all of them have taken, while none of them ends.
+
+        What one took goes to its parent when it ends, which may have been looked at before.
+        """
+        found: list[_Spent] = []
+        for _ in range(_MOST_LOOKS):
+            known = [process for process in self._below if _is_there(process)]
+            found = [] if own_last else [_look(self._own)]
+            # Parents come first.
+            self._below = self._own.children(recursive=True)
+            for process in (*self._below, self._own) if own_last else self._below:
+                with suppress(psutil.NoSuchProcess):
+                    found.append(_look(process))
+            if len(found) == len(self._below) + 1 and all(map(_is_there, (*known, *self._below))):
+                break
+        return sum(found, start=_Spent())
 
 
-def _of_all(look: Callable[[Any], _T]) -> list[_T]:
-    """Return what is found of this process and of all below it, while none of them ends.
+def _look(process: psutil.Process) -> _Spent:
+    # Of a process that has ended its parent's children_* have the time; Linux adds what it read to what its parent did.
+    cpu_s = sum(process.cpu_times()[:4])
+    return _Spent(cpu_s=cpu_s, read=int(process.io_counters().read_chars) if _COUNTS_READ else 0)
 
-    What one counted goes to its parent, which may have been looked at before.
-    """
-    process = psutil.Process()
-    found: list[_T] = []
-    for _ in range(_MOST_LOOKS):
-        # Parents come first.
-        there, found = [process, *process.children(recursive=True)], []
-        for one in there:
-            with suppress(psutil.NoSuchProcess):
-                found.append(look(one))
-        if len(found) == len(there):
-            break
-    return found
+
+def _is_there(process: psutil.Process) -> bool:
+    """Tell whether nobody has waited for a process yet; nothing is read for that."""
+    try:
+        os.kill(process.pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

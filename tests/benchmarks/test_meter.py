@@ -46,6 +46,21 @@ def test_what_is_read_and_what_is_left_behind_counts(tmp_path: Path) -> None:
     assert cost.bytes_read is None or 3 * MB <= cost.bytes_read < 4 * MB
 
 
+def nothing(root: Path) -> Cost:
+    with ExitStack() as others:
+        for _ in range(20):
+            child = others.enter_context(below(root))
+            child.read()
+        return measure(lambda: None, root=root)
+
+
+@on_linux
+def test_what_the_meter_reads_itself_does_not_count(tmp_path: Path) -> None:
+    cost = alone(nothing, tmp_path)
+    assert cost.bytes_read is not None
+    assert cost.bytes_read < 4096
+
+
 class Below:
     """A process that reads a file each time it is asked to, and ends when it is told to."""
 
