@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from benchmarks.history import Step
+from benchmarks.queries import literal
 from benchmarks.values import NAMES, Key
 
 if TYPE_CHECKING:
@@ -122,6 +123,12 @@ def newest_events(session: SparkSession, landed: Path) -> DataFrame:
     """Return the newest event per key of a change set: a MERGE refuses several source rows for one target row."""
     rank = "row_number() OVER (PARTITION BY id ORDER BY ts_ms DESC, kafka_offset DESC)"
     return session.sql(f"SELECT *, {rank} AS n FROM parquet.`{landed}`").where("n = 1").drop("n")
+
+
+def keys_between(session: SparkSession, landed: Path) -> str:
+    """Return the range of a change set's keys as a condition on the target's rows ``t``."""
+    bounds = session.read.parquet(str(landed)).selectExpr("min(id)", "max(id)").collect()[0]
+    return "t.id BETWEEN {} AND {}".format(*map(literal, bounds))
 
 
 def merge_sql(target: str, source: str, *, only: str = "TRUE") -> str:

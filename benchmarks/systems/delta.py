@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from benchmarks.queries import literal
-from benchmarks.systems.base import Family, Setting, TableFormat, base_rows, merge_sql, newest_events
+from benchmarks.systems.base import Family, Setting, TableFormat, base_rows, keys_between, merge_sql, newest_events
 
 
 class Delta(TableFormat):
@@ -28,10 +27,8 @@ class Delta(TableFormat):
 
     def _take_in(self, landed: Path) -> None:
         """Merge; the keys' range is said ("Performance tuning: reduce the search space for matches")."""
-        newest = newest_events(self._setting.session, landed)
-        newest.createOrReplaceTempView("changes")
-        low, high = (literal(bound) for bound in newest.selectExpr("min(id)", "max(id)").collect()[0])
-        self._sql(merge_sql(self.relation, "changes", only=f"t.id BETWEEN {low} AND {high}"))
+        newest_events(self._setting.session, landed).createOrReplaceTempView("changes")
+        self._sql(merge_sql(self.relation, "changes", only=keys_between(self._setting.session, landed)))
 
     def settle(self) -> None:
         """Merge, rewrite what has deletion vectors, and join small files ("Purge", "Optimize")."""
