@@ -23,7 +23,7 @@ def merges(system: str) -> list[str]:
     return [statement for (statement,), _ in session.sql.call_args_list if "MERGE" in statement]
 
 
-@pytest.mark.parametrize("system", ["delta", "delta-dv"])
+@pytest.mark.parametrize("system", ["delta", "delta-dv", "iceberg-mor"])
 def test_the_keys_range_is_said_and_read_from_what_landed(system: str) -> None:
     (merge,) = merges(system)
     assert "ON t.id = s.id AND t.id BETWEEN 3 AND 9\n" in merge
