@@ -14,7 +14,10 @@ _TYPES: Final = {"cow": "COPY_ON_WRITE", "mor": "MERGE_ON_READ"}
 _INDEXES: Final = {
     "bloom": {"hoodie.index.type": "BLOOM"},
     # "Record index": the metadata table maps every key to its file; the only index that does not grow with the files.
-    "record": {"hoodie.index.type": "RECORD_INDEX", "hoodie.metadata.record.index.enable": "true"},
+    "record": {
+        "hoodie.index.type": "GLOBAL_RECORD_LEVEL_INDEX",
+        "hoodie.metadata.global.record.level.index.enable": "true",
+    },
 }
 
 
@@ -34,8 +37,10 @@ class Hudi(TableFormat):
             "hoodie.datasource.write.partitionpath.field": "",
             "hoodie.datasource.write.keygenerator.class": "org.apache.hudi.keygen.NonpartitionedKeyGenerator",
             # "Record mergers": events are ordered by the time at which they happened, so late ones lose.
-            "hoodie.datasource.write.precombine.field": "ts_ms",
+            "hoodie.table.ordering.fields": "ts_ms",
             "hoodie.record.merge.mode": "EVENT_TIME_ORDERING",
+            # After each commit by default: nobody's clean-up is timed, and `tidy` does it.
+            "hoodie.clean.automatic": "false",
             # gzip by default; everybody else here writes snappy.
             "hoodie.parquet.compression.codec": "snappy",
             # As many tasks as there are cores, or a few more, instead of what clusters want.
@@ -72,8 +77,8 @@ class Hudi(TableFormat):
 
     def tidy(self) -> None:
         """Keep the newest file of each group only: nobody reads an older state here."""
-        arguments = f"table => '{self.relation}', clean_policy => 'KEEP_LATEST_FILE_VERSIONS', retain_commits => 1"
-        self._sql(f"CALL run_clean({arguments})").collect()
+        policy = "clean_policy => 'KEEP_LATEST_FILE_VERSIONS', file_versions_retained => 1"
+        self._sql(f"CALL run_clean(table => '{self.relation}', {policy})").collect()
 
 
 def _conf(_: Path) -> dict[str, str]:
