@@ -13,7 +13,7 @@ from benchmarks.records import Record
 
 OURS: Final = "schemasync"
 NO_PEERS: Final = frozenset({OURS, "limit"})
-"""Nobody is better than the limit: it merges nothing."""
+"""The limit merges nothing: it is nobody's rival."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
