@@ -26,6 +26,7 @@ from urllib3.util import Retry
 from schemasync.core.config_values import require_header_values
 from schemasync.core.events import SchemaEvent
 from schemasync.errors import NotificationError, UsageError
+from schemasync.whole_answers import open_session
 
 CONTENT_TYPE: Final = "application/cloudevents+json; charset=utf-8"
 """CloudEvents 1.0, HTTP binding 3.2: structured content mode."""
@@ -54,7 +55,7 @@ class _Failure:
 class WebhookNotifier:
     """POST each event as a structured CloudEvent.
 
-    ``timeout`` is in seconds and holds for connecting and for each wait for an answer; ``retries`` counts the attempts
+    ``timeout`` is in seconds and holds for connecting, and then for the answer; ``retries`` counts the attempts
     after the first; ``backoff`` is the pause before the second of them, in seconds, doubled each time. A repeated POST
     is safe because an event's id is stable. Redirects are not followed: the event and its credentials go nowhere
     but to the configured address. ``sleep`` pauses, and returns something true where it was woken because the process
@@ -113,7 +114,7 @@ class WebhookNotifier:
     def _post(self, event: SchemaEvent) -> requests.Response:
         # The body is never read (stream): what a receiver writes there must not be able to hold us up.
         with (
-            requests.Session() as session,
+            open_session() as session,
             session.post(
                 self.url,
                 data=event.json().encode(),

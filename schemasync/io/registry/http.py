@@ -17,8 +17,6 @@ from types import MappingProxyType
 from typing import Self
 from urllib.parse import quote
 
-import requests
-
 from schemasync.core.ports import RegisteredSchema
 from schemasync.core.references import HeldSchema, Trail, resolve, trail_text
 from schemasync.errors import RegistryError
@@ -28,6 +26,7 @@ from schemasync.io.registry.auth import NO_AUTH, Auth, check_certificates, check
 from schemasync.io.registry.endpoint import endpoints_of
 from schemasync.io.registry.kept import KeptVersions
 from schemasync.io.registry.transport import Transport
+from schemasync.whole_answers import open_session
 
 UNTELLING_STATUSES = frozenset({403, 404, 405, 501})
 """Answers to the probe for the newest id which say that it is not served, or not to us."""
@@ -43,8 +42,8 @@ class HttpRegistry:
 
     ``url`` is one URL, a comma-separated text or a sequence: when a server gives no answer, the next one is asked,
     and the one that answered is asked first from then on. A user and password in a URL become basic auth.
-    ``timeout`` is (connect, read) in seconds; ``retries`` counts the tries after the first, and a try asks every
-    server at most once; the pause before retry n is about ``backoff * 2**(n-1)`` seconds. ``client_cert`` is
+    ``timeout`` is (connect, whole answer) in seconds; ``retries`` counts the tries after the first, and a try asks
+    every server at most once; the pause before retry n is about ``backoff * 2**(n-1)`` seconds. ``client_cert`` is
     (certificate, unencrypted key), ``ca`` a PEM file or directory. Proxies are taken from the environment. A ``sleep``
     that returns something true was woken: nothing is asked again then. ``clock`` is in seconds, and never set.
 
@@ -70,7 +69,7 @@ class HttpRegistry:
         endpoints = endpoints_of(url, auth)
         check_header_values(auth, headers)
         check_certificates(ca, client_cert)
-        session = requests.Session()
+        session = open_session()
         session.headers.update({"Accept": wire.ACCEPT, "User-Agent": "schemasync", **headers})
         self._transport = Transport(
             endpoints=endpoints,

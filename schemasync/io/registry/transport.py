@@ -8,7 +8,6 @@ credentials go to the configured servers alone.
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -40,10 +39,10 @@ Outcome = TypeVar("Outcome", bound=Answer | Silence)
 class Transport:
     """Sends GET requests to the first of some servers that answers; ``preferred`` is the one that answered last.
 
-    ``verify`` is True or the path of a CA; ``timeout`` is (connect, read) in seconds, of which the latter holds for the
-    wait for an answer, and again for reading all of it; ``backoff`` is the pause before the second try in seconds,
-    doubled before each further one; ``random`` gives numbers from 0 to 1. ``sleep`` pauses, and returns something true
-    where it was woken because the process is to end.
+    ``verify`` is True or the path of a CA; ``timeout`` is (connect, read) in seconds, of which ``session`` takes the
+    latter for a whole answer; ``backoff`` is the pause before the second try in seconds, doubled before each further
+    one; ``random`` gives numbers from 0 to 1. ``sleep`` pauses, and returns something true where it was woken because
+    the process is to end.
     """
 
     endpoints: Sequence[Endpoint]
@@ -132,7 +131,7 @@ class Transport:
                 cert=self.client_cert,
                 # Credentials must not follow a redirect to another server.
                 allow_redirects=False,
-                # Reading is ours: requests has a limit for each read, and none for their number.
+                # Reading is ours: requests has no limit for the length.
                 stream=True,
             ) as response:
                 body = self._body(response, endpoint.place(path))
@@ -148,16 +147,14 @@ class Transport:
             body=body,
         )
 
-    def _body(self, response: requests.Response, where: str) -> bytes:
-        until = time.monotonic() + self.timeout[1]
+    @staticmethod
+    def _body(response: requests.Response, where: str) -> bytes:
         body = bytearray()
         while part := response.raw.read1(PART, decode_content=True):
             body += part
             if len(body) > LARGEST_BODY:
                 why = f"it is longer than {LARGEST_BODY // 1_000_000} MB"
                 raise RegistryError("this is no answer of a registry", where=where, why=why, fix=URL_FIX)
-            if time.monotonic() > until:
-                raise requests.Timeout(f"the answer did not end within {self.timeout[1]:g} s")
         return bytes(body)
 
 
