@@ -44,13 +44,12 @@ def map_tables(workspace: Workspace) -> Mapping:
 
 
 def is_silence(error: Exception, registry: Registry) -> bool:
-    """Tell whether an error is that of a registry which answers nothing: it may fail for one subject alone."""
-    if not isinstance(error, RegistryUnavailableError):
+    """Tell whether an error is that of a registry which answers nothing, or nonsense: it may be of one subject."""
+    if not isinstance(error, RegistryError | RegistryUnavailableError):
         return False
     try:
-        with suppress(RegistryError):
-            registry.subjects()
-    except RegistryUnavailableError:
+        registry.subjects()
+    except (RegistryError, RegistryUnavailableError):
         return True
     return False
 
@@ -132,6 +131,7 @@ def inspect(workspace: Workspace, target: TableTarget, entries: Entries | None =
 
     Raises:
         RegistryUnavailableError: the registry does not answer; `is_silence` tells whether that is about all tables.
+        RegistryError: it answers everything with a refusal or nonsense.
     """
     there = entries or entries_of(workspace, target)
     table = there.table
@@ -177,6 +177,8 @@ def _history(
         # What was applied counts as it was then; the registry only says what came after.
         found = fetched | found
     except RegistryError as error:
+        if is_silence(error, workspace.registry):
+            raise
         live = ()
         trouble.append(diagnose("SS406", str(error)))
     if not live and not trouble:
@@ -237,7 +239,12 @@ class KeyFound:
 
 
 def read_key(registry: Registry, target: TableTarget) -> KeyFound:
-    """Look at the newest key schema."""
+    """Look at the newest key schema.
+
+    Raises:
+        RegistryUnavailableError: the registry does not answer.
+        RegistryError: it answers everything with a refusal or nonsense.
+    """
     if target.key_subject is None:
         return KeyFound()
     try:
@@ -247,6 +254,8 @@ def read_key(registry: Registry, target: TableTarget) -> KeyFound:
         found = registry.schema(target.key_subject, versions[-1])
         return KeyFound(columns=read_key_schema(found), remarks=tuple(_repeated(target, routing_fields(found))))
     except (SchemaError, RegistryError) as error:
+        if is_silence(error, registry):
+            raise
         code = error.code if isinstance(error, SchemaError) else "SS406"
         return KeyFound(trouble=(diagnose(code, str(error)),))
 

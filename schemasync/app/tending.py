@@ -38,7 +38,7 @@ from schemasync.core.watching import (
     fold_due_ms,
     is_safe,
 )
-from schemasync.errors import RegistryUnavailableError, SchemasyncError
+from schemasync.errors import RegistryError, RegistryUnavailableError, SchemasyncError
 from schemasync.io.logs import redact
 from schemasync.io.status_server import TableStatus
 
@@ -120,6 +120,7 @@ class TendedTable:
         Raises:
             RegistryUnavailableError: the registry does not answer, about nothing at all; the table is looked at when it
                 does again.
+            RegistryError: its answers are refusals or nonsense, to whatever is asked; the same.
         """
         now = self._workspace.now_ms()
         self._upkeep = None
@@ -169,7 +170,7 @@ class TendedTable:
             return
         _log.debug("looking at table %s: %s", self.name, reason.value, extra={"table": self.name})
         applied = apply_table(self._workspace, self.target, allowed=self._allowed)
-        if isinstance(applied.error, RegistryUnavailableError):
+        if isinstance(applied.error, RegistryError | RegistryUnavailableError):
             raise applied.error
         refused = applied.plan.pending and not self._allowed(applied.plan)
         if applied.plan.view is not None:

@@ -125,7 +125,7 @@ class _Watcher:
 
         Raises:
             RegistryUnavailableError: the registry does not answer; what is due stays due.
-            RegistryError: the registry refuses to list its subjects.
+            RegistryError: the registry refuses to list its subjects, or answers everything with nonsense by now.
         """
         now = self._workspace.now_ms()
         self._begin(now)

@@ -30,7 +30,7 @@ from schemasync.core.mapping import TableTarget
 from schemasync.core.policy import Verdict
 from schemasync.core.ports import RegisteredSchema, Rows, SqlEngine
 from schemasync.core.properties import KEPT, PARTITION_BY, STATE
-from schemasync.errors import EngineError, RegistryUnavailableError, StorageError
+from schemasync.errors import EngineError, RegistryError, RegistryUnavailableError, SchemasyncError, StorageError
 from schemasync.io.lake.arrow import ArrowLake
 from tests.app.still import Still, avro, key
 from tests.core.builders import admitted
@@ -68,8 +68,11 @@ def test_a_table_that_cannot_be_looked_at_is_no_drift(still: Still) -> None:
     assert finding.message.endswith("/lake/student: the directory cannot be listed: secret_key=***")
 
 
+@pytest.mark.parametrize(
+    ("refusal", "code"), [(RegistryUnavailableError("500"), "SS217"), (RegistryError("403"), "SS406")]
+)
 def test_a_subject_of_which_the_registry_cannot_answer_is_its_own_table_s_matter(
-    still: Still, monkeypatch: pytest.MonkeyPatch
+    still: Still, monkeypatch: pytest.MonkeyPatch, refusal: SchemasyncError, code: str
 ) -> None:
     for topic in ("course", "student"):
         still.register(avro(), topic=topic)
@@ -78,25 +81,29 @@ def test_a_subject_of_which_the_registry_cannot_answer_is_its_own_table_s_matter
 
     def schema(subject: str, version: int) -> RegisteredSchema:
         if subject == "course-value":
-            raise RegistryUnavailableError("500")
+            raise refusal
         return answered(subject, version)
 
     monkeypatch.setattr(still.registry, "schema", schema)
     for tables in (still.plan().tables, status(still.workspace).tables):
-        assert [(t.target.table, codes(t)) for t in tables] == [("course", ["SS217"]), ("student", [])]
+        assert [(t.target.table, codes(t)) for t in tables] == [("course", [code]), ("student", [])]
 
 
+@pytest.mark.parametrize("trouble", [RegistryUnavailableError("no answer"), RegistryError("please log in")])
+@pytest.mark.parametrize("during", ["student-value", "student-key"])
 def test_nothing_is_said_of_any_table_where_the_registry_goes_down(
-    still: Still, monkeypatch: pytest.MonkeyPatch
+    still: Still, monkeypatch: pytest.MonkeyPatch, trouble: SchemasyncError, during: str
 ) -> None:
     still.register(avro())
+    listed = still.registry.versions
 
-    def versions(_: str) -> tuple[int, ...]:
-        still.registry.fail_with = RegistryUnavailableError("no answer")
-        raise still.registry.fail_with
+    def versions(subject: str) -> tuple[int, ...]:
+        if subject == during:
+            still.registry.fail_with = trouble
+        return listed(subject)
 
     monkeypatch.setattr(still.registry, "versions", versions)
-    with pytest.raises(RegistryUnavailableError, match="no answer"):
+    with pytest.raises(type(trouble), match=str(trouble)):
         status(still.workspace)
 
 

@@ -342,8 +342,11 @@ def cannot_list(world: World, monkeypatch: pytest.MonkeyPatch, lacking: str, err
     monkeypatch.setattr(world.registry, "versions", versions)
 
 
-def test_a_registry_that_goes_down_during_a_look_is_no_failure_of_the_table(world: World) -> None:
-    world.errors["a"] = DOWN
+@pytest.mark.parametrize("trouble", [DOWN, RegistryError("please log in")])
+def test_a_registry_that_goes_down_during_a_look_is_no_failure_of_the_table(
+    world: World, trouble: SchemasyncError
+) -> None:
+    world.errors["a"] = trouble
     world.on_look = lambda _: world.goes_down(bool(world.errors))
     back = (world.errors.clear, partial(world.goes_down, False))
     result = world.watch(world.later(15 * SECOND, *back))
