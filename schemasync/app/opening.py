@@ -140,9 +140,17 @@ def open_workspace(
 
 @contextmanager
 def open_session(
-    config: Config, *, environ: Mapping[str, str], purpose: str, wait_s: float = 0.0, progress: Progress = silent
+    config: Config,
+    *,
+    environ: Mapping[str, str],
+    purpose: str,
+    wait_s: float = 0.0,
+    progress: Progress = silent,
+    sleep: Callable[[float], object] = time.sleep,
 ) -> Iterator[SparkSession]:
     """Hold the embedded metastore and run Spark; both end with the context.
+
+    A ``sleep`` that returns something true ends the wait for the metastore.
 
     Raises:
         MetastoreBusyError: another process holds the embedded metastore, and still did after ``wait_s`` seconds.
@@ -155,7 +163,7 @@ def open_session(
     embedded = config.metastore.kind == "embedded"
     with ExitStack() as stack:
         if embedded:
-            _hold(stack, home, purpose=purpose, wait_s=wait_s, progress=progress)
+            _hold(stack, home, purpose=purpose, wait_s=wait_s, progress=progress, sleep=sleep)
         java = find_java(environ, cache_dir=home / "java")
         progress("", "starting Spark")
         settings = spark_session.SessionSettings(
@@ -169,7 +177,15 @@ def open_session(
         yield session
 
 
-def _hold(stack: ExitStack, home: Path, *, purpose: str, wait_s: float, progress: Progress) -> None:
+def _hold(
+    stack: ExitStack,
+    home: Path,
+    *,
+    purpose: str,
+    wait_s: float,
+    progress: Progress,
+    sleep: Callable[[float], object],
+) -> None:
     from schemasync.io import spark_session  # noqa: PLC0415
 
     try:
@@ -178,7 +194,7 @@ def _hold(stack: ExitStack, home: Path, *, purpose: str, wait_s: float, progress
         if wait_s <= 0:
             raise
         progress("", f"waiting for the embedded metastore, {error.why}")
-        stack.enter_context(spark_session.held(home, purpose=purpose, wait_s=wait_s))
+        stack.enter_context(spark_session.held(home, purpose=purpose, wait_s=wait_s, sleep=sleep))
 
 
 def workspace_of(

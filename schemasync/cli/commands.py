@@ -27,7 +27,7 @@ from schemasync.core.layering import Mode
 from schemasync.core.mapping import TableTarget
 from schemasync.core.ports import Lake, Notifier
 from schemasync.core.release import Release
-from schemasync.errors import UsageError
+from schemasync.errors import MetastoreBusyError, UsageError
 from schemasync.io.notify import LinesNotifier
 
 pass_call = click.make_pass_decorator(Call)
@@ -198,11 +198,19 @@ def watch(call: Call, *, once: bool) -> int:
     Each change is one line of JSON (a CloudEvent) on stdout, or on stderr with --json. SIGTERM and SIGINT finish the
     step at hand and exit with 0.
     """
-    from schemasync.app.watching import watch as keep_watching  # noqa: PLC0415 - only the daemon needs its machinery
+    # Only the daemon needs its machinery.
+    from schemasync.app.watched import WatchResult  # noqa: PLC0415
+    from schemasync.app.watching import watch as keep_watching  # noqa: PLC0415
 
     config = call.loaded().config
     with _stopping(call.stop):
-        workspace = call.workspace("watch", config)
+        try:
+            workspace = call.workspace("watch", config)
+        except MetastoreBusyError:
+            if not call.stop.is_set():
+                raise
+            call.answer(WatchResult(tables=(), ticks=0, stopped=True).to_json(), ())
+            return outcomes.Exit.DONE
     # Spark's start has put a handler of its own in place of ours.
     with _stopping(call.stop):
         lines: Notifier = LinesNotifier(stream=call.err if call.options.json else call.out)

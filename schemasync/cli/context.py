@@ -35,7 +35,14 @@ class SessionOpener(Protocol):
     """Starts Spark for a configuration; see `schemasync.app.opening.open_session`."""
 
     def __call__(
-        self, config: Config, *, environ: Mapping[str, str], purpose: str, wait_s: float, progress: Progress
+        self,
+        config: Config,
+        *,
+        environ: Mapping[str, str],
+        purpose: str,
+        wait_s: float,
+        progress: Progress,
+        sleep: Callable[[float], object],
     ) -> AbstractContextManager[SparkSession]:
         """Return a context with a running session."""
         ...
@@ -121,6 +128,7 @@ class Call:
                 purpose=f"schemasync {purpose}",
                 wait_s=self.options.wait_s,
                 progress=self.progress,
+                sleep=self.stop.wait,
             ),
         )
         return workspace_of(complete, session, progress=self.progress, stop=self.stop)

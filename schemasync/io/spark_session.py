@@ -277,14 +277,15 @@ def _prepare(home: Path) -> None:
 
 @contextmanager
 def held(
-    home: Path, *, purpose: str, wait_s: float = 0.0, sleep: Callable[[float], None] = time.sleep
+    home: Path, *, purpose: str, wait_s: float = 0.0, sleep: Callable[[float], object] = time.sleep
 ) -> Iterator[None]:
     """Hold the embedded metastore for this process.
 
-    ``wait_s`` is how long to wait for another holder (0: not at all).
+    ``wait_s`` is how long to wait for another holder (0: not at all). ``sleep`` pauses, and returns something true
+    where it was woken because the process is to end: that ends the wait.
 
     Raises:
-        MetastoreBusyError: another process holds it; the text names it.
+        MetastoreBusyError: another process holds it, and still did when the wait ended; the text names it.
         StorageError: the lock file cannot be written.
     """
     _prepare(home)
@@ -303,20 +304,20 @@ def held(
             lock.truncate(0)
 
 
-def _acquire(lock: TextIO, home: Path, wait_s: float, sleep: Callable[[float], None]) -> None:
-    waited = 0.0
+def _acquire(lock: TextIO, home: Path, wait_s: float, sleep: Callable[[float], object]) -> None:
+    waited, woken = 0.0, False
     while True:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            if waited >= wait_s:
+            if woken or waited >= wait_s:
                 raise MetastoreBusyError(
                     "the embedded metastore serves one process at a time",
                     where=str(home),
                     why=f"it is held by {_holder(lock)}",
                     fix="Wait for it with --wait, stop it, or use metastore: {kind: thrift}.",
                 ) from error
-            sleep(0.2)
+            woken = bool(sleep(0.2))
             waited += 0.2
         else:
             return

@@ -104,6 +104,18 @@ def test_waiting_ends_when_its_time_is_over(tmp_path: Path, holder: subprocess.P
     assert 1.0 <= sum(waits) < 1.5
 
 
+def test_who_is_woken_from_the_wait_waits_no_more(tmp_path: Path, holder: subprocess.Popen[str]) -> None:
+    waits: list[float] = []
+
+    def sleep(seconds: float) -> bool:
+        waits.append(seconds)
+        return True
+
+    with pytest.raises(MetastoreBusyError), held(tmp_path, purpose="compact", wait_s=60, sleep=sleep):
+        pass
+    assert (len(waits), holder.poll()) == (1, None)
+
+
 def test_a_holder_that_was_killed_holds_nothing(tmp_path: Path, holder: subprocess.Popen[str]) -> None:
     os.kill(holder.pid, signal.SIGKILL)
     holder.wait(10)

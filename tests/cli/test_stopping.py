@@ -1,0 +1,47 @@
+"""Signals, and answers that nobody can take: the program ends as it promises, and says no more than it has to."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from schemasync.app.opening import open_session
+from schemasync.io.spark_session import held
+from tests.cli.bench import Bench
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture
+def configured(bench: Bench) -> Bench:
+    bench.write("schemasync.yaml", "registry: {url: 'file:.'}\n")
+    return bench
+
+
+def test_sigterm_ends_a_watcher_that_waits_for_the_metastore_before_spark_is_started(configured: Bench) -> None:
+    @contextmanager
+    def terminated(*given: Any, sleep: Callable[[float], object], **more: Any) -> Iterator[SparkSession]:
+        def told(seconds: float) -> object:
+            os.kill(os.getpid(), signal.SIGTERM)
+            return sleep(seconds)
+
+        with open_session(*given, sleep=told, **more) as session:
+            yield session
+
+    configured.open_session = terminated
+    with held(configured.root / ".schemasync", purpose="compact"):
+        answer = configured("--wait-timeout", "3", "--json", "watch")
+    assert (answer.code, answer.json["ticks"], "starting Spark" in answer.err) == (0, 0, False)
+
+
+def test_a_watcher_that_waited_in_vain_for_the_metastore_has_failed(configured: Bench) -> None:
+    configured.open_session = open_session
+    with held(configured.root / ".schemasync", purpose="compact"):
+        answer = configured("watch")
+    assert (answer.code, "(compact)" in answer.err) == (1, True)
