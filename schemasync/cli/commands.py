@@ -6,10 +6,7 @@ Each parses, calls one use case, hands its value to the renderer and returns the
 from __future__ import annotations
 
 import shutil
-import signal
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -23,6 +20,7 @@ from schemasync.cli import outcomes, rendering, rendering_checks
 from schemasync.cli.context import Call
 from schemasync.cli.history_text import history_text
 from schemasync.cli.options import global_options
+from schemasync.cli.signals import stopping
 from schemasync.core.layering import Mode
 from schemasync.core.mapping import TableTarget
 from schemasync.core.ports import Lake, Notifier
@@ -203,7 +201,7 @@ def watch(call: Call, *, once: bool) -> int:
     from schemasync.app.watching import watch as keep_watching  # noqa: PLC0415
 
     config = call.loaded().config
-    with _stopping(call.stop):
+    with stopping(call.stop):
         try:
             workspace = call.workspace("watch", config)
         except MetastoreBusyError:
@@ -212,28 +210,12 @@ def watch(call: Call, *, once: bool) -> int:
             call.answer(WatchResult(tables=(), ticks=0, stopped=True).to_json(), ())
             return outcomes.Exit.DONE
     # Spark's start has put a handler of its own in place of ours.
-    with _stopping(call.stop):
+    with stopping(call.stop):
         lines: Notifier = LinesNotifier(stream=call.err if call.options.json else call.out)
         notifiers = (lines, *open_notifiers(config, sleep=call.stop.wait))
         result = keep_watching(workspace, notifiers=notifiers, once=once, stop=call.stop)
     call.answer(result.to_json(), ())
     return int(result.exit_code)
-
-
-@contextmanager
-def _stopping(stop: threading.Event) -> Iterator[None]:
-    """Let SIGTERM and SIGINT set ``stop``; signals reach the main thread only."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
-    for number in before:
-        signal.signal(number, lambda *_: stop.set())
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _complain(call: Call, errors: Sequence[Exception]) -> None:

@@ -19,6 +19,7 @@ from schemasync.cli import checking, commands, project
 from schemasync.cli.context import Call, Opened, World
 from schemasync.cli.options import global_options
 from schemasync.cli.outcomes import Exit
+from schemasync.cli.signals import stopping
 from schemasync.errors import SchemasyncError, UsageError
 from schemasync.io.logs import redact
 
@@ -39,8 +40,13 @@ class Program(click.Group):
         call = Call(world=world, opened=Opened())
         try:
             code = run(argv, call)
+        except KeyboardInterrupt:
+            # Another one, while the first was told of.
+            code = INTERRUPTED
         finally:
-            call.opened.close()
+            # What a second signal asks for is being done.
+            with stopping(call.stop):
+                call.opened.close()
         sys.exit(code)
 
     def list_commands(self, ctx: click.Context) -> list[str]:

@@ -6,7 +6,7 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -45,3 +45,25 @@ def test_a_watcher_that_waited_in_vain_for_the_metastore_has_failed(configured: 
     with held(configured.root / ".schemasync", purpose="compact"):
         answer = configured("watch")
     assert (answer.code, "(compact)" in answer.err) == (1, True)
+
+
+class Interrupted:
+    """A session that is interrupted wherever it is used first."""
+
+    def __getattr__(self, name: str) -> object:
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("again", [signal.SIGINT, signal.SIGTERM])
+def test_a_second_signal_while_spark_is_stopped_changes_nothing(configured: Bench, again: signal.Signals) -> None:
+    stopped = []
+
+    @contextmanager
+    def opener(*_: object, **__: object) -> Iterator[SparkSession]:
+        yield cast(Any, Interrupted())
+        os.kill(os.getpid(), again)
+        stopped.append(again)
+
+    configured.open_session = opener
+    answer = configured("plan")
+    assert (answer.code, answer.err.strip(), stopped) == (130, "error: interrupted", [again])
