@@ -22,8 +22,9 @@ from rich.text import Text
 from schemasync.app.opening import open_session, workspace_of
 from schemasync.app.workspace import Progress, Workspace
 from schemasync.cli.options import Options
-from schemasync.cli.progress import PlainConsole, Teller
+from schemasync.cli.progress import PlainConsole, Teller, give_up
 from schemasync.core.config import Config
+from schemasync.errors import StorageError
 from schemasync.io.config_file import LoadedConfig, load_config
 from schemasync.io.logs import configure_logging, redact
 
@@ -138,12 +139,20 @@ class Call:
         return self.world.cwd / path
 
     def answer(self, document: Mapping[str, Any], text: Iterable[str | Text]) -> None:
-        """Print the result: the document with ``--json``, else the text."""
+        """Print the result: the document with ``--json``, else the text.
+
+        Raises:
+            StorageError: it cannot be written; no answer can be from then on.
+        """
         self.progress.stop()
         if self.options.json:
             told = (getattr(self.out, "encoding", None) or "utf-8").lower()
             text = [json.dumps(document, indent=2, ensure_ascii=told not in _UNICODE, allow_nan=False)]
-        self.show(text, self.out)
+        try:
+            self.show(text, self.out)
+        except OSError as error:
+            give_up(self.out)
+            raise StorageError("the answer cannot be written", why=error.strerror or str(error)) from error
 
     def show(self, text: Iterable[str | Text], stream: TextIO) -> None:
         """Print lines as they are: never wrapped, never cut; with colours only on a terminal.

@@ -30,10 +30,15 @@ class PlainConsole(Console):
         self._stream = stream
 
     def on_broken_pipe(self) -> None:
-        """Write nothing any more, also not what Python would flush at its end."""
+        """Write nothing any more."""
         self.quiet = True
-        with suppress(OSError, ValueError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
+        give_up(self._stream)
+
+
+def give_up(stream: TextIO) -> None:
+    """Let nothing more reach a stream's reader, also not what Python would flush at its end."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 _LOGGER = logging.getLogger("schemasync.progress")

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
 from schemasync.app.opening import open_session
 from schemasync.io.spark_session import held
+from tests.app.still import ID
 from tests.cli.bench import Bench
 
 if TYPE_CHECKING:
@@ -67,3 +72,16 @@ def test_a_second_signal_while_spark_is_stopped_changes_nothing(configured: Benc
     configured.open_session = opener
     answer = configured("plan")
     assert (answer.code, answer.err.strip(), stopped) == (130, "error: interrupted", [again])
+
+
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_an_answer_for_which_there_is_no_space_is_one_error(configured: Bench, options: tuple[str, ...]) -> None:
+    configured.write("s-value.avsc", json.dumps({"type": "record", "name": "S", "fields": [ID]}))
+    environ = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-m", "schemasync", "ddl", "s-value", *options]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            command, cwd=configured.root, env=environ, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    errors = [line for line in done.stderr.splitlines() if "warning" not in line]
+    assert (done.returncode, errors) == (1, ["error: the answer cannot be written: No space left on device"])
