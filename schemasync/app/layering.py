@@ -9,6 +9,7 @@ from schemasync.app.folding import abandoned, is_by_sql, merge_shards, read_back
 from schemasync.app.reading_back import changed_keys
 from schemasync.app.states import Draft, publish, require_files
 from schemasync.app.workspace import Workspace
+from schemasync.core.compaction import next_fold_ms
 from schemasync.core.layering import MergePlan, after_merge, touching
 from schemasync.core.manifest import Manifest, Segment, SegmentKind, delta_name
 from schemasync.core.mapping import TableTarget
@@ -46,7 +47,8 @@ def run_merge(
     require_files(workspace.storage(target).lake, plan.merge)
     written = (merged_delta(workspace, target, shape, manifest, plan),) if plan.merge else ()
     cleaned = clean(draft)
-    if not (plan.merge or cleaned.unpublished or now >= manifest.compacted_ms + target.compaction.every):
+    due = now >= next_fold_ms(manifest, every_ms=target.compaction.every, now_ms=now)
+    if not (plan.merge or cleaned.unpublished or due):
         return Layered(written=(), draft=draft)
     merged = after_merge(cleaned.manifest, plan, written=written, now_ms=now)
     return Layered(written=written, draft=publish(workspace, target, cleaned, merged))

@@ -62,16 +62,14 @@ class Upkeep:
         """The state in force."""
         return self.draft.manifest
 
-    @property
-    def fold_due_ms(self) -> int | None:
-        """When a compaction is due, None where there is nothing to fold."""
+    def fold_due_ms(self, now_ms: int) -> int | None:
+        """Return when a compaction is due, None where there is nothing to fold."""
         rules = self.applied.target.compaction
-        return fold_due_ms(self.manifest, rules=rules, outdated=outdated(self.shape, self.manifest))
+        return fold_due_ms(self.manifest, rules=rules, outdated=outdated(self.shape, self.manifest), now_ms=now_ms)
 
-    @property
-    def due_ms(self) -> int | None:
-        """When a compaction or a cleaning up is due, None where nothing will be."""
-        due = (self.fold_due_ms, cleanup_due_ms(self.manifest, rules=self.applied.target.compaction))
+    def due_ms(self, now_ms: int) -> int | None:
+        """Return when a compaction or a cleaning up is due, None where nothing will be."""
+        due = (self.fold_due_ms(now_ms), cleanup_due_ms(self.manifest, rules=self.applied.target.compaction))
         return min((d for d in due if d is not None), default=None)
 
 
@@ -204,7 +202,7 @@ class TendedTable:
     def _remember(self, applied: Applied, landed: frozenset[FileInfo]) -> None:
         now = self._workspace.now_ms()
         upkeep = _upkeep(applied)
-        due = upkeep.due_ms if upkeep else None
+        due = upkeep.due_ms(now) if upkeep else None
         if due is not None and self._memory.folding.waits(now):
             due = max(due, self._memory.folding.until_ms)
         self._upkeep = upkeep if due is not None and due <= now else None
@@ -218,7 +216,7 @@ class TendedTable:
 
     def _compact_or_retire(self, upkeep: Upkeep) -> None:
         now, applied = self._workspace.now_ms(), upkeep.applied
-        fold = upkeep.fold_due_ms
+        fold = upkeep.fold_due_ms(now)
         if fold is not None and fold <= now:
             compacted = compact_table(self._workspace, self.target, applied=applied)
             if compacted.failure is not None:

@@ -93,6 +93,14 @@ def needs_fold(current: Manifest, *, outdated: AbstractSet[str]) -> bool:
     return bool(current.deltas or outdated)
 
 
+def next_fold_ms(current: Manifest, *, every_ms: int, now_ms: int) -> int:
+    """Return when so long will have passed since the last compaction; now where that is still to come.
+
+    Then the clock was ahead when it was noted, and nobody knows how long ago that was.
+    """
+    return now_ms if current.compacted_ms > now_ms else current.compacted_ms + every_ms
+
+
 def plan_fold(
     current: Manifest, shards: tuple[ShardFold, ...], *, now_ms: int, tombstone_retention_ms: int
 ) -> FoldPlan:

@@ -25,7 +25,7 @@ from schemasync.core.changes import (
     ReorderColumns,
     WidenColumn,
 )
-from schemasync.core.compaction import needs_fold
+from schemasync.core.compaction import needs_fold, next_fold_ms
 from schemasync.core.config import Compaction, Watch
 from schemasync.core.manifest import Manifest
 from schemasync.core.mapping import TableTarget
@@ -218,14 +218,14 @@ class TableMemory:
         )
 
 
-def fold_due_ms(manifest: Manifest, *, rules: Compaction, outdated: AbstractSet[str]) -> int | None:
+def fold_due_ms(manifest: Manifest, *, rules: Compaction, outdated: AbstractSet[str], now_ms: int) -> int | None:
     """Return when a compaction is due, None where there is nothing to fold.
 
     ``compaction.every`` counts from the last compaction; a table that has no base is due at once.
     """
     if not needs_fold(manifest, outdated=outdated):
         return None
-    return manifest.compacted_ms + rules.every if manifest.base else 0
+    return next_fold_ms(manifest, every_ms=rules.every, now_ms=now_ms) if manifest.base else 0
 
 
 def cleanup_due_ms(manifest: Manifest, *, rules: Compaction) -> int | None:

@@ -255,15 +255,17 @@ BASE, DELTA = segment(SegmentKind.BASE, NOW), segment(SegmentKind.DELTA, NOW + 5
         (manifest(BASE), None),
         (manifest(BASE, DELTA, compacted_ms=NOW + 7), NOW + 107),
         (manifest(DELTA), 0),
+        # Noted while the clock was ahead.
+        (manifest(BASE, DELTA, compacted_ms=NOW + 11), NOW + 10),
     ],
 )
 def test_a_compaction_is_due_so_long_after_the_last_one(found: Manifest, expected: int | None) -> None:
-    assert fold_due_ms(found, rules=RULES, outdated=frozenset()) == expected
+    assert fold_due_ms(found, rules=RULES, outdated=frozenset(), now_ms=NOW + 10) == expected
 
 
 def test_a_base_that_is_outdated_is_compacted_as_one_with_changes() -> None:
     found = manifest(BASE, compacted_ms=NOW)
-    assert fold_due_ms(found, rules=RULES, outdated=frozenset({BASE.name})) == NOW + 100
+    assert fold_due_ms(found, rules=RULES, outdated=frozenset({BASE.name}), now_ms=NOW) == NOW + 100
 
 
 def superseded(*, registered: bool) -> Superseded:
