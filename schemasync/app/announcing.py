@@ -56,14 +56,14 @@ class Outbox:
         """How many deliveries are still to be made."""
         return sum(len(queue.events) for queue in self._queues)
 
-    def post(self, event: SchemaEvent, *, now_ms: int) -> None:
+    def post(self, event: SchemaEvent, *, now_ms: Callable[[], int]) -> None:
         """Take one event for all receivers, and deliver what can be delivered now."""
         for queue in self._queues:
             queue.events.append(event)
         self.deliver(now_ms=now_ms)
 
-    def deliver(self, *, now_ms: int) -> None:
-        """Offer waiting events to all receivers that are not left alone for now. Never raises.
+    def deliver(self, *, now_ms: Callable[[], int]) -> None:
+        """Offer waiting events to all receivers that are not left alone for now, by the clock ``now_ms``. Never raises.
 
         While another thread delivers, that is left to it, or to the next call: the watcher makes one after every tick.
         """
@@ -71,7 +71,7 @@ class Outbox:
             return
         try:
             for queue in self._queues:
-                while queue.events and not queue.backoff.waits(now_ms):
+                while queue.events and not queue.backoff.waits(now_ms()):
                     self._offer(queue, now_ms)
                 while len(queue.events) > MOST_WAITING:
                     _give_up(queue, "too many events wait for this receiver")
@@ -92,15 +92,16 @@ class Outbox:
                     _give_up(queue, why)
         return given_up
 
-    def _offer(self, queue: _Queue, now_ms: int) -> None:
+    def _offer(self, queue: _Queue, now_ms: Callable[[], int]) -> None:
         event = queue.events[0]
         try:
             queue.notifier.send(event)
         except Exception as error:
             # Whatever is wrong with a receiver, known (NotificationError) or not, is no reason to stop watching.
             queue.tries += 1
+            # To fail may have taken longer than the pause.
             queue.backoff = queue.backoff.failed(
-                now_ms=now_ms, first_ms=self._first_ms, longest_ms=PATIENCE_MS, draw=self._draw()
+                now_ms=now_ms(), first_ms=self._first_ms, longest_ms=PATIENCE_MS, draw=self._draw()
             )
             if queue.tries >= TRIES:
                 _give_up(queue, str(error))

@@ -197,7 +197,7 @@ class TendedTable:
             text = "table %s: %s from version %s to %s"
             extra = {"table": self.name, "event": event.id}
             _log.log(level, text, self.name, event.verdict, event.from_version, event.to_version, extra=extra)
-            self._outbox.post(event, now_ms=now)
+            self._outbox.post(event, now_ms=self._workspace.now_ms)
 
     def _remember(self, applied: Applied, landed: frozenset[FileInfo]) -> None:
         now = self._workspace.now_ms()

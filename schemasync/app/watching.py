@@ -111,7 +111,7 @@ class _Watcher:
         now = self._workspace.now_ms()
         if self._registry.waits(now):
             self._begin(now)
-            self._outbox.deliver(now_ms=now)
+            self._outbox.deliver(now_ms=self._workspace.now_ms)
             return
         try:
             self.tick()
@@ -135,7 +135,7 @@ class _Watcher:
         finally:
             tables = tuple(table.status for table in self._tables)
             self.board.snapshot = replace(self.board.snapshot, tables=tables)
-            self._outbox.deliver(now_ms=self._workspace.now_ms())
+            self._outbox.deliver(now_ms=self._workspace.now_ms)
 
     def _begin(self, now_ms: int) -> None:
         self.board.alive_ms = now_ms
