@@ -32,8 +32,11 @@ QUIET_LOGGERS: Final[Mapping[str, int]] = {
     "urllib3": logging.ERROR,  # tells of every retry with the URL's path, which is a webhook's secret
 }
 
-# After a key Azure's settings have the account that it opens.
-_SENSITIVE: Final = r"(?:password|passwd|secret|token|(?:api|secret|access|account)[._-]?key(?:\.[\w.-]+)?)"
+# After a key or secret Azure's settings have the account that it opens.
+_SENSITIVE: Final = (
+    r"(?:password|passwd|token|azure\.sas\.[\w.-]+"
+    r"|(?:secret|(?:api|secret|access|account)[._-]?key)(?:\.[\w.-]+)?)"
+)
 
 # How a value may stand in a line: quoted (in JSON inside JSON the quotes are escaped), or bare up to a separator.
 _VALUE: Final = r"""
@@ -53,6 +56,8 @@ _SECRETS: Final = (
     _pattern(r"""\b[a-z][a-z0-9+.-]{0,20}://[^\s/?\#:@"']*:""", r"""[^\s/?\#"']+(?=@)"""),
     # Authorization: Basic ..., or an item of a mapping; unquoted, the value goes to the end of the line
     _pattern(r"""authorization\\*["']?\s*[:=]\s*[\[(]?""", rf"""(?:(?=b?\\*["']){_VALUE}|[^\r\n]+)"""),
+    # https://host/container/file?se=...&sig=...
+    _pattern(r"""[?&](?:[\w-]+-)?sig(?:nature)?=""", r"""[^\s&\#"']+"""),
     # password=..., "token": "..."; a bare colon is prose ("unexpected token: }")
     _pattern(rf"""{_SENSITIVE}(?:\s*=\s*|\\*["']\s*[:=]\s*)""", _VALUE),
 )

@@ -157,6 +157,11 @@ SHAPES = (
     "javax.jdo.option.ConnectionPassword={}",
     "fs.s3a.secret.key={};",
     "fs.azure.account.key.lake.dfs.core.windows.net={}",
+    "fs.azure.account.oauth2.client.secret.lake.dfs.core.windows.net={}",
+    "fs.azure.sas.landed.lake.blob.core.windows.net={}",
+    "fs.azure.sas.fixed.token.lake.dfs.core.windows.net={}",
+    "GET https://lake.blob.core.windows.net/landed/a.parquet?sv=2024-11-04&sig={}&sp=r",
+    "https://lake.s3.amazonaws.com/a.parquet?X-Amz-Expires=60&X-Amz-Signature={}",
     "DefaultEndpointsProtocol=https;AccountKey={};EndpointSuffix=core.windows.net",
     '{{"password": "{}", "user": "u"}}',
     "{{'token': '{}'}}",
@@ -189,6 +194,7 @@ def test_no_secret_survives_in_any_shape(shape: str, secret: str) -> None:
         "unexpected token: }",
         "thrift://localhost:9083, alice@example.org",
         "password is not set",
+        "https://h/x?significant=1&sign=2",
     ],
 )
 def test_a_line_without_secrets_stays_as_it_is(line: str) -> None:
