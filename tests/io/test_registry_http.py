@@ -552,6 +552,15 @@ def test_subjects_are_encoded_on_the_wire(server: RegistryServer, connect: Conne
     assert server.targets == ["/subjects/%3A.ctx%3Aa%2Fb%20100%25%3F%23%C3%BC/versions"]
 
 
+def test_a_subject_that_no_address_can_name_is_an_error_of_its_own(server: RegistryServer, connect: Connect) -> None:
+    server.add("half \ud800", 1)
+    registry = connect(server.url)
+    message = failure(lambda: registry.versions(registry.subjects()[0]))
+    assert message.startswith(
+        r"subject 'half \ud800': nobody can ask for this subject: its name has half of a character."
+    )
+
+
 @pytest.mark.parametrize(
     ("count", "largest_page", "pages", "requests"),
     [

@@ -197,4 +197,17 @@ class HttpRegistry:
 
 
 def _path(subject: str) -> str:
-    return f"/subjects/{quote(subject, safe='')}"
+    """Return where a subject is; JSON lets a name have what no address can.
+
+    Raises:
+        RegistryError: it has half of a pair of surrogates.
+    """
+    try:
+        return f"/subjects/{quote(subject, safe='')}"
+    except UnicodeEncodeError as error:
+        raise RegistryError(
+            "nobody can ask for this subject",
+            where=f"subject {subject!r}",
+            why="its name has half of a character",
+            fix="Register it under another name, or exclude it.",
+        ) from error
