@@ -30,6 +30,7 @@ from schemasync.core.manifest import Segment
 from schemasync.core.plan import Step
 from schemasync.core.policy import Verdict
 from schemasync.core.ports import Rows
+from schemasync.io.logs import printable
 
 _HEALTHS: Final = {Health.OK: "green", Health.WARN: "yellow", Health.FAIL: "bold red", Health.SKIPPED: "dim"}
 
@@ -265,4 +266,4 @@ def _cell(value: Any) -> str:
     if value is None:
         return "NULL"
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    return printable(text)

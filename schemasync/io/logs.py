@@ -87,6 +87,11 @@ def redact(text: str) -> str:
     return text
 
 
+def printable(text: str) -> str:
+    """Return ``text`` as one line in which whatever cannot be seen is spelt out."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
 def told(error: Exception | None) -> str | None:
     """Return what a result says of an error: its text without secrets."""
     return redact(str(error)) if error is not None else None
@@ -106,6 +111,10 @@ class _TextFormatter(logging.Formatter):
 
     def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:  # noqa: ARG002, N802
         return _utc(record)
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802
+        # Names of others could write lines of their own, or talk to the terminal. A traceback keeps its lines.
+        return printable(super().formatMessage(record))
 
     def format(self, record: logging.LogRecord) -> str:
         return redact(super().format(record))

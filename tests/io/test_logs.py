@@ -43,6 +43,24 @@ def test_a_text_line_has_utc_time_level_logger_and_message() -> None:
     assert stream.getvalue() == "2026-11-21T12:00:00.001Z INFO schemasync.test: admitted 3 files\n"
 
 
+def test_a_text_line_is_one_line_whatever_names_have_in_them() -> None:
+    stream = io.StringIO()
+    configure_logging("text", 1, stream)
+    logger.handle(record("subject a\n2026 ERROR x\x1b[31m größe\t1"))
+    assert stream.getvalue().endswith("schemasync.test: subject a\\n2026 ERROR x\\x1b[31m größe\\t1\n")
+
+
+def test_a_traceback_keeps_its_lines() -> None:
+    stream = io.StringIO()
+    configure_logging("text", 0, stream)
+    try:
+        raise ValueError("lost")
+    except ValueError:
+        logger.exception("it failed")
+    lines = stream.getvalue().splitlines()
+    assert (lines[1], lines[-1]) == ("Traceback (most recent call last):", "ValueError: lost")
+
+
 def test_a_json_line_has_the_same_as_one_object_and_what_the_call_added() -> None:
     stream = io.StringIO()
     configure_logging("json", 1, stream)
