@@ -25,7 +25,7 @@ from schemasync.app.workspace import Workspace
 from schemasync.core.mapping import TableTarget
 from schemasync.core.ports import Notifier
 from schemasync.core.watching import REGISTRY_PATIENCE_MS, Backoff, Listed, Reach, Rhythm, jittered
-from schemasync.errors import RegistryError, RegistryUnavailableError, SchemasyncError, UsageError
+from schemasync.errors import EngineError, RegistryError, RegistryUnavailableError, SchemasyncError, UsageError
 from schemasync.io.status_server import Board, serving
 
 _log: Final = logging.getLogger("schemasync.watch")
@@ -67,10 +67,19 @@ def watch(
         while not stop.is_set():
             watcher.patient_tick()
             if watcher.result().any_failed:
-                # It may mean that Spark is gone; then only a new process helps.
-                workspace.sql.query("SELECT 1")
+                _require_spark(workspace)
             (wait or stop.wait)(jittered(poll, draw()) / 1000)
     return watcher.result()
+
+
+def _require_spark(workspace: Workspace) -> None:
+    """Notice that a table failed because Spark is gone; then only a new process helps."""
+    try:
+        workspace.sql.query("SELECT 1")
+    except EngineError as error:
+        raise EngineError(
+            "Spark does not answer any more", why=error.why or error.what, fix="Start schemasync again."
+        ) from error
 
 
 class _Watcher:
