@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from contextlib import suppress
 from typing import Final
 
@@ -14,7 +15,12 @@ _OPEN_FILES: Final = 65_536
 def main() -> None:
     """Run this process's command line, and end the process with its exit code."""
     allow_open_files()
-    program.main()
+    try:
+        program.main()
+    finally:
+        # Nothing is left to be ended but the interpreter, which takes its time and would die by them.
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, signal.SIG_IGN)
 
 
 def allow_open_files() -> None:

@@ -85,3 +85,13 @@ def test_an_answer_for_which_there_is_no_space_is_one_error(configured: Bench, o
         )
     errors = [line for line in done.stderr.splitlines() if "warning" not in line]
     assert (done.returncode, errors) == (1, ["error: the answer cannot be written: No space left on device"])
+
+
+@pytest.mark.parametrize("late", ["SIGINT", "SIGTERM"])
+def test_a_signal_that_comes_when_all_is_done_changes_nothing(late: str) -> None:
+    code = (
+        "import atexit, os, signal; from schemasync.cli import main;"
+        f"atexit.register(lambda: os.kill(os.getpid(), signal.{late})); main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code, "--version"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
