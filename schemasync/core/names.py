@@ -43,7 +43,8 @@ HIVE_VIRTUAL_COLUMNS = frozenset(
 """What Hive puts beside every table's columns (VirtualColumn.java): of a column of that name it reads its own."""
 
 WORKING_COLUMNS = frozenset(f"schemasync_{name}" for name in ("was", "changed", "last", "purge", "rank", "arrival"))
-"""What admission and compaction add to physical columns while they work."""
+"""What admission and compaction add to physical columns while they work; one more would rename columns of that name in
+tables that are there already."""
 
 RESERVED_COLUMNS = (
     HIVE_VIRTUAL_COLUMNS

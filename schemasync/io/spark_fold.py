@@ -25,7 +25,7 @@ _WAS: Final = "schemasync_was"
 _CHANGED: Final = "schemasync_changed"
 _LAST: Final = "schemasync_last"
 _PURGE: Final = "schemasync_purge"
-_READ: Final = "schemasync_read"
+_READ: Final = "schemasync_arrival"
 _UNSENT: Final = "schemasync_unsent_"
 _NO_SPACE: Final = ("No space left on device", "Disk quota exceeded", "File too large")
 

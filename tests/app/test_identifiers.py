@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from schemasync.core.names import Dialect, is_field_name
+from schemasync.core.names import WORKING_COLUMNS, Dialect, is_field_name
 from schemasync.core.type_strings import parse_type, print_type
 from schemasync.core.types import Primitive, Struct, StructField
 from tests.lab import DAY, Lab
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.spark
 
 TEXT: Any = ["null", "string"]
 OURS = ("segment", "__op", "__ts_ms", "__segment", "__schema_version", "__seq1")
-WORKING = tuple(f"schemasync_{n}" for n in ("was", "changed", "last", "purge", "rank", "arrival", "op"))
+WORKING = (*sorted(WORKING_COLUMNS), "schemasync_op")
 ENGINES = (
     "select",
     "Order",

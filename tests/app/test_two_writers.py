@@ -356,7 +356,7 @@ def test_a_fold_by_sql_that_writes_a_key_twice_is_not_published(lab: Lab) -> Non
 
     def selecting(select: str, **named: Any) -> Any:
         columns = lab.session.sql(select).columns
-        again = ", ".join("0" if name == "schemasync_read" else f"`{name}`" for name in columns)
+        again = ", ".join("0" if name == "schemasync_arrival" else f"`{name}`" for name in columns)
         one_more = f"(SELECT {again} FROM ({select}) WHERE id = 7)"
         return workspace.fold.run(f"{select} UNION ALL {one_more}", **named)
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 import sqlglot
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from schemasync.core.names import (
     RESERVED_COLUMNS,
+    WORKING_COLUMNS,
     Dialect,
     TakenNames,
     comment_text,
@@ -146,6 +148,15 @@ def test_an_hour_pattern_that_lacks_parts_is_refused() -> None:
 
 def test_the_tables_own_columns_are_reserved() -> None:
     assert {"segment", "__op", "__seq1", "__seq9"} < RESERVED_COLUMNS
+
+
+def test_what_is_put_beside_physical_columns_is_reserved() -> None:
+    root = Path(__file__).parents[2]
+    files = [root / "templates/fold.sql.j2", root / "schemasync/io/spark_fold.py"]
+    texts = (file.read_text(encoding="utf-8") for file in (*files, *(root / "schemasync/io/parquet").glob("*.py")))
+    # What is counted has names of its own.
+    found = {name for text in texts for name in re.findall(r"\bschemasync_\w+", text) if name != "schemasync_unsent_"}
+    assert found == WORKING_COLUMNS
 
 
 HOSTILE = (

@@ -27,7 +27,7 @@ from schemasync.io.parquet.sorted_rows import spread
 MOST_ROWS: Final = 50_000_000
 """Rows, of the base or of deltas, that may be read to find newer ones: beyond that a view that compares costs less."""
 
-_PLACE: Final = "schemasync_place"
+_PLACE: Final = "schemasync_rank"
 _NONE: Final = pa.nulls(0, pa.int64())
 
 

@@ -19,7 +19,7 @@ from schemasync.io.parquet.newest import positions
 from schemasync.io.parquet.rows import open_parquet, table_schema
 from schemasync.io.parquet.shard_writer import delta_writer
 
-_ROW: Final = "schemasync_row"
+_ROW: Final = "schemasync_arrival"
 _NONE: Final = pa.nulls(0, pa.int64())
 
 

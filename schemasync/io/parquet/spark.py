@@ -42,7 +42,7 @@ from schemasync.io.parquet.writing import PAGE_BYTES
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-_KEPT: Final = "schemasync_kept"
+_KEPT: Final = "schemasync_last"
 ARRIVAL: Final = "schemasync_arrival"
 """Column of decoded events: their order of arrival, which decides what the ordering does not."""
 _PAGES: Final = {

@@ -18,7 +18,7 @@ SELECT
   r.schemasync_changed,
   r.schemasync_last,
   r.schemasync_purge,
-  r.schemasync_read
+  r.schemasync_arrival
 FROM (
   SELECT
     CASE WHEN t.`__schema_version` <= 1 THEN CAST(t.`id` AS bigint) ELSE t.`id__2` END AS `id__2`,
@@ -40,7 +40,7 @@ FROM (
     NOT (t.`segment` = 'base') AS schemasync_changed,
     NOT (t.`segment` = 'base') AS schemasync_last,
     FALSE AS schemasync_purge,
-    1 AS schemasync_read,
+    1 AS schemasync_arrival,
     1 AS schemasync_rank
   FROM (
     SELECT `id`, `full_name`, `born`, `address`, `gone`, `id__2`, `address__2`, `select`, `first-seen`, `segment__2`, `__op`, `__ts_ms`, `__seq1`, `__seq2`, `__offset`, `__schema_version`, `__admitted_ms`, `__tombstone`, 'base' AS `segment` FROM `lake`.`student` t WHERE `segment` IN ('base_s00000000')

@@ -18,7 +18,7 @@ SELECT
   r.schemasync_changed,
   r.schemasync_last,
   r.schemasync_purge,
-  r.schemasync_read
+  r.schemasync_arrival
 FROM (
   SELECT
     CASE WHEN t."__schema_version" <= 1 THEN CAST(t."id" AS bigint) ELSE t."id__2" END AS "id__2",
@@ -40,7 +40,7 @@ FROM (
     max(NOT (t."segment" = 'base')) OVER (PARTITION BY CASE WHEN t."__schema_version" <= 1 THEN CAST(t."id" AS bigint) ELSE t."id__2" END) AS schemasync_changed,
     NOT (t."segment" = 'base') AS schemasync_last,
     (t."segment" = 'base') AND t."__op" = 'd' AND (t."__admitted_ms" < 1789000000000 AND count(*) OVER (PARTITION BY CASE WHEN t."__schema_version" <= 1 THEN CAST(t."id" AS bigint) ELSE t."id__2" END) = 1 OR CASE WHEN t."__schema_version" <= 1 THEN CAST(t."id" AS bigint) ELSE t."id__2" END IS NULL) AS schemasync_purge,
-    count(*) OVER (PARTITION BY CASE WHEN t."__schema_version" <= 1 THEN CAST(t."id" AS bigint) ELSE t."id__2" END) AS schemasync_read,
+    count(*) OVER (PARTITION BY CASE WHEN t."__schema_version" <= 1 THEN CAST(t."id" AS bigint) ELSE t."id__2" END) AS schemasync_arrival,
     row_number() OVER (PARTITION BY CASE WHEN t."__schema_version" <= 1 THEN CAST(t."id" AS bigint) ELSE t."id__2" END ORDER BY t."__seq1" IS NULL, t."__seq1" DESC, t."__seq2" IS NULL, t."__seq2" DESC, t."__offset" IS NULL, t."__offset" DESC, t."__admitted_ms" IS NULL, t."__admitted_ms" DESC, t."segment") AS schemasync_rank
   FROM (
     SELECT "id", "full_name", "born", "address", "gone", "id__2", "address__2", "select", "first-seen", "segment__2", "__op", "__ts_ms", "__seq1", "__seq2", "__offset", "__schema_version", "__admitted_ms", "__tombstone", 'base' AS "segment" FROM "lake"."student" t WHERE "segment" IN ('base_s00000000')
