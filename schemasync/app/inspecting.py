@@ -26,7 +26,7 @@ from schemasync.core.groups import line_of
 from schemasync.core.history import History
 from schemasync.core.manifest import AdmittedFile, Manifest
 from schemasync.core.mapping import Mapping, TableTarget, map_subjects
-from schemasync.core.names import MAX_NAME, hour_directory_regex, parse_hour
+from schemasync.core.names import MAX_NAME, parse_hour
 from schemasync.core.plan import Decision, Inspected, Shape, decide, history_of
 from schemasync.core.plan import fingerprint as fingerprint_of
 from schemasync.core.policy import Verdict
@@ -35,7 +35,7 @@ from schemasync.core.projection import Unprojectable, project
 from schemasync.core.properties import is_ours, read_properties, readable
 from schemasync.core.renamed import OldNames, old_names
 from schemasync.core.schema import SubjectVersion
-from schemasync.errors import RegistryError, RegistryUnavailableError, SchemaError, SchemasyncError, UsageError
+from schemasync.errors import DataError, RegistryError, RegistryUnavailableError, SchemaError, UsageError
 
 
 def map_tables(workspace: Workspace) -> Mapping:
@@ -289,8 +289,11 @@ class Landed:
 def pending_files(workspace: Workspace, target: TableTarget, manifest: Manifest | None) -> tuple[FileInfo, ...]:
     """List the landed files that no manifest knows, oldest hour first; no footer is read."""
     pattern = target.increments
-    hour_directory_regex(pattern)
-    landed = (f for f in _below(workspace.storage(target).lake, pattern) if _is_landed(pattern, f.path))
+    return _pending(_below(workspace.storage(target).lake, pattern), pattern, manifest)
+
+
+def _pending(files: Iterable[FileInfo], pattern: str, manifest: Manifest | None) -> tuple[FileInfo, ...]:
+    landed = (f for f in files if _is_landed(pattern, f.path))
     if manifest is None:
         return tuple(landed)
     known = {f.path: f for f in manifest.admitted}
@@ -309,12 +312,11 @@ def replaced(file: FileInfo, admitted: AdmittedFile, *, keyed: bool) -> bool:
 _OURS = ("_schemasync/", "base/", "delta/", "archive/", "changes/", "history/")
 
 
-def stray_files(workspace: Workspace, target: TableTarget) -> tuple[FileInfo, ...]:
-    """List Parquet files that lie where increments are expected, but in no directory of an hour."""
-    files = _below(workspace.storage(target).lake, target.increments)
+def _strays(files: Iterable[FileInfo], pattern: str) -> tuple[FileInfo, ...]:
+    """Return the Parquet files that lie where increments are expected, but in no directory of an hour."""
     landed = (f for f in files if f.path.endswith(".parquet") and not f.path.startswith(_OURS))
     visible = (f for f in landed if not any(part.startswith(("_", ".")) for part in f.path.split("/")))
-    return tuple(f for f in visible if not _is_landed(target.increments, f.path))
+    return tuple(f for f in visible if not _is_landed(pattern, f.path))
 
 
 def _below(lake: Lake, pattern: str) -> Iterator[FileInfo]:
@@ -424,27 +426,38 @@ class TableView:
 
 
 def look(workspace: Workspace, target: TableTarget, entries: Entries | None = None) -> TableView:
-    """Inspect and decide one table, and list what landed for it; ``entries`` are the metastore's, if just asked for."""
+    """Inspect and decide one table, and list what landed for it; ``entries`` are the metastore's, if just asked for.
+
+    Raises:
+        RegistryUnavailableError: as `inspect`.
+        StorageError: the storage does not say what is there.
+    """
     inspected = inspect(workspace, target, entries)
     decision = decide(inspected)
-    findings: list[Diagnostic] = []
-    manifest: Manifest | None = None
-    pending: tuple[FileInfo, ...] = ()
-    try:
-        if inspected.table is not None and is_ours(inspected.table.properties) and decision.properties is not None:
-            properties = read_properties(inspected.table.properties)
-            manifest = read_manifest(workspace.storage(target).lake, target, properties)
-        pending = pending_files(workspace, target, manifest)
-    except SchemasyncError as error:
-        findings.append(diagnose("SS306", str(error)))
-    if findings:
+    lake, pattern = workspace.storage(target).lake, target.increments
+    manifest, missing = _manifest(lake, inspected, decision)
+    if missing:
         # Without the manifest nobody knows which rows there are, so no view can be planned for them.
-        decision = replace(decision, verdict=Verdict.HOLD, diagnostics=(*decision.diagnostics, *findings))
-    if strays := stray_files(workspace, target):
-        message = f"{len(strays)} Parquet files match no hour of {target.increments}, first {strays[0].path}"
+        decision = replace(decision, verdict=Verdict.HOLD, diagnostics=(*decision.diagnostics, *missing))
+    # Once for both: that may be many, and every tick asks.
+    files = tuple(_below(lake, pattern))
+    pending = () if missing else _pending(files, pattern, manifest)
+    if strays := _strays(files, pattern):
+        message = f"{len(strays)} Parquet files match no hour of {pattern}, first {strays[0].path}"
         decision = replace(decision, diagnostics=(*decision.diagnostics, diagnose("SS307", message)))
     partitions = _partitions(workspace, target, manifest) if manifest else {}
     return TableView(inspected=inspected, decision=decision, manifest=manifest, pending=pending, partitions=partitions)
+
+
+def _manifest(lake: Lake, inspected: Inspected, decision: Decision) -> tuple[Manifest | None, tuple[Diagnostic, ...]]:
+    """Return the manifest of the state in force, None where there is no table of ours, and what is wrong with it."""
+    table = inspected.table
+    if table is None or not is_ours(table.properties) or decision.properties is None:
+        return None, ()
+    try:
+        return read_manifest(lake, decision.target, read_properties(table.properties)), ()
+    except DataError as error:
+        return None, (diagnose("SS306", str(error)),)
 
 
 def _partitions(workspace: Workspace, target: TableTarget, manifest: Manifest) -> abc.Mapping[str, HivePartition]:

@@ -38,6 +38,7 @@ SCHEMAS = "_schemasync/schemas"
 _KEPT: Final[dict[tuple[str, int, int], RegisteredSchema]] = {}
 """Versions that were read, by where they lie, size and time of change."""
 _MOST_KEPT: Final = 10_000
+_RESTORE: Final = "Restore it from a backup of the table's location; the data files are untouched."
 MOST_FORGOTTEN: Final = 1000
 """Manifests that one run deletes: what was left for years goes in several."""
 
@@ -84,11 +85,18 @@ def read_manifest(lake: Lake, target: TableTarget, properties: TableProperties) 
 
     Raises:
         DataError: it is missing, mangled, or written by a newer schemasync.
+        StorageError: it is there, and cannot be read.
     """
     if properties.state == StateId(generation=0, admission=0):
         return empty(target.table, target.subject, schema_version=properties.version, keyed=bool(properties.keys))
     path = manifest_path(properties.state)
-    return _parse(lake.read(path), lake.uri(path))
+    try:
+        content = lake.read(path)
+    except StorageError as error:
+        if path in (file.path for file in lake.files(GENERATIONS)):
+            raise
+        raise DataError("the table's manifest is missing", where=lake.uri(path), why=error.why, fix=_RESTORE) from error
+    return _parse(content, lake.uri(path))
 
 
 def read_draft(workspace: Workspace, target: TableTarget, properties: TableProperties) -> Draft:
@@ -124,7 +132,7 @@ def _parse(content: bytes, where: str) -> Manifest:
             "the table's manifest cannot be read",
             where=where,
             why=str(error).splitlines()[0],
-            fix="Restore it from a backup of the table's location; the data files are untouched.",
+            fix=_RESTORE,
         ) from error
     # States that follow it say more than its format knows.
     return manifest.model_copy(update={"format": FORMAT})

@@ -236,7 +236,7 @@ class TestFiles:
     def test_a_missing_manifest_is_named(self, shop: Lab) -> None:
         (path,) = (shop.root / "lake" / STUDENT / "_schemasync" / "generations").iterdir()
         path.rename(shop.root / "kept.json")
-        blamed(applied(shop).error, StorageError, str(path), "there is no such file")
+        blamed(applied(shop).error, DataError, str(path), "the table's manifest is missing: there is no such file")
         (shop.root / "kept.json").rename(path)
         assert (applied(shop).error, students(shop)) == (None, [row(1, "first")])
 

@@ -22,13 +22,13 @@ from schemasync.app.history import history
 from schemasync.app.holds import HOLDS
 from schemasync.app.inspecting import look, map_tables, select
 from schemasync.app.planning import TablePlan, plan
-from schemasync.app.states import properties_in_force, publish, read_draft
+from schemasync.app.states import GENERATIONS, properties_in_force, publish, read_draft
 from schemasync.app.status import Hold, TableStatus, status
 from schemasync.app.workspace import Storage, Workspace
 from schemasync.cli.history_text import history_text
 from schemasync.core.mapping import TableTarget
 from schemasync.core.policy import Verdict
-from schemasync.core.ports import RegisteredSchema, Rows, SqlEngine
+from schemasync.core.ports import FileInfo, RegisteredSchema, Rows, SqlEngine
 from schemasync.core.properties import KEPT, PARTITION_BY, STATE
 from schemasync.errors import EngineError, RegistryError, RegistryUnavailableError, SchemasyncError, StorageError
 from schemasync.io.lake.arrow import ArrowLake
@@ -126,6 +126,15 @@ def with_rows(still: Still) -> None:
     publish(still.workspace, target, draft, admitted(draft.manifest, schema_version=properties.version))
 
 
+def with_state(still: Still) -> Path:
+    """Bring a state into force; return its manifest."""
+    still.register(avro())
+    still.settle()
+    with_rows(still)
+    (path,) = (still.root / "lake" / "student" / GENERATIONS).iterdir()
+    return path
+
+
 def with_another_key(still: Still) -> Workspace:
     """Change a table's key, and return a workspace whose engine cannot read the table's values."""
     for topic in ("course", "student"):
@@ -157,6 +166,49 @@ def test_no_release_is_advised_where_a_file_of_ours_is_missing(still: Still) -> 
     still.settle()
     edited(still, **{STATE: "000001-0001@0000"})
     assert hold(still) == Hold(since_ms=None, release=None)
+
+
+@pytest.mark.parametrize("refused", ["incremental", GENERATIONS])
+def test_a_storage_that_fails_is_no_hold_and_nothing_that_is_missing(
+    still: Still, monkeypatch: pytest.MonkeyPatch, refused: str
+) -> None:
+    with_state(still)
+    name = "files" if refused == "incremental" else "read"
+    found = getattr(ArrowLake, name)
+
+    def failing(lake: ArrowLake, path: str) -> Any:
+        if path.startswith(refused):
+            raise StorageError("cannot reach it", where=path, why="503")
+        return found(lake, path)
+
+    monkeypatch.setattr(ArrowLake, name, failing)
+    (table,) = apply(still.workspace).tables
+    assert (type(table.error), table.held, codes(still.plan().tables[0])) == (StorageError, False, ["SS217"])
+
+
+def test_a_look_lists_once_what_landed(still: Still, monkeypatch: pytest.MonkeyPatch) -> None:
+    with_state(still)
+    listed: list[str] = []
+    found = ArrowLake.files
+
+    def files(lake: ArrowLake, directory: str) -> tuple[FileInfo, ...]:
+        listed.append(directory)
+        return found(lake, directory)
+
+    monkeypatch.setattr(ArrowLake, "files", files)
+    (table,) = still.plan().tables
+    assert (codes(table), listed.count("incremental")) == ([], 1)
+
+
+@pytest.mark.parametrize("content", [None, "{}"])
+def test_a_manifest_that_is_not_there_or_mangled_holds_its_table(still: Still, content: str | None) -> None:
+    path = with_state(still)
+    path.unlink()
+    if content is not None:
+        path.write_text(content)
+    (table,) = still.plan().tables
+    assert (codes(table), table.held, table.landed) == (["SS306"], True, 0)
+    assert str(path) in table.diagnostics[0].message
 
 
 @pytest.mark.parametrize(
