@@ -13,7 +13,7 @@ from typing import Any
 
 from schemasync.app.dependents import ReadingViews
 from schemasync.app.history_table import plan_history
-from schemasync.app.inspecting import TableView, is_silence, look, look_at, map_tables, select
+from schemasync.app.inspecting import Landed, TableView, is_silence, look, look_at, map_tables, select
 from schemasync.app.migrating import with_values_checked
 from schemasync.app.rekeying import changes_key, keys_before, with_keys_checked
 from schemasync.app.repairing import (
@@ -66,7 +66,8 @@ RESTORING_STEPS = frozenset({"repair_partitions", "restore_view", DROP_OLD_VIEW}
 class TablePlan:
     """The plan of one table. ``view`` is what was looked at, None where that failed (then only diagnostics count).
 
-    ``rewrite`` are the segments whose rows the new view converts until the next compaction rewrites them.
+    ``rewrite`` are the segments whose rows the new view converts until the next compaction rewrites them; ``waiting``
+    says how many landed files the next apply cannot admit.
     """
 
     target: TableTarget
@@ -77,6 +78,7 @@ class TablePlan:
     current_version: int | None = None
     desired_version: int | None = None
     rewrite: tuple[Segment, ...] = ()
+    waiting: int = 0
     seen: str = ""
     properties: TableProperties | None = None
     view: TableView | None = None
@@ -213,11 +215,12 @@ def with_landed(workspace: Workspace, plan: TablePlan) -> TablePlan:
     if plan.view is None or shape is None or not plan.view.pending:
         return plan
     try:
-        findings = look_at(workspace, shape, plan.target, plan.view.pending).findings
+        landed = look_at(workspace, shape, plan.target, plan.view.pending)
     except StorageError as error:
         # All else is known, and apply does that first.
-        findings = (diagnose("SS301", str(error)),)
-    return replace(plan, diagnostics=(*plan.diagnostics, *findings))
+        landed = Landed(findings=(diagnose("SS301", str(error)),))
+    waiting = plan.landed - (0 if landed.blocked else len(landed.ready))
+    return replace(plan, diagnostics=(*plan.diagnostics, *landed.findings), waiting=waiting)
 
 
 def lay_out_steps(workspace: Workspace, found: TableView) -> TablePlan:

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from schemasync.app.holds import held_since_ms
-from schemasync.app.inspecting import look_at, map_tables, select
+from schemasync.app.inspecting import map_tables, select
 from schemasync.app.planning import TablePlan, left_out, plan_table
 from schemasync.app.releasing import way_out
 from schemasync.app.repairing import find_drift
@@ -217,17 +217,16 @@ def table_status(workspace: Workspace, target: TableTarget) -> TableStatus:
     found = plan.view
     manifest = found.manifest if found else None
     pending = found.pending if found else ()
-    waiting, findings = _files(workspace, plan, pending)
+    findings: tuple[Diagnostic, ...] = ()
     if manifest is not None:
-        missing = _missing(workspace, target, manifest)
-        findings += missing or _odd_footers(workspace, plan, manifest)
+        findings = _missing(workspace, target, manifest) or _odd_footers(workspace, plan, manifest)
     hold, unknown = _hold(workspace, plan)
     now = workspace.now_ms()
     return TableStatus(
         plan=plan,
         manifest=manifest,
         pending=pending,
-        waiting=waiting,
+        waiting=plan.waiting,
         due=retirement(target, manifest, now_ms=now) if manifest else Retirement(),
         now_ms=now,
         diagnostics=tuple(dict.fromkeys((*plan.diagnostics, *findings, *unknown))),
@@ -278,15 +277,3 @@ def _odd_footers(workspace: Workspace, plan: TablePlan, manifest: Manifest) -> t
             footer = Unreadable(path=file.path, reason=str(error))
         findings += footer_drift(sampled, footer, columns)
     return tuple(findings)
-
-
-def _files(workspace: Workspace, plan: TablePlan, pending: tuple[FileInfo, ...]) -> tuple[int, tuple[Diagnostic, ...]]:
-    """Say how many landed files cannot be admitted by the next apply, and why."""
-    shape = plan.view.decision.effective if plan.view else None
-    if shape is None or not pending:
-        return 0, ()
-    try:
-        landed = look_at(workspace, shape, plan.target, pending)
-    except SchemasyncError as error:
-        return len(pending), (diagnose("SS301", str(error)),)
-    return len(pending) - (0 if landed.blocked else len(landed.ready)), landed.findings

@@ -26,12 +26,14 @@ from schemasync.app.states import GENERATIONS, properties_in_force, publish, rea
 from schemasync.app.status import Hold, TableStatus, status
 from schemasync.app.workspace import Storage, Workspace
 from schemasync.cli.history_text import history_text
+from schemasync.core.admission import Footer, Unreadable
 from schemasync.core.mapping import TableTarget
 from schemasync.core.policy import Verdict
 from schemasync.core.ports import FileInfo, RegisteredSchema, Rows, SqlEngine
 from schemasync.core.properties import KEPT, PARTITION_BY, STATE
 from schemasync.errors import EngineError, RegistryError, RegistryUnavailableError, SchemasyncError, StorageError
 from schemasync.io.lake.arrow import ArrowLake
+from schemasync.io.parquet.arrow import ArrowFiles
 from tests.app.still import Still, avro, key
 from tests.core.builders import admitted
 
@@ -46,6 +48,13 @@ def without_storage(workspace: Workspace) -> Workspace:
         raise StorageError("the directory cannot be listed", where=target.location, why="secret_key=hush")
 
     return replace(workspace, storage=storage)
+
+
+def land(still: Still, name: str) -> Path:
+    path = still.root / "lake" / "student" / "incremental" / "increment_2026112000" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.table({"id": [1], "op": ["c"], "ts_ms": [1]}), path)
+    return path
 
 
 def edited(still: Still, **properties: str) -> None:
@@ -198,6 +207,25 @@ def test_a_look_lists_once_what_landed(still: Still, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(ArrowLake, "files", files)
     (table,) = still.plan().tables
     assert (codes(table), listed.count("incremental")) == ([], 1)
+
+
+def test_files_that_landed_are_looked_into_once(still: Still, monkeypatch: pytest.MonkeyPatch) -> None:
+    with_state(still)
+    land(still, "a.parquet")
+    pq.write_table(pa.table({"x": [1]}), land(still, "b.parquet"))
+    looked: list[str] = []
+    found = ArrowFiles.footer
+
+    def footer(files: ArrowFiles, file: FileInfo, **given: Any) -> Footer | Unreadable:
+        looked.append(file.path.rpartition("/")[2])
+        return found(files, file, **given)
+
+    monkeypatch.setattr(ArrowFiles, "footer", footer)
+    (table,) = status(still.workspace).tables
+    assert (looked, codes(table), len(table.pending), table.waiting) == (["a.parquet", "b.parquet"], ["SS302"], 2, 1)
+    land(still, "b.parquet").write_bytes(b"corrupt")
+    (table,) = status(still.workspace).tables
+    assert (codes(table), table.waiting) == (["SS301"], 2)
 
 
 @pytest.mark.parametrize("content", [None, "{}"])
