@@ -23,7 +23,7 @@ from schemasync.app.states import Draft, repair_partitions, roll_forward
 from schemasync.app.viewing import catch_up
 from schemasync.app.workspace import Workspace
 from schemasync.core.describe import diagnostic_json
-from schemasync.core.diagnostics import Diagnostic, Severity
+from schemasync.core.diagnostics import Diagnostic, names_held_file
 from schemasync.core.mapping import TableTarget
 from schemasync.core.plan import Shape, Step
 from schemasync.core.policy import Verdict
@@ -61,8 +61,7 @@ class Applied:
     def held(self) -> bool:
         """Tell whether something about this table waits for a person."""
         findings = self.admitted.findings if self.admitted else ()
-        waiting = any(d.severity is Severity.ERROR for d in findings)
-        return self.error is None and (self.plan.verdict is Verdict.HOLD or waiting)
+        return self.error is None and (self.plan.verdict is Verdict.HOLD or names_held_file(findings))
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:

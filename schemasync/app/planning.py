@@ -34,7 +34,7 @@ from schemasync.core.amounts import many
 from schemasync.core.changes import Change
 from schemasync.core.compaction import plan_rekey
 from schemasync.core.describe import change_json, diagnostic_json
-from schemasync.core.diagnostics import Diagnostic, diagnose
+from schemasync.core.diagnostics import Diagnostic, diagnose, names_held_file
 from schemasync.core.drift import Drift
 from schemasync.core.kept import NOTHING, Kept
 from schemasync.core.manifest import Contents, Manifest, Segment, StateId
@@ -50,9 +50,6 @@ from schemasync.core.toast import unknown_values
 from schemasync.core.view_drift import same_text, view_drift, view_reasons
 from schemasync.errors import SchemaError, SchemasyncError, StorageError, UsageError, as_ours
 from schemasync.io.logs import redact
-
-FILE_ERRORS = frozenset({"SS301", "SS302", "SS303", "SS306"})
-"""Diagnostics of landed files and data files that a person must look at."""
 
 _DROPS = frozenset({"drop_table", DROP_OLD_VIEW, DROP_OLD_HISTORY})
 SCHEMA_STEPS = REPAIRS | _DROPS | {"create_table", "rebuild", "add_columns", "replace_view", "set_version"}
@@ -87,7 +84,7 @@ class TablePlan:
     @property
     def held(self) -> bool:
         """Tell whether something about the table waits for a person: its schema, or a landed file."""
-        return self.verdict is Verdict.HOLD or any(d.code in FILE_ERRORS for d in self.diagnostics)
+        return self.verdict is Verdict.HOLD or names_held_file(self.diagnostics)
 
     @property
     def pending(self) -> bool:

@@ -22,7 +22,7 @@ from schemasync.app.workspace import Workspace
 from schemasync.core.admission import Unreadable
 from schemasync.core.compaction import Retirement
 from schemasync.core.describe import diagnostic_json
-from schemasync.core.diagnostics import Diagnostic, Severity, diagnose
+from schemasync.core.diagnostics import Diagnostic, diagnose, names_held_file
 from schemasync.core.drift import DRIFT
 from schemasync.core.footers import footer_drift, sample
 from schemasync.core.manifest import Manifest, Segment
@@ -81,9 +81,7 @@ class TableStatus:
     @property
     def held(self) -> bool:
         """Tell whether something about the table waits for a person."""
-        return self.plan.verdict is Verdict.HOLD or any(
-            d.severity is Severity.ERROR and d.code not in DRIFT for d in self.diagnostics
-        )
+        return self.plan.verdict is Verdict.HOLD or names_held_file(self.diagnostics)
 
     @property
     def drift(self) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ read a table.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final
@@ -594,8 +595,16 @@ _ALL: Final = (
 CODES: Final[dict[str, Code]] = {code.code: code for code in _ALL}
 """Every code, in order."""
 
+FILE_ERRORS: Final = frozenset(c.code for c in _ALL if c.code.startswith("SS3") and c.severity is Severity.ERROR)
+"""Codes of landed files and data files that a person must look at; their messages begin with the file."""
+
 
 def diagnose(code: str, message: str, *, fix: str = "") -> Diagnostic:
     """Make a diagnostic of a known code; ``fix`` replaces the table's general advice where more is known."""
     known = CODES[code]
     return Diagnostic(code=code, severity=known.severity, message=message, fix=fix or known.fix)
+
+
+def names_held_file(diagnostics: Iterable[Diagnostic]) -> bool:
+    """Tell whether one of them is about a landed file or a data file that waits for a person."""
+    return any(d.code in FILE_ERRORS for d in diagnostics)

@@ -9,17 +9,13 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
 
 from schemasync.core.changes import Change
 from schemasync.core.describe import change_json, diagnostic_json
-from schemasync.core.diagnostics import Diagnostic, Severity
+from schemasync.core.diagnostics import FILE_ERRORS, Diagnostic, Severity
 from schemasync.core.events import SchemaEvent
 from schemasync.core.mapping import TableTarget
 from schemasync.core.policy import Verdict
-
-OF_LANDED_FILES: Final = ("SS301", "SS302", "SS303")
-"""Codes of files that are held; their messages begin with the file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +88,7 @@ def _occasion(seen: Seen) -> str:
     Files that are held have no note of when that began; the first of them stands for it.
     """
     errors = [d for d in seen.diagnostics if d.severity is Severity.ERROR]
-    files = [d.message for d in errors if d.code in OF_LANDED_FILES]
+    files = [d.message for d in errors if d.code in FILE_ERRORS]
     return json.dumps([sorted({d.code for d in errors}), seen.held_since_ms, min(files, default=None)])
 
 

@@ -228,6 +228,24 @@ def test_files_that_landed_are_looked_into_once(still: Still, monkeypatch: pytes
     assert (codes(table), table.waiting) == (["SS301"], 2)
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "code", "held"),
+    [
+        ("a.parquet", b"corrupt", "SS301", True),
+        ("a.parquet", b"", "SS305", False),
+        ("../b.parquet", b"", "SS307", False),
+    ],
+)
+def test_plan_status_and_apply_agree_on_what_waits_for_a_person(
+    still: Still, name: str, content: bytes, code: str, held: bool
+) -> None:
+    with_state(still)
+    land(still, name).write_bytes(content)
+    (planned,), (stands,), (applied,) = (found(still.workspace).tables for found in (plan, status, apply))
+    assert [t.held for t in (planned, stands, applied)] == [held] * 3
+    assert {d.code for t in (planned, stands, applied) for d in t.diagnostics} == {code}
+
+
 @pytest.mark.parametrize("content", [None, "{}"])
 def test_a_manifest_that_is_not_there_or_mangled_holds_its_table(still: Still, content: str | None) -> None:
     path = with_state(still)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import schemasync
-from schemasync.core.diagnostics import CODES, Code, Diagnostic, Severity, diagnose
+from schemasync.core.diagnostics import CODES, FILE_ERRORS, Code, Diagnostic, Severity, diagnose, names_held_file
 
 SOURCES = [p.read_text() for p in Path(schemasync.__file__).parent.rglob("*.py") if p.name != "diagnostics.py"]
 
@@ -35,6 +35,11 @@ def test_every_code_is_used(code: str) -> None:
 def test_every_code_that_is_used_is_known() -> None:
     used = {code for source in SOURCES for code in re.findall(r'"(SS[0-9]{3})"', source)}
     assert used <= CODES.keys()
+
+
+def test_files_wait_for_a_person_where_their_code_is_an_error() -> None:
+    assert sorted(FILE_ERRORS) == ["SS301", "SS302", "SS303", "SS306"]
+    assert [names_held_file([diagnose(code, "")]) for code in ("SS201", "SS302", "SS304")] == [False, True, False]
 
 
 def test_a_diagnostic_takes_severity_and_advice_from_its_code() -> None:
