@@ -10,6 +10,7 @@ import pytest
 from pyarrow import fs
 
 from schemasync.errors import StorageError
+from schemasync.io.lake.arrow import ArrowLake
 from schemasync.io.lake.scratch import scratch
 
 
@@ -92,6 +93,17 @@ def test_nothing_of_the_storage_can_be_moved_or_deleted(storage: Path, local: Pa
             with pytest.raises(NotImplementedError):
                 call()
     assert (storage / "there").exists()
+    assert local.exists()
+
+
+def test_an_empty_directory_of_the_storage_stays(storage: Path, local: Path) -> None:
+    (storage / "empty").mkdir()
+    lake = ArrowLake(str(storage))
+    with scratch(lake.filesystem) as filesystem:
+        lake.within(filesystem).delete_if_empty("empty")
+        assert (storage / "empty").exists()
+    lake.delete_if_empty("empty")
+    assert not (storage / "empty").exists()
     assert local.exists()
 
 

@@ -72,7 +72,7 @@ class ArrowLake:
     def within(self, filesystem: fs.FileSystem) -> ArrowLake:
         """Return the same location in a file system that has the same paths."""
         other = copy(self)
-        other.filesystem, other._create = filesystem, creation(filesystem)
+        other.filesystem, other._create, other._remove = filesystem, creation(filesystem), removal(filesystem)
         return other
 
     @property
