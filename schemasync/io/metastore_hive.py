@@ -373,7 +373,7 @@ class HiveMetastore:
             place.setOutputFormat(formats[1])
             place.getSerdeInfo().setSerializationLib(formats[2])
 
-        with self._client(database, name) as client:
+        with _comparing(database, name), self._client(database, name) as client:
             table = client.getTable(database, name)
             table.setTableType("EXTERNAL_TABLE")
             table.getParameters().put("EXTERNAL", "TRUE")

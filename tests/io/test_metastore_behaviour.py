@@ -526,6 +526,30 @@ def test_of_swaps_from_one_state_exactly_one_wins(server: Server) -> None:
         assert sorted(threads.map(swap, range(4))) == [False, False, False, True]
 
 
+@pytest.mark.parametrize("repair", ["restore_table", "replace_columns"])
+def test_a_repair_takes_back_no_swap_and_fails_for_none(server: Server, repair: str) -> None:
+    store, database = server.metastore, server.database
+    table = store.table(database, TABLE)
+    assert table is not None
+    done = threading.Event()
+
+    def repairs() -> None:
+        while not done.is_set():
+            if repair == "restore_table":
+                store.restore_table(database, TABLE, location=table.location, formats=PARQUET)
+            else:
+                store.replace_columns(database, TABLE, table.columns)
+
+    with ThreadPoolExecutor(1) as threads:
+        repairing = threads.submit(repairs)
+        try:
+            for n in range(12):
+                assert store.swap_properties(database, TABLE, key=KEY, expected=str(n), changes={KEY: str(n + 1)})
+        finally:
+            done.set()
+    assert (repairing.exception(), value(server)) == (None, "12")
+
+
 WORKERS = 4
 ROUNDS = 2
 
