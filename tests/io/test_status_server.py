@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 import socket
+import threading
 from collections.abc import Iterator
 
 import pytest
 import requests
 
 from schemasync.errors import UsageError
+from schemasync.io import status_server
 from schemasync.io.status_server import SILENCE_MS, Board, Snapshot, TableStatus, serving
 
 NOW = 1_790_000_000_000
@@ -129,11 +131,21 @@ def test_an_address_that_is_taken_is_one_clear_error(url: str) -> None:
         pass
 
 
-def test_a_silent_client_does_not_keep_it_from_stopping(board: Board) -> None:
-    with serving("127.0.0.1:0", board, now_ms=lambda: NOW, poll_ms=POLL) as address:
-        host, _, port = address.removeprefix("http://").rpartition(":")
-        client = socket.create_connection((host, int(port)))
-    client.close()
+def test_a_silent_client_does_not_keep_it_from_stopping(board: Board, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(status_server, "CLIENT_SECONDS", 3600)
+    with socket.socket() as client:
+
+        def serve() -> None:
+            with serving("127.0.0.1:0", board, now_ms=lambda: NOW, poll_ms=POLL) as address:
+                host, _, port = address.removeprefix("http://").rpartition(":")
+                client.connect((host, int(port)))
+                # Clients are taken in turn: once this one is answered, the silent one is being waited for.
+                get(f"{address}/healthz")
+
+        server = threading.Thread(target=serve, daemon=True)
+        server.start()
+        server.join(timeout=60)
+        assert not server.is_alive()
 
 
 @pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="this machine has no IPv6")
