@@ -105,14 +105,12 @@ def apply(
     names: Sequence[str] = (),
     *,
     expected: Mapping[str, str] | None = None,
-    allowed: Callable[[TablePlan], bool] = lambda _: True,
 ) -> ApplyResult:
     """Bring the named tables (all where none is named) to what the registry says, and admit what landed.
 
     So many at once as the configuration says, results in the order of the configuration.
     ``expected`` are the fingerprints of a stored plan by ``database.table``: where one differs now, that table is
     refused.
-    ``allowed`` may refuse to change a table's schema; what landed is admitted all the same.
 
     Raises:
         UsageError: a name is no configured table.
@@ -125,7 +123,7 @@ def apply(
     with crew(workspace) as workers:
 
         def bring(target: TableTarget) -> Applied:
-            return apply_table(workers.workspace, target, expected=expected, allowed=allowed)
+            return apply_table(workers.workspace, target, expected=expected)
 
         results = workers.each(targets, bring)
     return ApplyResult(tables=results, problems=mapping.problems)
@@ -142,6 +140,7 @@ def apply_table(
 ) -> Applied:
     """Apply one table. Its errors are part of the result: one broken table never stops the others.
 
+    ``allowed`` may refuse to change its schema; what landed is admitted all the same.
     Unless ``publishing``, the caller publishes what was admitted. Unless ``admitting``, nothing is changed but what is
     ``allowed``.
     """

@@ -123,9 +123,6 @@ def open_workspace(
     *,
     environ: Mapping[str, str],
     purpose: str,
-    wait_s: float = 0.0,
-    progress: Progress = silent,
-    clock: Callable[[], int] = now_ms,
 ) -> Iterator[Workspace]:
     """Start Spark, hold the embedded metastore, and hand out the wired world.
 
@@ -134,8 +131,8 @@ def open_workspace(
         EngineError: Spark did not start.
         UsageError: there is no usable Java.
     """
-    with open_session(config, environ=environ, purpose=purpose, wait_s=wait_s, progress=progress) as session:
-        yield workspace_of(config, session, progress=progress, clock=clock)
+    with open_session(config, environ=environ, purpose=purpose) as session:
+        yield workspace_of(config, session)
 
 
 @contextmanager

@@ -20,8 +20,6 @@ from schemasync.errors import PermanentError, UsageError
 from schemasync.io.config_file import DEFAULT_NAME, load_config
 from schemasync.io.samples import claim, copy_into, scaffold
 
-DEFAULT_DIRECTORY: Final = Path("schemasync-quickstart")
-
 Run = Callable[[Sequence[str]], int]
 """Runs one command line of schemasync with the project's ``--config``, prints its output, returns its exit code."""
 

@@ -30,12 +30,12 @@ class Sampled:
     file: DataFile
 
 
-def sample(manifest: Manifest, *, most: int = SAMPLE) -> tuple[Sampled, ...]:
-    """Choose at most that many files, one of a segment: of the oldest, of the newest, and evenly from between."""
+def sample(manifest: Manifest) -> tuple[Sampled, ...]:
+    """Choose at most `SAMPLE` files, one of a segment: of the oldest, of the newest, and evenly from between."""
     filled = [s for s in manifest.segments if s.files]
     ordered = sorted(filled, key=lambda s: (s.created_ms, s.name))
     last = len(ordered) - 1
-    count = min(most, len(ordered))
+    count = min(SAMPLE, len(ordered))
     chosen = sorted({n * last // max(count - 1, 1) for n in range(count)})
     return tuple(Sampled(segment=s, file=min(s.files, key=lambda f: f.path)) for s in (ordered[n] for n in chosen))
 

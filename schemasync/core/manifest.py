@@ -361,10 +361,6 @@ class Manifest(_Value):
         """Return the time of a state that follows: never before this one, whatever the clock did."""
         return max(now_ms, self.published_ms)
 
-    def knows(self, path: str, size: int) -> bool:
-        """Tell whether a landed file was admitted already."""
-        return any(f.path == path and f.bytes == size for f in self.admitted)
-
 
 def named_keys(deltas: Iterable[Segment]) -> tuple[tuple[str, ChangedKeys], ...] | None:
     """Return the keys of each delta that has rows, by its name; None where a view cannot name them all."""

@@ -13,7 +13,7 @@ from itertools import groupby
 from schemasync.core.defaults import literal_sql
 from schemasync.core.history import History
 from schemasync.core.layout import SCHEMA_VERSION, SEGMENT, Layout, ordering_columns
-from schemasync.core.names import Dialect, comment_text, quote_identifier
+from schemasync.core.names import Dialect, quote_identifier
 from schemasync.core.projection import Fill, carried
 from schemasync.core.reshape import reshape_sql
 from schemasync.core.schema import Column, Envelope
@@ -27,7 +27,6 @@ class ViewColumn:
     name: str
     type: Type
     expression: str
-    comment: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,12 +45,7 @@ class RowSource:
 def view_columns(source: RowSource, dialect: Dialect) -> tuple[ViewColumn, ...]:
     """Return the row's columns in registry order."""
     return tuple(
-        ViewColumn(
-            name=column.name,
-            type=column.type,
-            expression=column_sql(source, column, dialect),
-            comment=comment_text(column.doc),
-        )
+        ViewColumn(name=column.name, type=column.type, expression=column_sql(source, column, dialect))
         for column in source.columns
     )
 

@@ -140,12 +140,6 @@ def test_an_admission_adds_one_delta_and_its_files() -> None:
     )
 
 
-def test_a_file_is_known_by_path_and_size() -> None:
-    manifest = admitted(fresh())
-    known = [manifest.knows("incremental/1-0.parquet", size) for size in (7, 8)]
-    assert (known, manifest.knows("incremental/1-1.parquet", 7)) == ([True, False], False)
-
-
 def test_segments_are_shards_or_deltas() -> None:
     base, delta = segment("base_s00000000"), segment("delta_00000001")
     manifest = fresh().model_copy(update={"segments": (base, delta)})

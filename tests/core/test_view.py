@@ -73,9 +73,9 @@ def test_versions_that_no_segment_has_are_not_mentioned() -> None:
 
 
 def test_a_renamed_column_shows_the_new_name_over_the_old_physical_one() -> None:
-    found = history((col("a"),), (col("b", aliases=("a",), doc="what\nit is"),))
+    found = history((col("a"),), (col("b", aliases=("a",)),))
     assert view_columns(source(found, 1), SPARK) == (
-        ViewColumn(name="b", type=found.newest.columns[0].type, expression="t.`a`", comment="what it is"),
+        ViewColumn(name="b", type=found.newest.columns[0].type, expression="t.`a`"),
     )
 
 

@@ -251,22 +251,9 @@ def test_netrc_has_no_say(
     assert "Authorization" not in server.log[0].headers
 
 
-def test_headers_from_the_configuration_are_sent(server: RegistryServer, connect: Connect) -> None:
-    connect(server.url, headers={"target-sr-cluster": "lsrc-1"}).subjects()
-    assert server.log[0].headers["target-sr-cluster"] == "lsrc-1"
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"auth": BearerAuth(token="s3cret\n")},
-        {"auth": BearerAuth(token="")},
-        {"headers": {"x": "s3cret\r\nEvil: 1"}},
-        {"headers": {"x": "ключ s3cret"}},
-    ],
-)
-def test_a_value_that_no_header_can_carry_is_refused_without_showing_it(options: dict[str, Any]) -> None:
-    message = failure(lambda: HttpRegistry("http://h", **options), UsageError)
+@pytest.mark.parametrize("token", ["s3cret\n", "", "s3cret\r\nEvil: 1", "ключ s3cret"])
+def test_a_token_that_no_header_can_carry_is_refused_without_showing_it(token: str) -> None:
+    message = failure(lambda: HttpRegistry("http://h", auth=BearerAuth(token=token)), UsageError)
     assert ("the value is empty or holds spaces" in message, "s3cret" in message) == (True, False)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import ssl
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import assert_never
@@ -90,14 +89,14 @@ class Authorize(AuthBase):
         return r
 
 
-def check_header_values(auth: Auth, headers: Mapping[str, str]) -> None:
-    """Refuse what HTTP cannot carry.
+def check_token(auth: Auth) -> None:
+    """Refuse a token that HTTP cannot carry.
 
     Raises:
         UsageError: as `require_header_values`.
     """
-    token = {"registry.auth.bearer": auth.token} if isinstance(auth, BearerAuth) else {}
-    require_header_values({**token, **{f"registry, header {name}": value for name, value in headers.items()}})
+    if isinstance(auth, BearerAuth):
+        require_header_values({"registry.auth.bearer": auth.token})
 
 
 def check_certificates(ca: str | None, client_cert: tuple[str, str] | None) -> None:

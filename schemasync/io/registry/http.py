@@ -13,7 +13,6 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from types import MappingProxyType
 from typing import Self
 from urllib.parse import quote
 
@@ -22,7 +21,7 @@ from schemasync.core.references import HeldSchema, Trail, resolve, trail_text
 from schemasync.errors import RegistryError
 from schemasync.io.registry import wire
 from schemasync.io.registry.answer import Answer
-from schemasync.io.registry.auth import NO_AUTH, Auth, check_certificates, check_header_values
+from schemasync.io.registry.auth import NO_AUTH, Auth, check_certificates, check_token
 from schemasync.io.registry.endpoint import endpoints_of
 from schemasync.io.registry.kept import KeptVersions
 from schemasync.io.registry.transport import Transport
@@ -34,7 +33,6 @@ LAG_TRIES = 4
 """How often a version that "does not exist" is asked for: a follower may lag behind the list that named it."""
 PAGE_SIZE = 1000
 """Apicurio answers at most so many subjects (``apicurio.ccompat.max-subjects``) and does not say that it cut."""
-NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
 
 class HttpRegistry:
@@ -48,7 +46,7 @@ class HttpRegistry:
     that returns something true was woken: nothing is asked again then. ``clock`` is in seconds, and never set.
 
     Raises:
-        UsageError: a URL, certificate or header that cannot be used.
+        UsageError: a URL, certificate or token that cannot be used.
     """
 
     def __init__(
@@ -61,16 +59,15 @@ class HttpRegistry:
         timeout: tuple[float, float] = (5, 30),
         retries: int = 5,
         backoff: float = 0.5,
-        headers: Mapping[str, str] = NO_HEADERS,
         sleep: Callable[[float], object] = time.sleep,
         random: Callable[[], float] = randomness.random,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         endpoints = endpoints_of(url, auth)
-        check_header_values(auth, headers)
+        check_token(auth)
         check_certificates(ca, client_cert)
         session = open_session()
-        session.headers.update({"Accept": wire.ACCEPT, "User-Agent": "schemasync", **headers})
+        session.headers.update({"Accept": wire.ACCEPT, "User-Agent": "schemasync"})
         self._transport = Transport(
             endpoints=endpoints,
             verify=ca or True,
