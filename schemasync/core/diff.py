@@ -1,13 +1,12 @@
-"""Compare two table schemas: ``diff(current, desired)``, and its proof, ``apply_changes``.
+"""Compare two table schemas: ``diff(current, desired)``.
 
-Laws: ``diff(x, x)`` is empty; ``apply_changes(diff(a, b), a) == b``. Columns are matched by life, never by name or
-position. Inputs are never mutated.
+Laws: ``diff(x, x)`` is empty, and ``a`` with the changes of ``diff(a, b)`` made is ``b``. Columns are matched by life,
+never by name or position. Inputs are never mutated.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
 from typing import Literal, NamedTuple, assert_never
 
 from schemasync.core.changes import (
@@ -187,62 +186,6 @@ def _order_changes(current: TableSchema, desired: TableSchema) -> Iterator[Reord
     new = tuple(c.name for c in desired.columns if c.life in before)
     if old != new:
         yield ReorderColumns(current=old, desired=new)
-
-
-def apply_changes(changes: Iterable[Change], current: TableSchema) -> TableSchema:
-    """Return ``current`` with the changes made; the inverse side of `diff`, and the law that proves it."""
-    schema = current
-    for change in changes:
-        schema = _apply_one(change, schema)
-    return schema
-
-
-def _apply_one(change: Change, schema: TableSchema) -> TableSchema:
-    match change:
-        case AddColumn():
-            columns = list(schema.columns)
-            columns.insert(change.position, change.column)
-            return replace(schema, columns=tuple(columns))
-        case DropColumn():
-            return replace(schema, columns=tuple(c for c in schema.columns if c.life != change.column.life))
-        case ReorderColumns():
-            return replace(schema, columns=_reordered(schema.columns, change.desired))
-        case ChangeKey():
-            return replace(schema, keys=change.desired)
-        case ChangeEnvelope():
-            return replace(schema, envelope=change.desired)
-        case _:
-            columns = [_changed(c, change) if c.life == change.life else c for c in schema.columns]
-            return replace(schema, columns=tuple(columns), keys=_keys_after(change, schema.keys))
-
-
-def _keys_after(change: ColumnChange, keys: tuple[str, ...]) -> tuple[str, ...]:
-    if isinstance(change, RenameColumn):
-        return tuple(change.desired if key == change.current else key for key in keys)
-    return keys
-
-
-def _reordered(columns: tuple[Column, ...], names: tuple[str, ...]) -> tuple[Column, ...]:
-    """Put the named columns into that order, in the places that they hold together; others stay."""
-    by_name = {c.name: c for c in columns}
-    queue = iter(names)
-    return tuple(by_name[next(queue)] if c.name in names else c for c in columns)
-
-
-def _changed(column: Column, change: ColumnChange) -> Column:
-    match change:
-        case RenameColumn():
-            return replace(column, name=change.desired)
-        case ChangeNullability():
-            return replace(column, nullable=change.desired)
-        case ChangeDefault():
-            return replace(column, default=change.desired)
-        case ChangeDoc():
-            return replace(column, doc=change.desired)
-        case ChangeAliases():
-            return replace(column, aliases=change.desired)
-        case _:
-            return replace(column, encoding=change.desired)
 
 
 def retypes(current: Encoding, desired: Encoding) -> bool:

@@ -27,7 +27,7 @@ from schemasync.core.changes import (
     RetypeColumn,
     WidenColumn,
 )
-from schemasync.core.diff import apply_changes, diff, retypes
+from schemasync.core.diff import diff, retypes
 from schemasync.core.encoding import Encoding, Leaf, ListOf, MapOf, Meaning, Record
 from schemasync.core.history import History
 from schemasync.core.reshape import Beyond, lost_sql, reshape
@@ -52,6 +52,7 @@ from tests.core.builders import (
     schema,
     union,
 )
+from tests.core.changing import apply_changes
 from tests.strategies import encodings
 
 A = Life(name="a", since=1)
