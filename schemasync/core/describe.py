@@ -69,9 +69,9 @@ def _sides(change: Change) -> tuple[str | None, Any, Any]:
         case RenameField():
             return change.path, change.old, change.path.rpartition(".")[2]
         case AddField() | DropField():
-            return change.path, _type(change.current), _type(change.desired)
+            return change.path, type_text(change.current), type_text(change.desired)
         case WidenColumn() | RetypeColumn() | ChangeDetail():
-            return change.name, _type(change.current), _type(change.desired)
+            return change.name, type_text(change.current), type_text(change.desired)
         case ChangeSemanticType():
             return change.name, _meaning(change.current), _meaning(change.desired)
         case ChangeNullability() | ChangeDefault() | ChangeDoc():
@@ -87,17 +87,18 @@ def _sides(change: Change) -> tuple[str | None, Any, Any]:
 
 
 def _column(column: Column) -> str:
-    return _type(column.encoding) + ("" if column.nullable else " not null")
+    return type_text(column.encoding) + ("" if column.nullable else " not null")
 
 
-def _type(encoding: Encoding) -> str:
+def type_text(encoding: Encoding) -> str:
+    """Return the type that values are shown as, as people and programs are told it."""
     return print_type(shown_type(encoding), Dialect.SPARK)
 
 
 def _meaning(encoding: Encoding) -> str:
     if isinstance(encoding, Leaf):
-        return f"{_type(encoding)} ({encoding.name or encoding.meaning.value})"
-    return _type(encoding)
+        return f"{type_text(encoding)} ({encoding.name or encoding.meaning.value})"
+    return type_text(encoding)
 
 
 def _envelope(envelope: Envelope) -> dict[str, Any]:

@@ -303,7 +303,7 @@ def _unlike_keys(current: Shape, desired: Shape) -> Iterator[Diagnostic]:
         if not _one_to_one(reshape(old.encoding, column.encoding)):
             type_ = print_type(column.type, Dialect.SPARK)
             yield diagnose("SS120", f"key column {column.name} was a text: two texts can become one {type_}")
-        if not _shown_alike(old.encoding, column.encoding):
+        if not _shown_as_one(old.encoding, column.encoding):
             yield diagnose(
                 "SS121",
                 f"key column {column.name} is shown otherwise than before: one key would be two rows",
@@ -345,7 +345,7 @@ def _told_apart(shape: Shape) -> list[tuple[str, Type, tuple[Call, ...], Life]]:
     return [(p.name, p.type, p.calls, sources[p.name].life) for p in shape.partitions]
 
 
-def _shown_alike(current: Encoding, desired: Encoding) -> bool:
+def _shown_as_one(current: Encoding, desired: Encoding) -> bool:
     """Tell whether one value of the source shows as one, however it is written; a plain retype is another matter."""
     if not isinstance(current, Leaf) or not isinstance(desired, Leaf) or same_meaning(current, desired):
         return True

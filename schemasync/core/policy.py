@@ -32,13 +32,12 @@ from schemasync.core.changes import (
     WidenColumn,
 )
 from schemasync.core.config import Policies
+from schemasync.core.describe import type_text
 from schemasync.core.diagnostics import Diagnostic, diagnose
 from schemasync.core.diff import same_meaning
-from schemasync.core.encoding import Encoding, Leaf, ListOf, MapOf, Meaning, Record, shown_type
-from schemasync.core.names import Dialect
+from schemasync.core.encoding import Encoding, Leaf, ListOf, MapOf, Meaning, Record
 from schemasync.core.reshape import Beyond, reshape
 from schemasync.core.schema import Column, Life
-from schemasync.core.type_strings import print_type
 from schemasync.core.types import Primitive
 
 
@@ -102,7 +101,7 @@ def _tells_of(change: Change, variants: Mapping[Life, tuple[Column, str]]) -> bo
 
 
 def _beside(column: Column, old: str) -> str:
-    return f"column {column.name} became {_type(column.encoding)}; its values from before stay visible as {old}"
+    return f"column {column.name} became {type_text(column.encoding)}; its values from before stay visible as {old}"
 
 
 def _judge_one(change: Change, policies: Policies, readded: frozenset[str]) -> Judgement:
@@ -185,13 +184,13 @@ def _rekeyed(change: ChangeKey, policies: Policies) -> Judgement:
 
 def _redefined(change: ChangeSemanticType, policies: Policies) -> Judgement:
     meanings = f"column {change.name}: {_meanings(change)}"
-    if policies.semantic == "migrate" and _shown_alike(change.current, change.desired):
+    if policies.semantic == "migrate" and _fit_one_column(change.current, change.desired):
         note = diagnose("SS115", f"{meanings}: values from before are kept as they are shown")
         return Judgement(verdict=Verdict.MIGRATE, diagnostics=(note,))
     return _hold("SS121", f"{meanings}: the same values mean something else")
 
 
-def _shown_alike(current: Encoding, desired: Encoding) -> bool:
+def _fit_one_column(current: Encoding, desired: Encoding) -> bool:
     """Tell whether values of both sides can stand in one column: they were decoded to the same type of date or text.
 
     Plain numbers under another name (micro- and nanoseconds of a duration) cannot: nothing says how to convert them.
@@ -202,12 +201,12 @@ def _shown_alike(current: Encoding, desired: Encoding) -> bool:
             plain = Meaning.PLAIN in {current.meaning, desired.meaning} and current.type is not Primitive.STRING
             return same_meaning(current, desired) or (current.type == desired.type and not plain)
         case ListOf(), ListOf():
-            return _shown_alike(current.element, desired.element)
+            return _fit_one_column(current.element, desired.element)
         case MapOf(), MapOf():
-            return _shown_alike(current.key, desired.key) and _shown_alike(current.value, desired.value)
+            return _fit_one_column(current.key, desired.key) and _fit_one_column(current.value, desired.value)
         case Record(), Record():
             there = {m.life: m.encoding for m in current.members}
-            return all(_shown_alike(there[m.life], m.encoding) for m in desired.members if m.life in there)
+            return all(_fit_one_column(there[m.life], m.encoding) for m in desired.members if m.life in there)
         case _:
             return False
 
@@ -221,11 +220,7 @@ def _hold(code: str, message: str) -> Judgement:
 
 
 def _types(change: WidenColumn | RetypeColumn) -> str:
-    return f"{_type(change.current)} to {_type(change.desired)}"
-
-
-def _type(encoding: Encoding) -> str:
-    return print_type(shown_type(encoding), Dialect.SPARK)
+    return f"{type_text(change.current)} to {type_text(change.desired)}"
 
 
 def _meanings(change: ChangeSemanticType) -> str:
@@ -235,7 +230,7 @@ def _meanings(change: ChangeSemanticType) -> str:
 def _meaning(encoding: Encoding) -> str:
     if isinstance(encoding, Leaf):
         return encoding.name or encoding.meaning.value
-    return _type(encoding)
+    return type_text(encoding)
 
 
 def _envelope_sides(change: ChangeEnvelope) -> str:
