@@ -24,7 +24,15 @@ from schemasync.core.beyond import findings, lost
 from schemasync.core.diagnostics import Diagnostic, diagnose
 from schemasync.core.layering import touching
 from schemasync.core.layout import ordering_columns
-from schemasync.core.manifest import AdmittedFile, Manifest, Segment, SegmentKind, after_admission, delta_name
+from schemasync.core.manifest import (
+    AdmittedFile,
+    Manifest,
+    Segment,
+    SegmentKind,
+    after_admission,
+    delta_name,
+    new_run_directory,
+)
 from schemasync.core.mapping import TableTarget
 from schemasync.core.moments import Moment, Newest, newest_of
 from schemasync.core.plan import Shape
@@ -126,8 +134,7 @@ def _admitted(
     storage, current = workspace.storage(target), before.draft.manifest
     # Later than every admission before, whatever the clock did: the time of admission decides between equal events.
     now = max(workspace.now_ms(), current.published_ms + 1)
-    number = current.next_delta
-    directory = f"delta/g={number:06}/{workspace.token()}"
+    directory = new_run_directory(SegmentKind.DELTA, current.next_delta, workspace.token())
     request = _request(target, shape, landed, current, directory=directory, now_ms=now)
     with abandoned(storage.lake, directory):
         written = reader_for(storage, target, landed.ready).admit(request)

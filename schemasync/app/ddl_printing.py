@@ -20,7 +20,7 @@ from schemasync.core.avro import read_key_schema, read_value_schema
 from schemasync.core.config import Config, TableEntry
 from schemasync.core.diagnostics import Diagnostic, Severity
 from schemasync.core.groups import line_of
-from schemasync.core.manifest import Contents, StateId
+from schemasync.core.manifest import Contents, SegmentKind, StateId, new_run_directory, shard_directory, shard_name
 from schemasync.core.mapping import TableTarget, map_subjects
 from schemasync.core.names import Dialect
 from schemasync.core.plan import Shape, history_of, shape_of
@@ -263,12 +263,14 @@ class _Printing:
         )
 
     def _run(self) -> ddl.PerRun:
-        """Where the tables of the very first compaction would lie; a real one adds a token to its directory."""
+        """Where the tables of the very first compaction would lie; a real one has a token of its own."""
         place = self.target.location
+        runs = (new_run_directory(SegmentKind.BASE, generation, "0" * 8) for generation in (0, 1))
+        base, compactor = (f"{place}/{shard_directory(run, shard_name(0))}" for run in runs)
         increment = hour_directory(self.target.increments, self.hour)
         return ddl.PerRun(
-            base=f"{place}/base/g=000000/s=0000",
-            compactor=f"{place}/base/g=000001/s=0000",
+            base=base,
+            compactor=compactor,
             increments={self.hour: f"{place}/{increment}"},
             present=frozenset(name for name, _, _ in ddl.physical_columns(self.shape)),
         )

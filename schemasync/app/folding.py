@@ -22,7 +22,7 @@ from schemasync.core.admission import WrittenFooter
 from schemasync.core.compaction import FoldCounts, FoldPlan, after_fold
 from schemasync.core.keys import Bound, Key
 from schemasync.core.layout import ordering_columns
-from schemasync.core.manifest import DataFile, Manifest, Segment, SegmentKind
+from schemasync.core.manifest import DataFile, Manifest, Segment, SegmentKind, new_run_directory, shard_directory
 from schemasync.core.mapping import TableTarget
 from schemasync.core.merge_plan import merge_request
 from schemasync.core.merging import MergedShard
@@ -104,7 +104,7 @@ def run_fold(
     """
     manifest = draft.manifest
     lake = workspace.storage(target).lake
-    directory = f"base/g={fold.generation:06}/{workspace.token()}"
+    directory = new_run_directory(SegmentKind.BASE, fold.generation, workspace.token())
     require_files(lake, (*fold.rewrite, *fold.fold))
     workspace.progress(target.table, f"folding {fold.events} events into generation {fold.generation}")
     with abandoned(lake, directory):
@@ -113,7 +113,7 @@ def run_fold(
             target,
             shape,
             manifest,
-            {f"{directory}/s={s.shard.removeprefix('base_s')}": s for s in fold.shards},
+            {shard_directory(directory, s.shard): s for s in fold.shards},
             kind=SegmentKind.BASE,
             directory=directory,
             purge_before_ms=fold.purge_before_ms,

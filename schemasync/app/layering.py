@@ -11,7 +11,7 @@ from schemasync.app.states import Draft, publish, require_files
 from schemasync.app.workspace import Workspace
 from schemasync.core.compaction import next_fold_ms
 from schemasync.core.layering import MergePlan, after_merge, touching
-from schemasync.core.manifest import Manifest, Segment, SegmentKind, delta_name
+from schemasync.core.manifest import Manifest, Segment, SegmentKind, delta_name, new_run_directory
 from schemasync.core.mapping import TableTarget
 from schemasync.core.plan import Shape
 from schemasync.core.sharding import KeyRange, ShardFold, bounds, by_key
@@ -66,7 +66,7 @@ def merged_delta(
     lake = workspace.storage(target).lake
     name = delta_name(manifest.next_delta)
     workspace.progress(target.table, f"merging {len(plan.merge)} deltas into {name}")
-    directory = f"delta/g={manifest.next_delta:06}/{workspace.token()}"
+    directory = new_run_directory(SegmentKind.DELTA, manifest.next_delta, workspace.token())
     shard = ShardFold(shard=name, keys=KeyRange(), rewrite=(), deltas=plan.merge)
     with abandoned(lake, directory):
         (merged,) = merge_shards(

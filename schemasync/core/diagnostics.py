@@ -382,7 +382,7 @@ _ALL: Final = (
         code="SS306",
         severity=Severity.ERROR,
         meaning="A file that the table's manifest names is missing.",
-        example="s3a://lake/student/base/g=000007/s=0000/part-0.parquet: there is no such file",
+        example="s3a://lake/student/base/g=000007/3f9c01ab/s=00000000/part-0.parquet: there is no such file",
         fix="Restore it from a backup of the table's location; sink files that it was made from may still exist.",
     ),
     Code(

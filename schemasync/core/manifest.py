@@ -369,6 +369,11 @@ def named_keys(deltas: Iterable[Segment]) -> tuple[tuple[str, ChangedKeys], ...]
     return found if len(found) == len(filled) and fit(keys for _, keys in found) else None
 
 
+def new_run_directory(kind: SegmentKind, number: int, token: str) -> str:
+    """Return the directory that a run writes to; ``number`` is that of the generation, or of the delta."""
+    return f"{kind.value}/g={number:06}/{token}"
+
+
 def run_directory(location: str) -> str:
     """Return the directory that all segments of one run share: ``base/g=000007/<token of the run>``."""
     return "/".join(location.split("/")[:3])
@@ -376,6 +381,8 @@ def run_directory(location: str) -> str:
 
 _DIGITS: Final = 8
 """Names are compared as text: all numbers have as many digits."""
+
+_SHARD: Final = "base_s"
 
 
 def delta_name(number: int) -> str:
@@ -385,7 +392,12 @@ def delta_name(number: int) -> str:
 
 def shard_name(number: int) -> str:
     """Return the name of a shard of the base."""
-    return f"base_s{number:0{_DIGITS}}"
+    return f"{_SHARD}{number:0{_DIGITS}}"
+
+
+def shard_directory(run: str, shard: str) -> str:
+    """Return the directory of a shard of the base in that of the run which writes it."""
+    return f"{run}/s={shard.removeprefix(_SHARD)}"
 
 
 def empty(table: str, subject: str, *, schema_version: int, keyed: bool) -> Manifest:

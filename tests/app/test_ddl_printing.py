@@ -100,9 +100,9 @@ def test_the_per_run_tables_lie_where_a_first_compaction_would_put_them(registry
     script = printed(registry, kind="per-run", hour="2026112007").script
     places = [line.split("'")[1] for line in script.splitlines() if line.startswith("LOCATION")]
     assert places == [
-        "file:///lake/student/base/g=000000/s=0000",
+        "file:///lake/student/base/g=000000/00000000/s=00000000",
         "file:///lake/student/incremental/increment_2026112007",
-        "file:///lake/student/base/g=000001/s=0000",
+        "file:///lake/student/base/g=000001/00000000/s=00000000",
     ]
 
 

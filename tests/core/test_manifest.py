@@ -22,6 +22,10 @@ from schemasync.core.manifest import (
     SegmentKind,
     StateId,
     Superseded,
+    new_run_directory,
+    run_directory,
+    shard_directory,
+    shard_name,
 )
 from tests.core.builders import SUBJECT, admitted, fresh, landed, segment
 
@@ -138,6 +142,13 @@ def test_an_admission_adds_one_delta_and_its_files() -> None:
             "admitted": (*before.admitted, landed("incremental/2-0.parquet", "delta_00000002")),
         }
     )
+
+
+def test_all_that_a_run_writes_lies_in_its_directory() -> None:
+    delta, base = (new_run_directory(kind, 7, "0ab") for kind in (SegmentKind.DELTA, SegmentKind.BASE))
+    shard = shard_directory(base, shard_name(3))
+    assert (delta, shard) == ("delta/g=000007/0ab", "base/g=000007/0ab/s=00000003")
+    assert [run_directory(place) for place in (delta, shard)] == [delta, base]
 
 
 def test_segments_are_shards_or_deltas() -> None:
