@@ -24,7 +24,7 @@ from schemasync.core.keys import Bound, Key
 from schemasync.core.layout import ordering_columns
 from schemasync.core.manifest import DataFile, Manifest, Segment, SegmentKind, new_run_directory, shard_directory
 from schemasync.core.mapping import TableTarget
-from schemasync.core.merge_plan import merge_request
+from schemasync.core.merge_request import merge_request
 from schemasync.core.merging import MergedShard
 from schemasync.core.names import Dialect, is_hidden
 from schemasync.core.plan import Shape

@@ -1,4 +1,4 @@
-"""The delta layer, decided: whether a compaction folds changes into the base or leaves them beside it, merged.
+"""Minor compactions, decided: whether a compaction folds changes into the base or leaves them beside it, merged.
 
 Folding rewrites every shard that a change falls into; leaving makes every query read the changes, and look for their
 keys in those shards. Where few rows change everywhere the first costs hundreds of times the change, the second little.

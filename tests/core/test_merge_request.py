@@ -5,7 +5,7 @@ from dataclasses import replace
 from schemasync.core.admission import UnsentRule
 from schemasync.core.history import read_history
 from schemasync.core.manifest import DataFile, Segment, SegmentKind
-from schemasync.core.merge_plan import merge_request
+from schemasync.core.merge_request import merge_request
 from schemasync.core.merging import Deleted, MergeRequest, ShardMerge, SortedFile, StoredColumn
 from schemasync.core.plan import Shape
 from schemasync.core.projection import Carried, Fill
