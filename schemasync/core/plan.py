@@ -42,7 +42,7 @@ from schemasync.core.properties import (
     read_properties,
     readable,
 )
-from schemasync.core.reshape import Beyond, Convert, Reshape, reshape
+from schemasync.core.reshape import Convert, NoConversion, Reshape, reshape
 from schemasync.core.schema import Column, Envelope, EnvelopeKind, Life, OrderingField, SubjectVersion, TableSchema
 from schemasync.core.sharding import has_ranges
 from schemasync.core.type_strings import print_type
@@ -353,7 +353,7 @@ def _shown_as_one(current: Encoding, desired: Encoding) -> bool:
     return current.type != desired.type and not formatted
 
 
-def _one_to_one(shape: Reshape | Beyond) -> bool:
+def _one_to_one(shape: Reshape | NoConversion) -> bool:
     return not (isinstance(shape, Convert) and shape.stored is Primitive.STRING)
 
 

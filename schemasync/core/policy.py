@@ -36,7 +36,7 @@ from schemasync.core.describe import type_text
 from schemasync.core.diagnostics import Diagnostic, diagnose
 from schemasync.core.diff import same_meaning
 from schemasync.core.encoding import Encoding, Leaf, ListOf, MapOf, Meaning, Record
-from schemasync.core.reshape import Beyond, reshape
+from schemasync.core.reshape import NoConversion, reshape
 from schemasync.core.schema import Column, Life
 from schemasync.core.types import Primitive
 
@@ -167,7 +167,7 @@ def _by_policy(policy: str, kind: str, otherwise: Diagnostic) -> Judgement:
 
 def _retyped(change: RetypeColumn, policies: Policies) -> Judgement:
     shape = reshape(change.current, change.desired)
-    if isinstance(shape, Beyond):
+    if isinstance(shape, NoConversion):
         return _hold("SS120", f"column {change.name}: {_types(change)}: no value can be converted")
     note = diagnose("SS113", f"column {change.name}: {_types(change)}, every value that the table has fits")
     judged = _by_policy(policies.retype, "retype", note)

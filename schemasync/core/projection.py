@@ -14,7 +14,7 @@ from schemasync.core.encoding import Encoding
 from schemasync.core.history import History
 from schemasync.core.layout import Layout
 from schemasync.core.names import Dialect
-from schemasync.core.reshape import Beyond, Keep, Reshape, reshape, reshaped
+from schemasync.core.reshape import Keep, NoConversion, Reshape, reshape, reshaped
 from schemasync.core.schema import Column, Envelope, SubjectVersion
 from schemasync.core.type_strings import print_type
 from schemasync.core.types import Type
@@ -108,7 +108,7 @@ def _from_file(
     if written is None:
         return _fill_of_file(history, column, writer, fill_defaults)
     shape = reshape(written.encoding, column.encoding)
-    if isinstance(shape, Beyond):
+    if isinstance(shape, NoConversion):
         return _loss(column.name, shape)
     return Take(paths=_paths(written.name, writer.envelope, is_key), encoding=written.encoding, shape=shape)
 
@@ -140,8 +140,8 @@ def _fill_of_rows(history: History, column: Column, version: int, fill_defaults:
         return Fill(value=None)
 
 
-def _loss(name: str, beyond: Beyond) -> str:
-    return f"column {name}{beyond.path}: {beyond}"
+def _loss(name: str, found: NoConversion) -> str:
+    return f"column {name}{found.path}: {found}"
 
 
 def _fill(history: History, column: Column, version: int, fill_defaults: bool) -> Fill:
@@ -174,7 +174,7 @@ def frozen_default(history: History, column: Column) -> Value:
     if value is None or born is None:
         return None
     shape = reshape(born.encoding, column.encoding)
-    if isinstance(shape, Beyond):
+    if isinstance(shape, NoConversion):
         raise ValueError(_loss(column.name, shape))
     found: Value = reshaped(value, shape)
     return found
@@ -204,6 +204,6 @@ def carried(
     if stored == target or then is None:
         return Carried(name=stored.name, shape=Keep(target=target.type))
     shape = reshape(then.encoding, column.encoding)
-    if isinstance(shape, Beyond):
+    if isinstance(shape, NoConversion):
         raise ValueError(_loss(column.name, shape))
     return Carried(name=stored.name, shape=shape)

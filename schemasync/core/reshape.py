@@ -78,7 +78,7 @@ Reshape = Keep | Convert | Fields | Elements | Entries
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Beyond:
+class NoConversion:
     """No conversion is known; ``path`` leads to the place inside of the column, empty for the column itself."""
 
     path: str
@@ -89,12 +89,12 @@ class Beyond:
         return f"{print_type(self.stored, Dialect.SPARK)} does not fit {print_type(self.target, Dialect.SPARK)}"
 
 
-def reshape(stored: Encoding, target: Encoding) -> Reshape | Beyond:
+def reshape(stored: Encoding, target: Encoding) -> Reshape | NoConversion:
     """Say how shown values of one encoding become those of a later one, lives known in both."""
     return _between(stored, target, "")
 
 
-def _between(stored: Encoding, target: Encoding, path: str) -> Reshape | Beyond:
+def _between(stored: Encoding, target: Encoding, path: str) -> Reshape | NoConversion:
     match stored, target:
         case Leaf(type=old), Leaf(type=new) if old == new:
             return Keep(target=new)
@@ -104,11 +104,11 @@ def _between(stored: Encoding, target: Encoding, path: str) -> Reshape | Beyond:
             return _record(stored, target, path)
         case ListOf(), ListOf():
             element = _between(stored.element, target.element, f"{path}.element")
-            return element if isinstance(element, Beyond) else _list(element, shown_type(target.element))
+            return element if isinstance(element, NoConversion) else _list(element, shown_type(target.element))
         case MapOf(), MapOf():
             return _map(stored, target, path)
         case _:
-            return Beyond(path=path, stored=shown_type(stored), target=shown_type(target))
+            return NoConversion(path=path, stored=shown_type(stored), target=shown_type(target))
 
 
 def _list(element: Reshape, type_: Type) -> Reshape:
@@ -116,12 +116,12 @@ def _list(element: Reshape, type_: Type) -> Reshape:
     return Keep(target=target) if isinstance(element, Keep) else Elements(element=element, target=target)
 
 
-def _map(stored: MapOf, target: MapOf, path: str) -> Reshape | Beyond:
+def _map(stored: MapOf, target: MapOf, path: str) -> Reshape | NoConversion:
     key = _between(stored.key, target.key, f"{path}.key")
     value = _between(stored.value, target.value, f"{path}.value")
-    if isinstance(key, Beyond) or not _tells_apart(stored.key, key):
-        return Beyond(path=f"{path}.key", stored=shown_type(stored.key), target=shown_type(target.key))
-    if isinstance(value, Beyond):
+    if isinstance(key, NoConversion) or not _tells_apart(stored.key, key):
+        return NoConversion(path=f"{path}.key", stored=shown_type(stored.key), target=shown_type(target.key))
+    if isinstance(value, NoConversion):
         return value
     type_ = Map(key=shown_type(target.key), value=shown_type(target.value))
     if isinstance(key, Keep) and isinstance(value, Keep):
@@ -143,12 +143,12 @@ def _tells_apart(stored: Encoding, shape: Reshape) -> bool:
             return False
 
 
-def _record(stored: Record, target: Record, path: str) -> Reshape | Beyond:
+def _record(stored: Record, target: Record, path: str) -> Reshape | NoConversion:
     by_life = {m.life: m for m in stored.members}
     fields: list[Field] = []
     for member in target.members:
         field = _field(by_life.get(member.life), member, f"{path}.{member.name}")
-        if isinstance(field, Beyond):
+        if isinstance(field, NoConversion):
             return field
         fields.append(field)
     type_ = shown_type(target)
@@ -158,11 +158,11 @@ def _record(stored: Record, target: Record, path: str) -> Reshape | Beyond:
     return Fields(fields=tuple(fields), lost=tuple(m.name for life, m in by_life.items() if life not in taken))
 
 
-def _field(stored: Member | None, target: Member, path: str) -> Field | Beyond:
+def _field(stored: Member | None, target: Member, path: str) -> Field | NoConversion:
     if stored is None:
         return Field(name=target.name, source=None, shape=Keep(target=shown_type(target.encoding)))
     shape = _between(stored.encoding, target.encoding, path)
-    return shape if isinstance(shape, Beyond) else Field(name=target.name, source=stored.name, shape=shape)
+    return shape if isinstance(shape, NoConversion) else Field(name=target.name, source=stored.name, shape=shape)
 
 
 def target_of(shape: Reshape) -> Type:

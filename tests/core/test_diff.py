@@ -30,7 +30,7 @@ from schemasync.core.changes import (
 from schemasync.core.diff import diff, retypes
 from schemasync.core.encoding import Encoding, Leaf, ListOf, MapOf, Meaning, Record
 from schemasync.core.history import History
-from schemasync.core.reshape import Beyond, lost_sql, reshape
+from schemasync.core.reshape import NoConversion, lost_sql, reshape
 from schemasync.core.schema import Column, Life, TableSchema
 from schemasync.core.types import Primitive
 from tests.core.builders import (
@@ -260,7 +260,7 @@ def test_what_is_neither_retype_nor_change_of_meaning_keeps_every_value_that_sur
     changes: tuple[Change, ...] = diff(schema(col("a", current)), schema(col("a", desired)))
     if not any(isinstance(c, RetypeColumn | ChangeSemanticType) for c in changes):
         shape = reshape(current, desired)
-        assert not isinstance(shape, Beyond)
+        assert not isinstance(shape, NoConversion)
         assert lost_sql("x", shape) == ""
 
 

@@ -11,7 +11,7 @@ from schemasync.core.encoding import Encoding, ListOf, shown_type
 from schemasync.core.history import History
 from schemasync.core.layout import Layout, lay_out
 from schemasync.core.projection import Carried, Fill, Projected, Projection, Take, Unprojectable, carried, project
-from schemasync.core.reshape import Beyond, Convert, Keep, Reshape, reshape, reshaped
+from schemasync.core.reshape import Convert, Keep, NoConversion, Reshape, reshape, reshaped
 from schemasync.core.types import Primitive
 from tests.core.builders import BIGINT, DATE, DEBEZIUM, DOUBLE, FLOAT, INT, STRING, col, dec, histories, history, rec
 from tests.core.rows import carried_value, model, rows
@@ -37,7 +37,7 @@ def sources(found: Projection | Unprojectable) -> dict[str, Take | Fill]:
 
 def take(name: str, encoding: Encoding, target: Encoding | None = None) -> Take:
     shape = reshape(encoding, target or encoding)
-    assert not isinstance(shape, Beyond)
+    assert not isinstance(shape, NoConversion)
     return Take(paths=((name,),), encoding=encoding, shape=shape)
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from schemasync.core.encoding import Encoding, ListOf, MapOf, Member, Record, shown_type
 from schemasync.core.names import Dialect
-from schemasync.core.reshape import Beyond, Keep, Reshape, lost_sql, reshape, reshape_sql, reshaped, target_of
+from schemasync.core.reshape import Keep, NoConversion, Reshape, lost_sql, reshape, reshape_sql, reshaped, target_of
 from schemasync.core.types import Primitive
 from schemasync.errors import SchemaError
 from tests.core.builders import BIGINT, BOOLEAN, DATE, DOUBLE, FLOAT, INT, MICROS, STRING, dec, rec, union
@@ -22,7 +22,7 @@ SPARK, HIVE, TRINO = Dialect.SPARK, Dialect.HIVE, Dialect.TRINO
 
 def shape(stored: Encoding, target: Encoding) -> Reshape:
     found = reshape(stored, target)
-    assert not isinstance(found, Beyond)
+    assert not isinstance(found, NoConversion)
     return found
 
 
@@ -60,7 +60,7 @@ def test_the_same_encoding_is_kept(encoding: Encoding) -> None:
 @given(encodings(), encodings())
 def test_what_a_reshape_makes_has_the_target_type(stored: Encoding, target: Encoding) -> None:
     found = reshape(stored, target)
-    assert isinstance(found, Beyond) or target_of(found) == shown_type(target)
+    assert isinstance(found, NoConversion) or target_of(found) == shown_type(target)
 
 
 def test_a_struct_is_built_anew_in_the_targets_order_and_null_stays_null() -> None:
@@ -167,12 +167,12 @@ def test_hive_cannot_change_elements_and_says_so(stored: Encoding, target: Encod
 )
 def test_what_cannot_be_converted_is_named_with_its_place(stored: Encoding, target: Encoding, told: str) -> None:
     found = reshape(stored, target)
-    assert isinstance(found, Beyond)
+    assert isinstance(found, NoConversion)
     assert f"{found.path}: {found}".removeprefix(": ") == told
 
 
 def test_keys_that_are_structs_may_gain_members() -> None:
-    assert isinstance(reshape(entry(rec(x=INT), INT), entry(rec(x=BIGINT, y=INT), INT)), Beyond) is False
+    assert isinstance(reshape(entry(rec(x=INT), INT), entry(rec(x=BIGINT, y=INT), INT)), NoConversion) is False
 
 
 @pytest.mark.parametrize(
