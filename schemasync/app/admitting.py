@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from schemasync.app.folding import abandoned
-from schemasync.app.inspecting import Landed, look_at, pending_files
+from schemasync.app.landed import Landed, look_at, pending_files
 from schemasync.app.reading_back import changed_keys, checked_footer, extents, key_range, moments
 from schemasync.app.states import Draft, publish, read_draft
 from schemasync.app.viewing import refresh_view

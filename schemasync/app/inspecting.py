@@ -10,28 +10,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
+from schemasync.app.landed import files_there, pending_among, strays_among
 from schemasync.app.states import GENERATIONS, kept_schemas, read_manifest
 from schemasync.app.workspace import Workspace
-from schemasync.core.admission import (
-    Footer,
-    LandedFile,
-    NoWriter,
-    Unreadable,
-    first_offset,
-    writer_in,
-)
 from schemasync.core.avro import fingerprint, read_key_schema, read_value_schema, routing_fields
 from schemasync.core.diagnostics import Diagnostic, diagnose
 from schemasync.core.groups import line_of
 from schemasync.core.history import History
-from schemasync.core.manifest import AdmittedFile, Manifest
+from schemasync.core.manifest import Manifest
 from schemasync.core.mapping import Mapping, TableTarget, map_subjects
-from schemasync.core.names import MAX_NAME, parse_hour
-from schemasync.core.plan import Decision, Inspected, Shape, decide, history_of
+from schemasync.core.names import MAX_NAME
+from schemasync.core.plan import Decision, Inspected, decide, history_of
 from schemasync.core.plan import fingerprint as fingerprint_of
 from schemasync.core.policy import Verdict
 from schemasync.core.ports import FileInfo, HivePartition, HiveTable, Lake, RegisteredSchema, Registry
-from schemasync.core.projection import Unprojectable, project
 from schemasync.core.properties import is_ours, read_properties, readable
 from schemasync.core.renamed import OldNames, old_names
 from schemasync.core.schema import SubjectVersion
@@ -222,11 +214,7 @@ def _without_order(target: TableTarget, registered: RegisteredSchema) -> Iterato
     """Yield a version that lacks what orders the events now, none where that is not all that is wrong with it."""
     if target.sequence_by:
         with suppress(SchemaError):
-            yield _past(target, registered)
-
-
-def _past(target: TableTarget, registered: RegisteredSchema) -> SubjectVersion:
-    return read_value_schema(registered, envelope=target.envelope, sequence_by=target.sequence_by, past=True)
+            yield read_value_schema(registered, envelope=target.envelope, sequence_by=target.sequence_by, past=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -269,152 +257,6 @@ def _repeated(target: TableTarget, fields: Iterable[str]) -> Iterator[Diagnostic
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Landed:
-    """What lies in a table's increment directories and is not admitted yet.
-
-    ``ready`` files can be admitted now; ``findings`` say why the others cannot: they are of a schema that the table
-    does not have (a hold), still being written, or wrong. A file that fits no version stays where it is while others
-    are admitted; a corrupt one holds the table, because nobody knows what it held.
-    """
-
-    ready: tuple[LandedFile, ...] = ()
-    findings: tuple[Diagnostic, ...] = ()
-
-    @property
-    def blocked(self) -> bool:
-        """Tell whether a file's trouble holds the table."""
-        return any(d.code == "SS301" for d in self.findings)
-
-
-def pending_files(workspace: Workspace, target: TableTarget, manifest: Manifest | None) -> tuple[FileInfo, ...]:
-    """List the landed files that no manifest knows, oldest hour first; no footer is read."""
-    pattern = target.increments
-    return _pending(_below(workspace.storage(target).lake, pattern), pattern, manifest)
-
-
-def _pending(files: Iterable[FileInfo], pattern: str, manifest: Manifest | None) -> tuple[FileInfo, ...]:
-    landed = (f for f in files if _is_landed(pattern, f.path))
-    if manifest is None:
-        return tuple(landed)
-    known = {f.path: f for f in manifest.admitted}
-    return tuple(f for f in landed if f.path not in known or replaced(f, known[f.path], keyed=manifest.keyed))
-
-
-def replaced(file: FileInfo, admitted: AdmittedFile, *, keyed: bool) -> bool:
-    """Tell whether the sink wrote another file under an admitted name.
-
-    With keys an admission too many changes nothing, so the time of change counts; without them it would show every
-    event twice, so only another size does.
-    """
-    return file.bytes != admitted.bytes or (keyed and file.modified_ms != admitted.modified_ms)
-
-
-_OURS = ("_schemasync/", "base/", "delta/", "archive/", "changes/", "history/")
-
-
-def _strays(files: Iterable[FileInfo], pattern: str) -> tuple[FileInfo, ...]:
-    """Return the Parquet files that lie where increments are expected, but in no directory of an hour."""
-    landed = (f for f in files if f.path.endswith(".parquet") and not f.path.startswith(_OURS))
-    visible = (f for f in landed if not any(part.startswith(("_", ".")) for part in f.path.split("/")))
-    return tuple(f for f in visible if not _is_landed(pattern, f.path))
-
-
-def _below(lake: Lake, pattern: str) -> Iterator[FileInfo]:
-    """Yield the files below the directory in which all hours lie: where that is the table's, not those of ours.
-
-    That may be many, and every tick asks.
-    """
-    for directory in _tops(lake, pattern)[0]:
-        yield from lake.files(directory)
-
-
-def _tops(lake: Lake, pattern: str) -> tuple[tuple[str, ...], int]:
-    """Return the directories below which all hours lie, and how many levels below them."""
-    levels = pattern.count("/")
-    top = pattern.split("{", 1)[0].rpartition("/")[0]
-    if top:
-        return (top,), levels - top.count("/")
-    return tuple(d for d in lake.directories("") if not f"{d}/".startswith(_OURS)), levels
-
-
-def hours_there(lake: Lake, pattern: str) -> Iterator[tuple[str, str]]:
-    """Yield the directories of hours, each with its hour (yyyyMMddHH), whatever is in them."""
-    tops, levels = _tops(lake, pattern)
-    for _ in range(levels):
-        tops = tuple(d for directory in tops for d in lake.directories(directory))
-    hours = ((directory, parse_hour(pattern, directory)) for directory in tops)
-    yield from ((directory, hour) for directory, hour in hours if hour is not None)
-
-
-def _is_landed(pattern: str, path: str) -> bool:
-    directory, _, name = path.rpartition("/")
-    return name.endswith(".parquet") and not name.startswith(("_", ".")) and parse_hour(pattern, directory) is not None
-
-
-def look_at(workspace: Workspace, shape: Shape, target: TableTarget, files: Sequence[FileInfo]) -> Landed:
-    """Read the footers of new files and say how each is read into the table as ``shape`` has it."""
-    reader = workspace.storage(target).small
-    now = workspace.now_ms()
-    ready: list[LandedFile] = []
-    findings: list[Diagnostic] = []
-    for file in files:
-        outcome = _look_at_one(shape, target, file, reader.footer(file, now_ms=now))
-        match outcome:
-            case LandedFile():
-                ready.append(outcome)
-            case Diagnostic():
-                findings.append(outcome)
-    return Landed(ready=tuple(ready), findings=tuple(findings))
-
-
-def _look_at_one(
-    shape: Shape, target: TableTarget, file: FileInfo, footer: Footer | Unreadable
-) -> LandedFile | Diagnostic:
-    if isinstance(footer, Unreadable):
-        code = "SS305" if footer.incomplete else "SS301"
-        return diagnose(code, f"{target.location}/{footer.path}: {footer.reason}")
-    where = f"{target.location}/{file.path}"
-    try:
-        embedded = _embedded(footer, target)
-    except SchemaError as error:
-        return diagnose("SS302", f"{where}: {error}")
-    writer = writer_in(shape.history, footer, embedded=embedded)
-    if isinstance(writer, NoWriter):
-        return diagnose("SS302", f"{where}: {writer.reason}")
-    if writer in shape.history.elsewhere:
-        message = f"{where} was written under version {writer.version}, of a compatibility group that is not followed"
-        return diagnose("SS304", message)
-    if writer.version > shape.version.version:
-        return diagnose("SS304", f"{where} was written under version {writer.version}")
-    found = project(
-        shape.history,
-        writer=writer,
-        layout=shape.layout,
-        columns=shape.columns,
-        keys=shape.keys,
-        fill_defaults=shape.fill_defaults,
-    )
-    if isinstance(found, Unprojectable):
-        return diagnose("SS302", f"{where}, written under version {found.writer}: {'; '.join(found.reasons)}")
-    return LandedFile(
-        path=file.path,
-        bytes=file.bytes,
-        modified_ms=file.modified_ms,
-        rows=footer.rows,
-        first_offset=first_offset(file.path),
-        projection=found,
-    )
-
-
-def _embedded(footer: Footer, target: TableTarget) -> SubjectVersion | None:
-    """Understand the schema in a file's footer; None where there is none."""
-    if footer.avro is None:
-        return None
-    registered = RegisteredSchema(subject=target.subject, version=1, schema_id=0, text=footer.avro)
-    return _past(target, registered)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class TableView:
     """One table, looked at and decided: what every command starts from."""
 
@@ -440,9 +282,9 @@ def look(workspace: Workspace, target: TableTarget, entries: Entries | None = No
         # Without the manifest nobody knows which rows there are, so no view can be planned for them.
         decision = replace(decision, verdict=Verdict.HOLD, diagnostics=(*decision.diagnostics, *missing))
     # Once for both: that may be many, and every tick asks.
-    files = tuple(_below(lake, pattern))
-    pending = () if missing else _pending(files, pattern, manifest)
-    if strays := _strays(files, pattern):
+    files = tuple(files_there(lake, pattern))
+    pending = () if missing else pending_among(files, pattern, manifest)
+    if strays := strays_among(files, pattern):
         message = f"{len(strays)} Parquet files match no hour of {pattern}, first {strays[0].path}"
         decision = replace(decision, diagnostics=(*decision.diagnostics, diagnose("SS307", message)))
     partitions = _partitions(workspace, target, manifest) if manifest else {}

@@ -13,7 +13,8 @@ from typing import Any
 
 from schemasync.app.dependents import ReadingViews
 from schemasync.app.history_table import plan_history
-from schemasync.app.inspecting import Landed, TableView, is_silence, look, look_at, map_tables, select
+from schemasync.app.inspecting import TableView, is_silence, look, map_tables, select
+from schemasync.app.landed import Landed, look_at
 from schemasync.app.migrating import with_values_checked
 from schemasync.app.rekeying import changes_key, keys_before, with_keys_checked
 from schemasync.app.repairing import (

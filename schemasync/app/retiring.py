@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from itertools import chain, count, groupby
 from typing import Final
 
-from schemasync.app.inspecting import hours_there, replaced
+from schemasync.app.landed import hours_there, replaced
 from schemasync.app.states import Draft, forget_states, publish
 from schemasync.app.workspace import Workspace
 from schemasync.core.admission import STAGING

@@ -15,7 +15,8 @@ from typing import Final
 from schemasync.app.announcing import Outbox
 from schemasync.app.applying import Applied, apply_table
 from schemasync.app.compacting import compact_table
-from schemasync.app.inspecting import is_silence, pending_files
+from schemasync.app.inspecting import is_silence
+from schemasync.app.landed import pending_files
 from schemasync.app.planning import TablePlan
 from schemasync.app.retiring import retire
 from schemasync.app.states import Draft

@@ -1,0 +1,169 @@
+"""What landed for a table and is not admitted yet: where it lies, and how each file is read into the table.
+
+Every command lists it; only planning and admitting read footers. Nothing is changed here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from schemasync.app.workspace import Workspace
+from schemasync.core.admission import Footer, LandedFile, NoWriter, Unreadable, first_offset, writer_in
+from schemasync.core.avro import read_value_schema
+from schemasync.core.diagnostics import Diagnostic, diagnose
+from schemasync.core.manifest import AdmittedFile, Manifest
+from schemasync.core.mapping import TableTarget
+from schemasync.core.names import parse_hour
+from schemasync.core.plan import Shape
+from schemasync.core.ports import FileInfo, Lake, RegisteredSchema
+from schemasync.core.projection import Unprojectable, project
+from schemasync.core.schema import SubjectVersion
+from schemasync.errors import SchemaError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Landed:
+    """What lies in a table's increment directories and is not admitted yet.
+
+    ``ready`` files can be admitted now; ``findings`` say why the others cannot: they are of a schema that the table
+    does not have (a hold), still being written, or wrong. A file that fits no version stays where it is while others
+    are admitted; a corrupt one holds the table, because nobody knows what it held.
+    """
+
+    ready: tuple[LandedFile, ...] = ()
+    findings: tuple[Diagnostic, ...] = ()
+
+    @property
+    def blocked(self) -> bool:
+        """Tell whether a file's trouble holds the table."""
+        return any(d.code == "SS301" for d in self.findings)
+
+
+def pending_files(workspace: Workspace, target: TableTarget, manifest: Manifest | None) -> tuple[FileInfo, ...]:
+    """List the landed files that no manifest knows, oldest hour first; no footer is read."""
+    pattern = target.increments
+    return pending_among(files_there(workspace.storage(target).lake, pattern), pattern, manifest)
+
+
+def pending_among(files: Iterable[FileInfo], pattern: str, manifest: Manifest | None) -> tuple[FileInfo, ...]:
+    """Return those of these files that landed and that the manifest does not know, in their order."""
+    landed = (f for f in files if _is_landed(pattern, f.path))
+    if manifest is None:
+        return tuple(landed)
+    known = {f.path: f for f in manifest.admitted}
+    return tuple(f for f in landed if f.path not in known or replaced(f, known[f.path], keyed=manifest.keyed))
+
+
+def replaced(file: FileInfo, admitted: AdmittedFile, *, keyed: bool) -> bool:
+    """Tell whether the sink wrote another file under an admitted name.
+
+    With keys an admission too many changes nothing, so the time of change counts; without them it would show every
+    event twice, so only another size does.
+    """
+    return file.bytes != admitted.bytes or (keyed and file.modified_ms != admitted.modified_ms)
+
+
+_OURS = ("_schemasync/", "base/", "delta/", "archive/", "changes/", "history/")
+
+
+def strays_among(files: Iterable[FileInfo], pattern: str) -> tuple[FileInfo, ...]:
+    """Return the Parquet files that lie where increments are expected, but in no directory of an hour."""
+    landed = (f for f in files if f.path.endswith(".parquet") and not f.path.startswith(_OURS))
+    visible = (f for f in landed if not any(part.startswith(("_", ".")) for part in f.path.split("/")))
+    return tuple(f for f in visible if not _is_landed(pattern, f.path))
+
+
+def files_there(lake: Lake, pattern: str) -> Iterator[FileInfo]:
+    """Yield the files below the directory in which all hours lie: where that is the table's, not those of ours.
+
+    That may be many, and every tick asks.
+    """
+    for directory in _tops(lake, pattern)[0]:
+        yield from lake.files(directory)
+
+
+def _tops(lake: Lake, pattern: str) -> tuple[tuple[str, ...], int]:
+    """Return the directories below which all hours lie, and how many levels below them."""
+    levels = pattern.count("/")
+    top = pattern.split("{", 1)[0].rpartition("/")[0]
+    if top:
+        return (top,), levels - top.count("/")
+    return tuple(d for d in lake.directories("") if not f"{d}/".startswith(_OURS)), levels
+
+
+def hours_there(lake: Lake, pattern: str) -> Iterator[tuple[str, str]]:
+    """Yield the directories of hours, each with its hour (yyyyMMddHH), whatever is in them."""
+    tops, levels = _tops(lake, pattern)
+    for _ in range(levels):
+        tops = tuple(d for directory in tops for d in lake.directories(directory))
+    hours = ((directory, parse_hour(pattern, directory)) for directory in tops)
+    yield from ((directory, hour) for directory, hour in hours if hour is not None)
+
+
+def _is_landed(pattern: str, path: str) -> bool:
+    directory, _, name = path.rpartition("/")
+    return name.endswith(".parquet") and not name.startswith(("_", ".")) and parse_hour(pattern, directory) is not None
+
+
+def look_at(workspace: Workspace, shape: Shape, target: TableTarget, files: Sequence[FileInfo]) -> Landed:
+    """Read the footers of new files and say how each is read into the table as ``shape`` has it."""
+    reader = workspace.storage(target).small
+    now = workspace.now_ms()
+    ready: list[LandedFile] = []
+    findings: list[Diagnostic] = []
+    for file in files:
+        outcome = _look_at_one(shape, target, file, reader.footer(file, now_ms=now))
+        match outcome:
+            case LandedFile():
+                ready.append(outcome)
+            case Diagnostic():
+                findings.append(outcome)
+    return Landed(ready=tuple(ready), findings=tuple(findings))
+
+
+def _look_at_one(
+    shape: Shape, target: TableTarget, file: FileInfo, footer: Footer | Unreadable
+) -> LandedFile | Diagnostic:
+    if isinstance(footer, Unreadable):
+        code = "SS305" if footer.incomplete else "SS301"
+        return diagnose(code, f"{target.location}/{footer.path}: {footer.reason}")
+    where = f"{target.location}/{file.path}"
+    try:
+        embedded = _embedded(footer, target)
+    except SchemaError as error:
+        return diagnose("SS302", f"{where}: {error}")
+    writer = writer_in(shape.history, footer, embedded=embedded)
+    if isinstance(writer, NoWriter):
+        return diagnose("SS302", f"{where}: {writer.reason}")
+    if writer in shape.history.elsewhere:
+        message = f"{where} was written under version {writer.version}, of a compatibility group that is not followed"
+        return diagnose("SS304", message)
+    if writer.version > shape.version.version:
+        return diagnose("SS304", f"{where} was written under version {writer.version}")
+    found = project(
+        shape.history,
+        writer=writer,
+        layout=shape.layout,
+        columns=shape.columns,
+        keys=shape.keys,
+        fill_defaults=shape.fill_defaults,
+    )
+    if isinstance(found, Unprojectable):
+        return diagnose("SS302", f"{where}, written under version {found.writer}: {'; '.join(found.reasons)}")
+    return LandedFile(
+        path=file.path,
+        bytes=file.bytes,
+        modified_ms=file.modified_ms,
+        rows=footer.rows,
+        first_offset=first_offset(file.path),
+        projection=found,
+    )
+
+
+def _embedded(footer: Footer, target: TableTarget) -> SubjectVersion | None:
+    """Understand the schema in a file's footer; None where there is none."""
+    if footer.avro is None:
+        return None
+    registered = RegisteredSchema(subject=target.subject, version=1, schema_id=0, text=footer.avro)
+    return read_value_schema(registered, envelope=target.envelope, sequence_by=target.sequence_by, past=True)
