@@ -12,6 +12,7 @@ from dataclasses import replace
 from schemasync.app.applied_records import keep_record
 from schemasync.app.history_table import RECORD_HISTORY
 from schemasync.app.inspecting import TableView, look
+from schemasync.app.kept_schemas import forget_schemas, keep_schema, kept_schemas
 from schemasync.app.per_run import drop_per_run_tables
 from schemasync.app.planning import TablePlan, lay_out_steps
 from schemasync.app.rekeying import changes_key, keys_before, rebuild
@@ -23,7 +24,7 @@ from schemasync.app.repairing import (
     replace_view,
     restore_table,
 )
-from schemasync.app.states import Draft, forget_schemas, keep_schema, kept_schemas, publish, token_in_force
+from schemasync.app.states import Draft, publish, token_in_force
 from schemasync.app.viewing import follow_state
 from schemasync.app.workspace import Workspace
 from schemasync.core import ddl

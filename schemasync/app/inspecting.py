@@ -10,8 +10,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
+from schemasync.app.kept_schemas import kept_schemas
 from schemasync.app.landed import files_there, pending_among, strays_among
-from schemasync.app.states import GENERATIONS, kept_schemas, read_manifest
+from schemasync.app.states import GENERATIONS, read_manifest
 from schemasync.app.workspace import Workspace
 from schemasync.core.avro import fingerprint, read_key_schema, read_value_schema, routing_fields
 from schemasync.core.diagnostics import Diagnostic, diagnose

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from schemasync.app.inspecting import read_key, select
+from schemasync.app.kept_schemas import kept_schemas
 from schemasync.app.planning import next_properties
-from schemasync.app.states import kept_schemas
 from schemasync.core.avro import read_key_schema, read_value_schema
 from schemasync.core.changes import Change
 from schemasync.core.config import Config

@@ -27,8 +27,8 @@ import pytest
 from schemasync.app import admitting
 from schemasync.app.applying import Applied, apply
 from schemasync.app.compacting import Compacted
+from schemasync.app.kept_schemas import SCHEMAS
 from schemasync.app.planning import plan
-from schemasync.app.states import SCHEMAS
 from schemasync.app.status import status
 from schemasync.app.workspace import Storage
 from schemasync.core.diagnostics import Severity

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemasync.app.inspecting import map_tables
+from schemasync.app.kept_schemas import SCHEMAS, keep_schema
 from schemasync.app.opening import open_lake
 from schemasync.app.replaying import Replay, TableReplay, replay
-from schemasync.app.states import SCHEMAS, keep_schema
 from schemasync.core.mapping import TableTarget
 from schemasync.errors import RegistryError, StorageError, UsageError
 from tests.app.still import Still, avro, key
