@@ -21,8 +21,7 @@ from schemasync.core.describe import change_json, diagnostic_json
 from schemasync.core.diagnostics import Diagnostic
 from schemasync.core.field_lines import line_for
 from schemasync.core.locations import parse_location
-from schemasync.core.mapping import Mapping as TableMapping
-from schemasync.core.mapping import TableTarget, map_subjects
+from schemasync.core.mapping import TableMapping, TableTarget, map_subjects
 from schemasync.core.policy import Verdict
 from schemasync.core.ports import RegisteredSchema
 from schemasync.errors import UsageError

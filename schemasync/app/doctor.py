@@ -24,8 +24,7 @@ from schemasync.app.workspace import Workspace
 from schemasync.core.amounts import many
 from schemasync.core.config import Config
 from schemasync.core.locations import parse_location
-from schemasync.core.mapping import Mapping as TableMapping
-from schemasync.core.mapping import TableTarget, map_subjects
+from schemasync.core.mapping import TableMapping, TableTarget, map_subjects
 from schemasync.core.names import Dialect
 from schemasync.core.ports import Lake, Registry
 from schemasync.errors import SchemasyncError, StorageError, as_ours

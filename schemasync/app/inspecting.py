@@ -5,8 +5,7 @@ One table's trouble is a finding about that table; it never stops the others.
 
 from __future__ import annotations
 
-from collections import abc
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
@@ -19,7 +18,7 @@ from schemasync.core.diagnostics import Diagnostic, diagnose
 from schemasync.core.groups import line_of
 from schemasync.core.history import History
 from schemasync.core.manifest import Manifest
-from schemasync.core.mapping import Mapping, TableTarget, map_subjects
+from schemasync.core.mapping import TableMapping, TableTarget, map_subjects
 from schemasync.core.names import MAX_NAME
 from schemasync.core.plan import Decision, Inspected, decide, history_of
 from schemasync.core.plan import fingerprint as fingerprint_of
@@ -31,7 +30,7 @@ from schemasync.core.schema import SubjectVersion
 from schemasync.errors import DataError, RegistryError, RegistryUnavailableError, SchemaError, UsageError
 
 
-def map_tables(workspace: Workspace) -> Mapping:
+def map_tables(workspace: Workspace) -> TableMapping:
     """Ask the registry for its subjects and map them to tables."""
     return map_subjects(workspace.registry.subjects(), workspace.config)
 
@@ -47,7 +46,7 @@ def is_silence(error: Exception, registry: Registry) -> bool:
     return False
 
 
-def select(mapping: Mapping, names: Sequence[str]) -> tuple[TableTarget, ...]:
+def select(mapping: TableMapping, names: Sequence[str]) -> tuple[TableTarget, ...]:
     """Return the targets of these tables (``table`` or ``database.table``), all where no name is given.
 
     Raises:
@@ -66,7 +65,7 @@ def select(mapping: Mapping, names: Sequence[str]) -> tuple[TableTarget, ...]:
     return tuple(dict.fromkeys(chosen))
 
 
-def select_one(mapping: Mapping, name: str) -> TableTarget:
+def select_one(mapping: TableMapping, name: str) -> TableTarget:
     """Return the target of this table.
 
     Raises:
@@ -265,7 +264,7 @@ class TableView:
     decision: Decision
     manifest: Manifest | None
     pending: tuple[FileInfo, ...]
-    partitions: abc.Mapping[str, HivePartition] = field(default_factory=dict)
+    partitions: Mapping[str, HivePartition] = field(default_factory=dict)
 
 
 def look(workspace: Workspace, target: TableTarget, entries: Entries | None = None) -> TableView:
@@ -303,6 +302,6 @@ def _manifest(lake: Lake, inspected: Inspected, decision: Decision) -> tuple[Man
         return None, (diagnose("SS306", str(error)),)
 
 
-def _partitions(workspace: Workspace, target: TableTarget, manifest: Manifest) -> abc.Mapping[str, HivePartition]:
+def _partitions(workspace: Workspace, target: TableTarget, manifest: Manifest) -> Mapping[str, HivePartition]:
     about = sum(len(s.partitions) for s in manifest.segments) + sum(s.registered for s in manifest.superseded)
     return workspace.metastore.described_partitions(target.database, target.table, about=about)

@@ -6,8 +6,7 @@ schemas, so that apply can tell when either has moved; landed files come and go 
 
 from __future__ import annotations
 
-from collections import abc
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -39,7 +38,7 @@ from schemasync.core.diagnostics import Diagnostic, diagnose, names_held_file
 from schemasync.core.drift import Drift
 from schemasync.core.kept import NOTHING, Kept
 from schemasync.core.manifest import Contents, Manifest, Segment, StateId
-from schemasync.core.mapping import Mapping, TableTarget
+from schemasync.core.mapping import TableMapping, TableTarget
 from schemasync.core.migration import to_rewrite
 from schemasync.core.names import Dialect
 from schemasync.core.plan import Decision, Shape, Step, fingerprint
@@ -177,7 +176,7 @@ def plan(workspace: Workspace, names: Sequence[str] = ()) -> Plan:
     )
 
 
-def left_out(workspace: Workspace, mapping: Mapping) -> tuple[str, ...]:
+def left_out(workspace: Workspace, mapping: TableMapping) -> tuple[str, ...]:
     """Return the subjects that an expression of the configuration matches, and that are called like no table's.
 
     One of them may be a table all the same. Without a configured expression nobody has asked for them.
@@ -539,7 +538,7 @@ def _shown(workspace: Workspace, target: TableTarget, shape: Shape) -> str:
 def _table_json(table: HiveTable | None) -> Any:
     if table is None:
         return None
-    ours: abc.Mapping[str, str] = {k: v for k, v in table.properties.items() if k.startswith("schemasync.")}
+    ours: Mapping[str, str] = {k: v for k, v in table.properties.items() if k.startswith("schemasync.")}
     # The state moves with every admission; which schema it belongs to is in the other properties.
     kept = {k: v for k, v in ours.items() if k not in {"schemasync.state", "schemasync.generation"}}
     return [[[c.name, c.type] for c in table.columns], table.kind, table.view_text, kept]

@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from schemasync.core.config import Config
-from schemasync.core.mapping import Mapping as TableMapping
-from schemasync.core.mapping import TableTarget, map_subjects
+from schemasync.core.mapping import TableMapping, TableTarget, map_subjects
 from schemasync.core.ports import Registry
 from schemasync.errors import UsageError
 from schemasync.io.config_file import DEFAULT_NAME, PREFIX, load_config

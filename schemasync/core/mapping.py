@@ -89,7 +89,7 @@ class TableTarget:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mapping:
+class TableMapping:
     """All targets, ordered by database and table.
 
     ``missing`` are targets whose entry names a subject exactly that the registry does not have. ``skipped`` are
@@ -109,7 +109,7 @@ class Mapping:
         return next((problem for problem in self.problems if name and whole.search(problem.text())), None)
 
 
-def map_subjects(subjects: Sequence[str], config: Config) -> Mapping:
+def map_subjects(subjects: Sequence[str], config: Config) -> TableMapping:
     """Find the table of every value subject that the configuration takes.
 
     An entry that names a subject exactly wins; then the first entry whose regular expression matches all of it;
@@ -129,7 +129,7 @@ def map_subjects(subjects: Sequence[str], config: Config) -> Mapping:
     separate, clashes = _separate(sorted(whole, key=lambda t: (t.database, t.table, t.subject)))
     names = Counter(t.table for t in separate)
     usable = [replace(t, shares_name=names[t.table] > 1) for t in separate]
-    return Mapping(
+    return TableMapping(
         targets=tuple(t for t in usable if t.subject in present),
         missing=tuple(t for t in usable if t.subject not in present),
         skipped=skipped,

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemasync.core.config import Compaction, Config, Policies
-from schemasync.core.mapping import Mapping, TableTarget, map_subjects
+from schemasync.core.mapping import TableMapping, TableTarget, map_subjects
 from schemasync.core.schema import EnvelopeKind
 
 
@@ -13,20 +13,20 @@ def config(*tables: dict[str, Any], **defaults: Any) -> Config:
     return Config.model_validate({"registry": {"url": "file:r"}, "tables": tables, "defaults": defaults})
 
 
-def mapped(subjects: list[str], *tables: dict[str, Any], **defaults: Any) -> Mapping:
+def mapped(subjects: list[str], *tables: dict[str, Any], **defaults: Any) -> TableMapping:
     return map_subjects(subjects, config(*tables, **defaults))
 
 
-def tables(mapping: Mapping) -> dict[str, str]:
+def tables(mapping: TableMapping) -> dict[str, str]:
     return {t.subject: t.table for t in mapping.targets}
 
 
-def told(mapping: Mapping) -> list[str]:
+def told(mapping: TableMapping) -> list[str]:
     return [str(problem) for problem in mapping.problems]
 
 
 def test_a_target_has_every_default_filled_in() -> None:
-    assert mapped(["shop.public.student-key", "shop.public.student-value"]) == Mapping(
+    assert mapped(["shop.public.student-key", "shop.public.student-value"]) == TableMapping(
         targets=(
             TableTarget(
                 subject="shop.public.student-value",
@@ -304,7 +304,7 @@ def test_a_problem_is_of_the_subject_that_it_is_said_of(name: str) -> None:
     assert found.problem_of(name) is not None
 
 
-def claims(mapping: Mapping) -> list[str]:
+def claims(mapping: TableMapping) -> list[str]:
     return [f"{p.what}: {p.why}" for p in mapping.problems]
 
 
