@@ -41,7 +41,7 @@ from schemasync.core.watching import (
 )
 from schemasync.errors import RegistryError, RegistryUnavailableError, SchemasyncError
 from schemasync.io.logs import redact
-from schemasync.io.status_server import TableStatus
+from schemasync.io.status_server import TableMetrics
 
 _REFUSAL_MS: Final = 60_000
 """So long after a version could not be had, or not be understood, or a file not be read, the table is looked at again:
@@ -96,9 +96,9 @@ class TendedTable:
         return self.target.full_name
 
     @property
-    def status(self) -> TableStatus:
+    def metrics(self) -> TableMetrics:
         """The table as the status endpoint shows it."""
-        return TableStatus(
+        return TableMetrics(
             table=self.name,
             held=self.outcome.held,
             verdict=self.outcome.verdict,

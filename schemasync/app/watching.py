@@ -142,7 +142,7 @@ class _Watcher:
             self._detect(now)
             self._work()
         finally:
-            tables = tuple(table.status for table in self._tables)
+            tables = tuple(table.metrics for table in self._tables)
             self.board.snapshot = replace(self.board.snapshot, tables=tables)
             self._outbox.deliver(now_ms=self._workspace.now_ms)
 

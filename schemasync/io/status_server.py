@@ -64,7 +64,7 @@ th, td {{ padding: 0.2em 1em 0.2em 0; text-align: left; }}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TableStatus:
+class TableMetrics:
     """One table as metrics and page show it; ``table`` is ``database.table``, ``failures`` counts since the start."""
 
     table: str
@@ -83,7 +83,7 @@ class Snapshot:
     ticks: int = 0
     last_tick_ms: int = 0
     ready: bool = False
-    tables: tuple[TableStatus, ...] = ()
+    tables: tuple[TableMetrics, ...] = ()
 
 
 @dataclass(slots=True)
@@ -226,7 +226,7 @@ def _page(now: Snapshot) -> str:
     return _PAGE.format(state=f"{ready} {ticks}", rows="\n".join(map(_row, now.tables)))
 
 
-def _row(table: TableStatus) -> str:
+def _row(table: TableMetrics) -> str:
     verdict = "held" if table.held else table.verdict
     version = "" if table.version is None else table.version
     cells = (table.table, verdict, version, table.generation, table.pending_files, table.failures)

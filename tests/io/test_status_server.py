@@ -12,7 +12,7 @@ import requests
 
 from schemasync.errors import UsageError
 from schemasync.io import status_server
-from schemasync.io.status_server import SILENCE_MS, Board, Snapshot, TableStatus, serving
+from schemasync.io.status_server import SILENCE_MS, Board, Snapshot, TableMetrics, serving
 
 NOW = 1_790_000_000_000
 POLL = 12 * 3_600_000
@@ -57,8 +57,8 @@ def test_it_is_ready_after_a_full_sweep(url: str, board: Board) -> None:
 
 
 def test_the_metrics_are_those_of_the_newest_snapshot(url: str, board: Board) -> None:
-    student = TableStatus(table="lake.student", held=True, generation=7, pending_files=3, failures=2)
-    board.snapshot = Snapshot(ticks=5, last_tick_ms=NOW, tables=(student, TableStatus(table="lake.teacher")))
+    student = TableMetrics(table="lake.student", held=True, generation=7, pending_files=3, failures=2)
+    board.snapshot = Snapshot(ticks=5, last_tick_ms=NOW, tables=(student, TableMetrics(table="lake.teacher")))
     lines = [line for line in get(f"{url}/metrics")[1].splitlines() if not re.match("#|.*_created", line)]
     assert lines == [
         "schemasync_ticks_total 5.0",
@@ -80,9 +80,9 @@ def test_metrics_are_prometheus_text(url: str) -> None:
 
 
 def test_the_page_shows_every_table_of_the_newest_snapshot(url: str, board: Board) -> None:
-    student = TableStatus(table="lake.student", verdict="none", version=3, generation=7, pending_files=2, failures=1)
+    student = TableMetrics(table="lake.student", verdict="none", version=3, generation=7, pending_files=2, failures=1)
     board.snapshot = Snapshot(
-        ticks=5, last_tick_ms=NOW, ready=True, tables=(student, TableStatus(table="lake.teacher", held=True))
+        ticks=5, last_tick_ms=NOW, ready=True, tables=(student, TableMetrics(table="lake.teacher", held=True))
     )
     status, page = get(f"{url}/")
     assert (status, re.findall(r"<p>(.*)</p>|<tr>(<td>.*)</tr>", page)) == (
@@ -100,7 +100,7 @@ def test_the_page_of_a_watcher_that_has_just_begun_says_so(url: str) -> None:
 
 
 def test_what_the_page_shows_is_escaped(url: str, board: Board) -> None:
-    board.snapshot = Snapshot(tables=(TableStatus(table="lake.<script>", verdict="<b>"),))
+    board.snapshot = Snapshot(tables=(TableMetrics(table="lake.<script>", verdict="<b>"),))
     assert "<td>lake.&lt;script&gt;</td><td>&lt;b&gt;</td>" in get(f"{url}/")[1]
 
 
