@@ -26,7 +26,7 @@ from urllib3.util import Retry
 from schemasync.core.config_values import require_header_values
 from schemasync.core.events import SchemaEvent
 from schemasync.errors import NotificationError, UsageError
-from schemasync.whole_answers import open_session
+from schemasync.http_session import open_session
 
 CONTENT_TYPE: Final = "application/cloudevents+json; charset=utf-8"
 """CloudEvents 1.0, HTTP binding 3.2: structured content mode."""

@@ -19,13 +19,13 @@ from urllib.parse import quote
 from schemasync.core.ports import RegisteredSchema
 from schemasync.core.references import HeldSchema, Trail, resolve, trail_text
 from schemasync.errors import RegistryError
+from schemasync.http_session import open_session
 from schemasync.io.registry import wire
 from schemasync.io.registry.answer import Answer
 from schemasync.io.registry.auth import NO_AUTH, Auth, check_certificates, check_token
 from schemasync.io.registry.endpoint import endpoints_of
 from schemasync.io.registry.kept import KeptVersions
 from schemasync.io.registry.transport import Transport
-from schemasync.whole_answers import open_session
 
 UNTELLING_STATUSES = frozenset({403, 404, 405, 501})
 """Answers to the probe for the newest id which say that it is not served, or not to us."""

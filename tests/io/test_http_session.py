@@ -13,9 +13,9 @@ import pytest
 import trustme
 
 from schemasync.errors import NotificationError, RegistryUnavailableError, SchemasyncError
+from schemasync.http_session import open_session
 from schemasync.io.notify import WebhookNotifier
 from schemasync.io.registry.http import HttpRegistry
-from schemasync.whole_answers import open_session
 from tests.io.test_notify import EVENT
 
 STATUS = b"HTTP/1.1 200 OK\r\nX-Long: "
