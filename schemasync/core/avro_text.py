@@ -222,13 +222,10 @@ def _parse(schema: Any, names: Mapping[str, Any], registered: RegisteredSchema) 
 
 
 def _why(error: Exception) -> str:
-    match error:
-        case KeyError():
-            return f"a type without {error}"
-        case TypeError() | AttributeError():
-            return "somewhere null, a number, a text or a list stands where Avro has something else"
-        case _:
-            return _plain_words(error)
+    if isinstance(error, KeyError):
+        return f"a type without {error}"
+    # What Python says of it (argument of type 'NoneType' is not iterable) helps nobody.
+    return "somewhere null, a number, a text or a list stands where Avro has something else"
 
 
 def _plain_words(error: Exception) -> str:
