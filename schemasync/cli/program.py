@@ -20,7 +20,7 @@ from schemasync.cli.context import Call, Opened, World
 from schemasync.cli.options import global_options
 from schemasync.cli.outcomes import Exit
 from schemasync.cli.signals import stopping
-from schemasync.errors import SchemasyncError, UsageError
+from schemasync.errors import SchemasyncError, StorageError, UsageError
 from schemasync.io.logs import redact
 
 INTERRUPTED = 130
@@ -144,7 +144,11 @@ def _unexpected(error: Exception, call: Call) -> int:
 def _say(call: Call, line: str, parts: dict[str, str], code: int) -> int:
     call.complain(line)
     if call.options.json:
-        call.answer({"error": parts}, ())
+        try:
+            call.answer({"error": parts}, ())
+        except StorageError as error:
+            call.complain(str(error))
+            return Exit.FAILED
     return code
 
 

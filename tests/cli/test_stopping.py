@@ -74,17 +74,26 @@ def test_a_second_signal_while_spark_is_stopped_changes_nothing(configured: Benc
     assert (answer.code, answer.err.strip(), stopped) == (130, "error: interrupted", [again])
 
 
-@pytest.mark.parametrize("options", [(), ("--json",)])
-def test_an_answer_for_which_there_is_no_space_is_one_error(configured: Bench, options: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    ("command", "first"),
+    [
+        (("ddl", "s-value"), []),
+        (("ddl", "s-value", "--json"), []),
+        (("--json", "nosuch"), ["error: No such command 'nosuch'. Try schemasync --help."]),
+    ],
+)
+def test_an_answer_for_which_there_is_no_space_is_one_error(
+    configured: Bench, command: tuple[str, ...], first: list[str]
+) -> None:
     configured.write("s-value.avsc", json.dumps({"type": "record", "name": "S", "fields": [ID]}))
     environ = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    command = [sys.executable, "-m", "schemasync", "ddl", "s-value", *options]
+    program = [sys.executable, "-m", "schemasync", *command]
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
-            command, cwd=configured.root, env=environ, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+            program, cwd=configured.root, env=environ, stdout=full, stderr=subprocess.PIPE, text=True, check=False
         )
     errors = [line for line in done.stderr.splitlines() if "warning" not in line]
-    assert (done.returncode, errors) == (1, ["error: the answer cannot be written: No space left on device"])
+    assert (done.returncode, errors) == (1, [*first, "error: the answer cannot be written: No space left on device"])
 
 
 @pytest.mark.parametrize("late", ["SIGINT", "SIGTERM"])
