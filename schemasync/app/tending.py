@@ -208,7 +208,7 @@ class TendedTable:
             due = max(due, self._memory.folding.until_ms)
         self._upkeep = upkeep if due is not None and due <= now else None
         found = {d.code for d in applied.diagnostics}
-        times = {"SS301": now + _REFUSAL_MS, "SS305": now, "SS406": now + _REFUSAL_MS}
+        times = {"SS301": now + _REFUSAL_MS, "SS305": now + _REFUSAL_MS, "SS406": now + _REFUSAL_MS}
         dues = [time for code, time in times.items() if code in found] + ([] if due is None else [due])
         self._memory = self._memory.looked_at(
             landed, manifest=upkeep.manifest if upkeep else None, due_ms=min(dues, default=None)
