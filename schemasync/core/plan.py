@@ -318,10 +318,15 @@ def _other_partitions(target: TableTarget, current: Shape, desired: Shape) -> It
     before, after = _sources(current), _sources(desired)
     reborn = {n: c for n, c in after.items() if n in before and _came_back(before[n], c)}
     for name, column in reborn.items():
+        became = (
+            f"was dropped and came back as a new one in version {column.since}"
+            if desired.history.replaced(column) is None
+            else f"got another type in version {column.since}, and policies.retype says variant"
+        )
         yield diagnose(
             "SS417",
-            f"{target.full_name}, partition {name}: column {column.name} was dropped and came back as a new one in "
-            f"version {column.since}: rows that are written already lie where the one before says",
+            f"{target.full_name}, partition {name}: column {column.name} {became}: rows that are written already lie "
+            "where the one before says",
             fix="Give the subject another table: with a location: of its own, which is made anew.",
         )
     if not reborn:
@@ -428,14 +433,15 @@ def shape_of(
     columns = tuple(_with_variants(target, history, layout, version.columns))
     kept = _kept(target, history, layout, columns) if target.policies.drop == "keep" else ()
     columns = (*columns, *kept)
-    keys, problems = _keys(target, version, key)
+    envelope = version.envelope if ordering is None else replace(version.envelope, ordering=ordering)
+    keys, problems = _keys(target, version.columns, envelope, key)
     shape = Shape(
         history=history,
         version=version,
         layout=layout,
         columns=columns,
         keys=keys,
-        envelope=version.envelope if ordering is None else replace(version.envelope, ordering=ordering),
+        envelope=envelope,
         fill_defaults=target.policies.add != "null",
         keeps=bool(kept),
     )
@@ -498,7 +504,10 @@ def _long_types(target: TableTarget, shape: Shape) -> Iterator[tuple[str, str, i
 
 
 def _may_be_folded_by_sql(target: TableTarget, shape: Shape) -> bool:
-    """Tell whether a compaction may make tables of its own; see `schemasync.app.folding.is_by_sql`."""
+    """Tell whether settings or keys let each compaction make tables of its own; see `schemasync.app.folding.is_by_sql`.
+
+    The first one after a key was widened does, too, which only the state of the base tells.
+    """
     keys = [(c.name, c.type) for c in shape.columns if c.name in shape.keys]
     return (
         target.compaction.kernel == "spark"
@@ -561,27 +570,27 @@ _ADD_ORDER: Final = {
 
 
 def _keys(
-    target: TableTarget, newest: SubjectVersion, key: tuple[str, ...] | None
+    target: TableTarget, columns: Sequence[Column], envelope: Envelope, key: tuple[str, ...] | None
 ) -> tuple[tuple[str, ...], tuple[Diagnostic, ...]]:
     if target.insert_only:
         return (), ()
     wanted = target.keys or key or ()
     if not wanted:
         return (), (diagnose("SS401", f"{target.subject} has no key: {target.full_name} is insert-only"),)
-    by_name = {c.name.lower(): c for c in newest.columns}
+    by_name = {c.name.lower(): c for c in columns}
     found = [by_name[k.lower()] for k in wanted if k.lower() in by_name]
     if len(found) < len(wanted):
         missing = ", ".join(k for k in wanted if k.lower() not in by_name)
-        names = ", ".join(c.name for c in newest.columns)
+        names = ", ".join(c.name for c in columns)
         return tuple(wanted), (diagnose("SS402", f"key column {missing} is not in the value (which has {names})"),)
     problems = [
         diagnose("SS407", f"key column {c.name} is a struct, array or map")
         for c in found
         if isinstance(c.type, Struct | Array | Map)
     ]
-    if not newest.envelope.ordering and newest.envelope.offset is None:
+    if not envelope.ordering and envelope.offset is None:
         message = f"events of {target.subject} have no known log position, clock or offset"
-        problems.append(diagnose("SS403", message, fix=_ADD_ORDER.get(newest.envelope.kind, "")))
+        problems.append(diagnose("SS403", message, fix=_ADD_ORDER.get(envelope.kind, "")))
     return tuple(c.name for c in found), tuple(problems)
 
 

@@ -205,6 +205,18 @@ def test_a_column_of_a_user_partition_that_came_back_is_another_one(number: int,
     ]
 
 
+def test_a_column_of_a_user_partition_that_has_a_variant_is_another_one() -> None:
+    found = history((ID, col("n", BIGINT)), (ID, col("n", INT)), splits=retypes)
+    by = (("bucket", "pmod(n, 4)"),)
+    keys = (HiveColumn(name="segment", type="string"), HiveColumn(name="bucket", type="int"))
+    table = replace(hive(**write_properties(applied(found, 1, partition_by=by))), partition_keys=keys)
+    decision = seen(found, table=table, options={"partition_by": by} | VARIANT)
+    assert [d.message for d in decision.diagnostics if d.code == "SS417"] == [
+        "lake.student, partition bucket: column n got another type in version 2, and policies.retype says variant: "
+        "rows that are written already lie where the one before says"
+    ]
+
+
 def test_a_table_that_lost_its_user_partitions_is_held() -> None:
     properties = applied(TWO, 2, partition_by=BY)
     decision = seen(TWO, table=hive(**write_properties(properties)), options={"partition_by": BY})
@@ -589,6 +601,15 @@ def test_an_order_that_appears_where_there_was_none_is_not_passed_over() -> None
     assert outcome(seen(found, applied(found, 1, key=(), keys=()), key=()))[0] is Verdict.EVOLVE
     found = reordered(replace(bare, offset="kafka_offset"), replace(FLAT, offset="kafka_offset"))
     assert outcome(seen(found, applied(found, 1))) == (Verdict.EVOLVE, [])
+
+
+def test_a_table_keeps_a_configured_order_that_the_configuration_no_longer_has() -> None:
+    """Without it nothing orders these events; they still carry what the table was made with."""
+    found = history((ID, NAME), envelope=Envelope(kind=EnvelopeKind.UNWRAPPED))
+    decision = seen(found, applied(found, 1, ordering=FINER.ordering[:1]))
+    assert outcome(decision) == (Verdict.NONE, ["SS418"])
+    assert decision.desired is not None
+    assert decision.desired.envelope.ordering == FINER.ordering[:1]
 
 
 def test_an_order_that_events_no_longer_carry_holds_the_table() -> None:
