@@ -61,11 +61,12 @@ def test_a_file_whose_numbers_are_packed_is_not_published(tmp_path: Path) -> Non
         checked_footer(files, "x.parquet", DECLARED[:2], ordering="at", keys=KEYS)
 
 
-def test_a_file_with_other_columns_is_not_published(tmp_path: Path) -> None:
+@pytest.mark.parametrize("keys", [KEYS, (("born", Primitive.DATE), *KEYS)])
+def test_a_file_with_other_columns_is_not_published(tmp_path: Path, keys: tuple[tuple[str, Type], ...]) -> None:
     pq.write_table(pa.table({"id": pa.array([3], pa.int64())}), tmp_path / "x.parquet")
     files = ArrowFiles(fs.LocalFileSystem(), str(tmp_path))
     with pytest.raises(DataError, match=r"x\.parquet: a file that was written has other columns"):
-        checked_footer(files, "x.parquet", DECLARED, ordering="id", keys=KEYS)
+        checked_footer(files, "x.parquet", DECLARED, ordering="id", keys=keys)
 
 
 def test_a_key_that_is_no_whole_number_is_read_from_the_first_and_the_last_row(tmp_path: Path) -> None:

@@ -110,7 +110,8 @@ class ArrowFiles:
         """Read the footer of a file of ours, with the extents of these columns, and its first and last key."""
         with self._opened_again(path) as parquet:
             metadata, schema, names = parquet.metadata, parquet.schema, parquet.schema_arrow.names
-            ends = _ends(parquet, keys) if keys and metadata.num_rows else None
+            # One of the columns may be missing, which is for the caller to tell.
+            ends = _ends(parquet, keys) if keys and metadata.num_rows and {*keys} <= {*names} else None
         return WrittenFooter(
             rows=metadata.num_rows,
             columns=tuple(names),
