@@ -19,7 +19,7 @@ from schemasync.core.plan import fingerprint
 from schemasync.errors import UsageError
 
 _BEGINNING: Final = re.compile(r'\s*(\{\s*"tables"\s*:|\Z)')
-"""How a plan begins, also one that was cut off when a disk was full; an empty file has nothing to lose."""
+"""How a plan begins that was cut off when a disk was full; an empty file has nothing to lose."""
 _ELSEWHERE: Final = "plan.json"
 """Where people are told to keep a plan, if not where they looked for one."""
 
@@ -62,13 +62,21 @@ def require_plan_or_nothing(file: Path) -> None:
         UsageError: the file is something else, or cannot be looked at.
     """
     try:
-        if not file.is_file() or _BEGINNING.match(file.read_text(encoding="utf-8", errors="replace")):
+        if not file.is_file() or _is_plan(file.read_text(encoding="utf-8", errors="replace")):
             return
     except OSError as error:
         raise _not_written(file, error) from error
     raise UsageError(
         "this file is there and is not a plan, and it is not overwritten", where=f"--out {file}", fix="Name another."
     )
+
+
+def _is_plan(text: str) -> bool:
+    try:
+        raw = json.loads(text)
+    except (ValueError, RecursionError):
+        return _BEGINNING.match(text) is not None
+    return isinstance(raw, dict) and {"tables", "fingerprint"} <= raw.keys()
 
 
 def _not_written(file: Path, error: OSError) -> UsageError:

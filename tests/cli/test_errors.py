@@ -197,3 +197,14 @@ def test_what_is_no_plan_is_neither_taken_for_one_nor_advised_nor_written_over(c
         "overwritten. Name another.\n",
     )
     assert (configured.root / "schemasync.yaml").read_text() == text
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [("", 1), ('{"tables": [], "fin', 1), ('{"tables": [], "problems": []}', 2), ('{"fingerprint": ""}', 2), ("[]", 2)],
+)
+def test_a_plan_is_written_over_nothing_but_a_plan(configured: Bench, text: str, code: int) -> None:
+    """One that was cut off may be, and what another command answered may not."""
+    configured.open_session = failing(RuntimeError("no Spark"))
+    configured.write("p.json", text)
+    assert (configured("plan", "--out", "p.json").code, (configured.root / "p.json").read_text()) == (code, text)
