@@ -90,7 +90,7 @@ MEANINGS: Final[Mapping[str, str]] = {
     "tables[].table": "Name of the table; `{topic}` and the expression's named groups are filled in. Default: the topic, made an identifier.",
     "tables[].exclude": "Subjects or topics, or expressions for them, that an expression does not take.",
     "tables[].keys": "Key columns. Default: the fields of the `-key` subject. Where they are others than the source's own key, an update of them is a delete of the old key and a create of the new one if the event has the whole row before it (Debezium's `before` from MySQL, or with REPLICA IDENTITY FULL); flat and unwrapped events have none. One that makes a key column null is refused (SS303).",
-    "tables[].sequence_by": "Fields of the event (dotted paths) that say which of two events of a key is newer. Versions from before a field read NULL there, the oldest. Default: by envelope.",
+    "tables[].sequence_by": "Fields of the event (dotted paths, in any case) that say which of two events of a key is newer. Versions from before a field read NULL there, the oldest. Default: by envelope.",
     "tables[].partition_by": "User partitions: name to expression, such as `year(created)`; the view shows them, and queries prune by them. Chosen once, when the table is created. [Which expressions](partitions.md).",
     "tables[].insert_only": "Rows have no identity: the view shows every event but deletes.",
     "tables[].renames": "`{new: old}`: one column dropped and another added were a rename.",

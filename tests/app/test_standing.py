@@ -50,11 +50,13 @@ def without_storage(workspace: Workspace) -> Workspace:
     return replace(workspace, storage=storage)
 
 
-def land(still: Still, name: str) -> Path:
-    path = still.root / "lake" / "student" / "incremental" / "increment_2026112000" / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    pq.write_table(pa.table({"id": [1], "op": ["c"], "ts_ms": [1]}), path)
-    return path
+def landed(still: Still, *events: dict[str, Any], name: str = "a.parquet") -> Path:
+    """Write events of the first version as the sink does."""
+    directory = still.root / "lake/student/incremental/increment_2026112000"
+    directory.mkdir(parents=True, exist_ok=True)
+    schema = pa.schema([("id", pa.int64()), ("op", pa.string()), ("ts_ms", pa.int64())])
+    pq.write_table(pa.Table.from_pylist(list(events), schema=schema), directory / name)
+    return directory / name
 
 
 def edited(still: Still, **properties: str) -> None:
@@ -211,8 +213,8 @@ def test_a_look_lists_once_what_landed(still: Still, monkeypatch: pytest.MonkeyP
 
 def test_files_that_landed_are_looked_into_once(still: Still, monkeypatch: pytest.MonkeyPatch) -> None:
     with_state(still)
-    land(still, "a.parquet")
-    pq.write_table(pa.table({"x": [1]}), land(still, "b.parquet"))
+    landed(still, {"id": 1, "op": "c", "ts_ms": 1})
+    pq.write_table(pa.table({"x": [1]}), landed(still, name="b.parquet"))
     looked: list[str] = []
     found = ArrowFiles.footer
 
@@ -223,7 +225,7 @@ def test_files_that_landed_are_looked_into_once(still: Still, monkeypatch: pytes
     monkeypatch.setattr(ArrowFiles, "footer", footer)
     (table,) = status(still.workspace).tables
     assert (looked, codes(table), len(table.pending), table.waiting) == (["a.parquet", "b.parquet"], ["SS302"], 2, 1)
-    land(still, "b.parquet").write_bytes(b"corrupt")
+    landed(still, name="b.parquet").write_bytes(b"corrupt")
     (table,) = status(still.workspace).tables
     assert (codes(table), table.waiting) == (["SS301"], 2)
 
@@ -240,7 +242,7 @@ def test_plan_status_and_apply_agree_on_what_waits_for_a_person(
     still: Still, name: str, content: bytes, code: str, held: bool
 ) -> None:
     with_state(still)
-    land(still, name).write_bytes(content)
+    landed(still, name=name).write_bytes(content)
     (planned,), (stands,), (applied,) = (found(still.workspace).tables for found in (plan, status, apply))
     assert [t.held for t in (planned, stands, applied)] == [held] * 3
     assert {d.code for t in (planned, stands, applied) for d in t.diagnostics} == {code}
@@ -428,15 +430,6 @@ def test_a_plan_is_the_same_in_every_process(tmp_path: Path) -> None:
     first = planned("1")
     assert [line.count("CREATE OR REPLACE VIEW") for line in first.splitlines()] == [1, 1, 1]
     assert planned("2") == first
-
-
-def landed(still: Still, *events: dict[str, Any], name: str = "a.parquet") -> Path:
-    """Write events of the first version as the sink does."""
-    directory = still.root / "lake/student/incremental/increment_2026112000"
-    directory.mkdir(parents=True, exist_ok=True)
-    schema = pa.schema([("id", pa.int64()), ("op", pa.string()), ("ts_ms", pa.int64())])
-    pq.write_table(pa.Table.from_pylist(list(events), schema=schema), directory / name)
-    return directory / name
 
 
 def emptied_long_ago(path: Path) -> None:
