@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
-from typing import TypeVar
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple, TypeVar
 
 from schemasync.core.config import Compaction, Config, Names, Policies, Settings, TableEntry, View, is_pattern
 from schemasync.core.locations import without_empty_names
@@ -93,20 +93,32 @@ class TableMapping:
     """All targets, ordered by database and table.
 
     ``missing`` are targets whose entry names a subject exactly that the registry does not have. ``skipped`` are
-    value subjects that `DEFAULT_EXCLUDES` left out. Whoever is part of a problem is not among the targets.
+    value subjects that `DEFAULT_EXCLUDES` left out. Whoever is part of a problem is not among the targets. ``named``:
+    each subject, topic and table that is part of one -> the first such problem.
     """
 
     targets: tuple[TableTarget, ...]
     missing: tuple[TableTarget, ...]
     skipped: tuple[str, ...]
     problems: tuple[UsageError, ...]
+    named: Mapping[str, UsageError] = field(default_factory=dict)
 
     def problem_of(self, name: str) -> UsageError | None:
-        """Return the first problem whose text names this subject, topic or table; a part of a name is another one."""
-        one = re.escape(name)
-        forms = f"{one}-value|subject '?{one}|the [a-z]+ of {one}|matches {one}|([a-z0-9_]+\\.)?{one} is claimed"
-        whole = re.compile(rf"(?<![\w.-])({forms})(?![\w-]|\.\w)")
-        return next((problem for problem in self.problems if name and whole.search(problem.text())), None)
+        """Return the first problem of this subject, topic or table."""
+        return self.named.get(name)
+
+
+class _Problem(NamedTuple):
+    error: UsageError
+    subjects: Sequence[str]
+    claimed: str = ""
+    """``database.table`` that they all want; empty where it is a location, or nothing."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All names by which people may mean one of these subjects."""
+        topics = map(_topic, self.subjects)
+        return (*self.subjects, *topics, *filter(None, (self.claimed, self.claimed.partition(".")[2])))
 
 
 def map_subjects(subjects: Sequence[str], config: Config) -> TableMapping:
@@ -124,22 +136,25 @@ def map_subjects(subjects: Sequence[str], config: Config) -> TableMapping:
     problems += _idle(config.tables, wanted, [s for s in rest if s not in wanted and s not in skipped], present)
     entries = {s: e for s, e in exact.items() if e is not None} | wanted
     found = [_target(subject, entry, config, present) for subject, entry in sorted(entries.items())]
-    problems += [t for t in found if isinstance(t, UsageError)]
+    problems += [t for t in found if isinstance(t, _Problem)]
     whole = [t for t in found if isinstance(t, TableTarget)]
     separate, clashes = _separate(sorted(whole, key=lambda t: (t.database, t.table, t.subject)))
     names = Counter(t.table for t in separate)
     usable = [replace(t, shares_name=names[t.table] > 1) for t in separate]
+    problems += clashes
     return TableMapping(
         targets=tuple(t for t in usable if t.subject in present),
         missing=tuple(t for t in usable if t.subject not in present),
         skipped=skipped,
-        problems=(*problems, *clashes),
+        problems=tuple(problem.error for problem in problems),
+        # The first of a name is the last that is put there.
+        named={name: problem.error for problem in reversed(problems) for name in problem.names},
     )
 
 
 def _exact_entries(
     entries: tuple[TableEntry, ...], present: AbstractSet[str]
-) -> tuple[dict[str, TableEntry | None], list[UsageError]]:
+) -> tuple[dict[str, TableEntry | None], list[_Problem]]:
     """Return the entry of each subject that is named exactly, None where two entries name it."""
     found: dict[str, TableEntry | None] = {}
     places: dict[str, list[str]] = {}
@@ -148,10 +163,11 @@ def _exact_entries(
             places.setdefault(entry.subject, []).append(f"tables[{index}]")
             found[entry.subject] = None if entry.subject in found else entry
     problems = [
-        UsageError(
-            f"subject {subject} is named by {len(where)} entries",
-            where=", ".join(where),
-            fix="Keep one of them.",
+        _Problem(
+            UsageError(
+                f"subject {subject} is named by {len(where)} entries", where=", ".join(where), fix="Keep one of them."
+            ),
+            [subject],
         )
         for subject, where in sorted(places.items())
         if len(where) > 1
@@ -196,7 +212,7 @@ def _is_value(subject: str) -> bool:
 
 def _idle(
     entries: tuple[TableEntry, ...], wanted: dict[str, TableEntry], left: Sequence[str], present: AbstractSet[str]
-) -> Iterator[UsageError]:
+) -> Iterator[_Problem]:
     """Yield a problem for each expression that takes nothing, though it matches subjects of other names."""
     busy = {id(entry) for entry in wanted.values()}
     for index, entry in enumerate(entries):
@@ -204,19 +220,20 @@ def _idle(
             continue
         matched = [subject for subject in left if _matches(entry, subject)]
         if matched:
-            yield UsageError(
+            error = UsageError(
                 f"the expression {entry.subject} takes no subject",
                 where=f"tables[{index}]",
                 why=f"it matches {matched[0]}, but would match {matched[0]}-value, too, and means such subjects alone",
                 fix=r"Let it end so that no -value subject matches, in \w+ for .+; or name the subjects exactly.",
             )
+            yield _Problem(error, matched[:1])
 
 
 def _topic(subject: str) -> str:
     return subject.removesuffix("-value")
 
 
-def _target(subject: str, entry: TableEntry, config: Config, present: AbstractSet[str]) -> TableTarget | UsageError:
+def _target(subject: str, entry: TableEntry, config: Config, present: AbstractSet[str]) -> TableTarget | _Problem:
     defaults = config.defaults
     view = _merged(defaults.view, entry.view)
     topic = _topic(subject)
@@ -251,7 +268,7 @@ def _target(subject: str, entry: TableEntry, config: Config, present: AbstractSe
             compaction=_merged(defaults.compaction, entry.compaction),
         )
     except PermanentError as error:
-        return UsageError(error.what, where=f"subject {subject!r}", why=error.why, fix=error.fix)
+        return _Problem(UsageError(error.what, where=f"subject {subject!r}", why=error.why, fix=error.fix), [subject])
 
 
 METASTORES = ("hive.metastore.uris", "javax.jdo.option.ConnectionURL")
@@ -307,7 +324,7 @@ def _table(subject: str, entry: TableEntry) -> str:
     return table_name(expand_pattern(entry.table, values | groups))
 
 
-def _separate(targets: Sequence[TableTarget]) -> tuple[list[TableTarget], list[UsageError]]:
+def _separate(targets: Sequence[TableTarget]) -> tuple[list[TableTarget], list[_Problem]]:
     """Part the targets that can live side by side from those that cannot, and say why."""
     problems = []
     told: set[frozenset[str]] = set()
@@ -317,14 +334,14 @@ def _separate(targets: Sequence[TableTarget]) -> tuple[list[TableTarget], list[U
             continue
         told.add(parties)
         roles = " and as ".join(f"the {role} of {target.subject}" for target, role in claims)
-        problems.append(
-            UsageError(
-                f"{name} is claimed {len(claims)} times",
-                where="tables",
-                why=f"as {roles}",
-                fix="Give one of them another table, names or location, or exclude a subject.",
-            )
+        error = UsageError(
+            f"{name} is claimed {len(claims)} times",
+            where="tables",
+            why=f"as {roles}",
+            fix="Give one of them another table, names or location, or exclude a subject.",
         )
+        claimed = "" if claims[0][1] == "location" else name
+        problems.append(_Problem(error, [target.subject for target, _ in claims], claimed))
     guilty = frozenset().union(*told)
     return [t for t in targets if t.subject not in guilty], problems
 
