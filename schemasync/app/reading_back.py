@@ -79,10 +79,10 @@ def key_range(
     column = whole_number(keys)
     if column is None:
         ends = [footer.ends for footer in footers if footer.rows]
-        lows = [end[0] for end in ends if end is not None and end[0] is not None]
-        highs = [end[1] for end in ends if end is not None and end[1] is not None]
-        known = bool(ends) and len(lows) == len(highs) == len(ends)
-        return (print_key(min(lows)), print_key(max(highs))) if known else None
+        known = [(low, high) for low, high in filter(None, ends) if low is not None and high is not None]
+        if not known or len(known) < len(ends):
+            return None
+        return print_key(min(low for low, _ in known)), print_key(max(high for _, high in known))
     # Whole numbers, which is more than a moment's type says.
     found: Sequence[tuple[Any, Any]] = extents(footers, column) or ()
     return (min(low for low, _ in found), max(high for _, high in found)) if found else None
