@@ -31,8 +31,8 @@ from schemasync.core.manifest import (
 )
 from schemasync.core.mapping import TableTarget, map_subjects
 from schemasync.core.names import Dialect
-from schemasync.core.plan import Shape, history_of, shape_of
 from schemasync.core.ports import RegisteredSchema
+from schemasync.core.shape import Shape, history_of, shape_of
 from schemasync.core.sharding import cut
 from schemasync.core.types import Primitive
 from schemasync.core.unchanged import shuffled

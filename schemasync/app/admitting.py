@@ -35,9 +35,9 @@ from schemasync.core.manifest import (
 )
 from schemasync.core.mapping import TableTarget
 from schemasync.core.moments import Moment, Newest, newest_of
-from schemasync.core.plan import Shape
 from schemasync.core.ports import HiveTable, LandedFiles
 from schemasync.core.properties import TableProperties
+from schemasync.core.shape import Shape
 from schemasync.core.sharding import by_key, has_ranges
 from schemasync.core.toast import unsent_rule
 from schemasync.errors import DataError

@@ -25,10 +25,11 @@ from schemasync.app.workspace import Workspace
 from schemasync.core.describe import diagnostic_json
 from schemasync.core.diagnostics import Diagnostic, names_held_file
 from schemasync.core.mapping import TableTarget
-from schemasync.core.plan import Shape, Step
+from schemasync.core.plan import Step
 from schemasync.core.policy import Verdict
 from schemasync.core.ports import HiveTable
 from schemasync.core.properties import TableProperties, readable
+from schemasync.core.shape import Shape
 from schemasync.errors import SchemasyncError, UsageError, as_ours
 from schemasync.io.logs import told
 

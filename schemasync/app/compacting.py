@@ -33,9 +33,9 @@ from schemasync.core.layering import MergePlan, Mode, after_merge, plan_gatherin
 from schemasync.core.manifest import Manifest, Segment
 from schemasync.core.mapping import TableTarget
 from schemasync.core.migration import outdated
-from schemasync.core.plan import Shape
 from schemasync.core.ports import HiveTable
 from schemasync.core.properties import TableProperties
+from schemasync.core.shape import Shape
 from schemasync.core.unchanged import shuffled
 from schemasync.errors import SchemasyncError, UsageError, as_ours
 from schemasync.io.logs import told

@@ -23,11 +23,11 @@ from schemasync.core.groups import line_of
 from schemasync.core.manifest import Contents, SegmentKind, StateId, new_run_directory, shard_directory, shard_name
 from schemasync.core.mapping import TableTarget, map_subjects
 from schemasync.core.names import Dialect
-from schemasync.core.plan import Shape, history_of, shape_of
 from schemasync.core.ports import RegisteredSchema, Registry
 from schemasync.core.properties import TableProperties
 from schemasync.core.renamed import kept_name
 from schemasync.core.schema import SubjectVersion
+from schemasync.core.shape import Shape, history_of, shape_of
 from schemasync.errors import SchemaError, UsageError
 
 Kind = Literal["table", "view", "per-run", "all"]

@@ -27,8 +27,8 @@ from schemasync.core.mapping import TableTarget
 from schemasync.core.merge_request import merge_request
 from schemasync.core.merging import MergedShard
 from schemasync.core.names import Dialect, is_hidden
-from schemasync.core.plan import Shape
 from schemasync.core.ports import Lake
+from schemasync.core.shape import Shape
 from schemasync.core.sharding import ShardFold, behind, bounds, cut, has_ranges, in_one_shard
 from schemasync.core.toast import asked_placeholders, left_unsent
 from schemasync.errors import DataError, SchemasyncError, StorageError

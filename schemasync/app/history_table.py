@@ -27,9 +27,10 @@ from schemasync.core.history_table import (
 )
 from schemasync.core.mapping import TableTarget
 from schemasync.core.names import Dialect
-from schemasync.core.plan import Shape, Step
+from schemasync.core.plan import Step
 from schemasync.core.ports import HiveTable, Lake
 from schemasync.core.properties import TableProperties
+from schemasync.core.shape import Shape
 from schemasync.core.timeline import timeline
 
 RECORD_HISTORY: Final = "record_history"

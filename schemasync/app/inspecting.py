@@ -13,20 +13,21 @@ from schemasync.app.kept_schemas import kept_schemas
 from schemasync.app.landed import files_there, pending_among, strays_among
 from schemasync.app.states import GENERATIONS, read_manifest
 from schemasync.app.workspace import Workspace
-from schemasync.core.avro import fingerprint, read_key_schema, read_value_schema, routing_fields
+from schemasync.core.avro import read_key_schema, read_value_schema, routing_fields, schema_fingerprint
+from schemasync.core.canonical import fingerprint
 from schemasync.core.diagnostics import Diagnostic, diagnose
 from schemasync.core.groups import line_of
 from schemasync.core.history import History
 from schemasync.core.manifest import Manifest
 from schemasync.core.mapping import TableMapping, TableTarget, map_subjects
 from schemasync.core.names import MAX_NAME
-from schemasync.core.plan import Decision, Inspected, decide, history_of
-from schemasync.core.plan import fingerprint as fingerprint_of
+from schemasync.core.plan import Decision, Inspected, decide
 from schemasync.core.policy import Verdict
 from schemasync.core.ports import FileInfo, HivePartition, HiveTable, Lake, RegisteredSchema, Registry
 from schemasync.core.properties import is_ours, read_properties, readable
 from schemasync.core.renamed import OldNames, old_names
 from schemasync.core.schema import SubjectVersion
+from schemasync.core.shape import history_of
 from schemasync.errors import DataError, RegistryError, RegistryUnavailableError, SchemaError, UsageError
 
 
@@ -115,7 +116,7 @@ def entries_of(workspace: Workspace, target: TableTarget) -> Entries:
 def aside_name(target: TableTarget) -> str:
     """Return the name under which the next definition of the view is made."""
     name = f"{target.view}__next"
-    return name if len(name) <= MAX_NAME else f"{target.view[:100]}__{fingerprint_of(target.view)[:20]}"
+    return name if len(name) <= MAX_NAME else f"{target.view[:100]}__{fingerprint(target.view)[:20]}"
 
 
 def inspect(workspace: Workspace, target: TableTarget, entries: Entries | None = None) -> Inspected:
@@ -189,7 +190,7 @@ def _history(
 def _rewritten(kept: dict[int, RegisteredSchema], live: dict[int, RegisteredSchema]) -> Iterator[Diagnostic]:
     """Notice versions whose content is no longer what it was when they were applied: another history."""
     for number in sorted(kept.keys() & live.keys()):
-        if fingerprint(kept[number]) != fingerprint(live[number]):
+        if schema_fingerprint(kept[number]) != schema_fingerprint(live[number]):
             message = f"{live[number].subject}: version {number} has another content than the one that was applied"
             yield diagnose("SS404", message)
 

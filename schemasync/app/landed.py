@@ -15,10 +15,10 @@ from schemasync.core.diagnostics import Diagnostic, diagnose
 from schemasync.core.manifest import AdmittedFile, Manifest
 from schemasync.core.mapping import TableTarget
 from schemasync.core.names import parse_hour
-from schemasync.core.plan import Shape
 from schemasync.core.ports import FileInfo, Lake, RegisteredSchema
 from schemasync.core.projection import Unprojectable, project
 from schemasync.core.schema import SubjectVersion
+from schemasync.core.shape import Shape
 from schemasync.errors import SchemaError
 
 

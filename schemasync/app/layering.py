@@ -13,7 +13,7 @@ from schemasync.core.compaction import next_fold_ms
 from schemasync.core.layering import MergePlan, after_merge, touching
 from schemasync.core.manifest import Manifest, Segment, SegmentKind, delta_name, new_run_directory
 from schemasync.core.mapping import TableTarget
-from schemasync.core.plan import Shape
+from schemasync.core.shape import Shape
 from schemasync.core.sharding import KeyRange, ShardFold, bounds, by_key
 
 

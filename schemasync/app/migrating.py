@@ -14,8 +14,8 @@ from schemasync.core import ddl
 from schemasync.core.manifest import Manifest
 from schemasync.core.mapping import TableTarget
 from schemasync.core.migration import Misfits, Question, questions, stuck, unfit_defaults
-from schemasync.core.plan import Shape
 from schemasync.core.policy import Verdict
+from schemasync.core.shape import Shape
 
 SAMPLES: Final = 5
 """How many of the values that do not fit are shown."""

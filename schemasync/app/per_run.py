@@ -11,7 +11,7 @@ from schemasync.core import ddl
 from schemasync.core.manifest import Manifest, Segment
 from schemasync.core.mapping import TableTarget
 from schemasync.core.names import Dialect, expand_pattern, parse_hour
-from schemasync.core.plan import Shape
+from schemasync.core.shape import Shape
 from schemasync.errors import OwnershipError
 
 EMPTY: Final = "_schemasync/empty"

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from schemasync.app.planning import Plan, TablePlan
-from schemasync.core.plan import fingerprint
+from schemasync.core.canonical import fingerprint
 from schemasync.errors import UsageError
 
 _BEGINNING: Final = re.compile(r'\s*(\{\s*"tables"\s*:|\Z)')

@@ -31,6 +31,7 @@ from schemasync.app.states import state_before
 from schemasync.app.workspace import Workspace
 from schemasync.core import ddl
 from schemasync.core.amounts import many
+from schemasync.core.canonical import fingerprint
 from schemasync.core.changes import Change
 from schemasync.core.compaction import plan_rekey
 from schemasync.core.describe import change_json, diagnostic_json
@@ -41,11 +42,12 @@ from schemasync.core.manifest import Contents, Manifest, Segment, StateId
 from schemasync.core.mapping import TableMapping, TableTarget
 from schemasync.core.migration import to_rewrite
 from schemasync.core.names import Dialect
-from schemasync.core.plan import Decision, Shape, Step, fingerprint
+from schemasync.core.plan import Decision, Step
 from schemasync.core.policy import Verdict
 from schemasync.core.ports import HiveTable
 from schemasync.core.properties import TableProperties
 from schemasync.core.renamed import is_old_view, kept_name, left_alone, old_names
+from schemasync.core.shape import Shape
 from schemasync.core.toast import unknown_values
 from schemasync.core.view_drift import same_text, view_drift, view_reasons
 from schemasync.errors import SchemaError, SchemasyncError, StorageError, UsageError, as_ours

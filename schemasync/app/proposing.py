@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from schemasync.core.avro_names import full_name, missing_names, without_namespace
+from schemasync.core.canonical import canonical_text
 from schemasync.core.ports import RegisteredSchema, Registry
-from schemasync.core.references import canonical
 from schemasync.errors import RegistryError, UsageError
 
 
@@ -159,5 +159,5 @@ def _loaded(text: str) -> object:
 
 def _same(proposed: RegisteredSchema, live: RegisteredSchema) -> bool:
     """Tell whether two versions say the same; a reference more in the registry's changes nothing."""
-    mine, theirs = ({canonical(text) for text in one.references} for one in (proposed, live))
-    return canonical(proposed.text) == canonical(live.text) and mine <= theirs
+    mine, theirs = ({canonical_text(text) for text in one.references} for one in (proposed, live))
+    return canonical_text(proposed.text) == canonical_text(live.text) and mine <= theirs

@@ -19,9 +19,10 @@ from schemasync.core.compaction import plan_rekey
 from schemasync.core.diagnostics import Diagnostic, diagnose
 from schemasync.core.manifest import Manifest
 from schemasync.core.mapping import TableTarget
-from schemasync.core.plan import Decision, Shape
+from schemasync.core.plan import Decision
 from schemasync.core.policy import Verdict
 from schemasync.core.properties import TableProperties
+from schemasync.core.shape import Shape
 
 
 def changes_key(decision: Decision) -> bool:

@@ -18,10 +18,11 @@ from schemasync.core.drift import PARQUET, Drift, Found, partition_drift, table_
 from schemasync.core.kept import Kept, kept_of
 from schemasync.core.mapping import TableTarget
 from schemasync.core.names import Dialect
-from schemasync.core.plan import Decision, Shape, Step
+from schemasync.core.plan import Decision, Step
 from schemasync.core.ports import HiveTable
 from schemasync.core.properties import SUBJECT
 from schemasync.core.renamed import is_old_history, is_old_view
+from schemasync.core.shape import Shape
 from schemasync.errors import ConflictError, EngineError
 
 DROP_OLD_VIEW: Final = "drop_old_view"

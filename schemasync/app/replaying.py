@@ -21,11 +21,12 @@ from schemasync.core.describe import change_json, diagnostic_json
 from schemasync.core.diagnostics import Diagnostic, diagnose
 from schemasync.core.groups import line_of
 from schemasync.core.mapping import TableTarget, map_subjects
-from schemasync.core.plan import Decision, Inspected, decide, history_of
+from schemasync.core.plan import Decision, Inspected, decide
 from schemasync.core.policy import Verdict
 from schemasync.core.ports import HiveColumn, HiveTable, Lake, RegisteredSchema, Registry
 from schemasync.core.properties import TableProperties, write_properties
 from schemasync.core.schema import SubjectVersion
+from schemasync.core.shape import history_of
 from schemasync.errors import RegistryError, SchemaError, SchemasyncError, UsageError
 
 

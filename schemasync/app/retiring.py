@@ -25,8 +25,8 @@ from schemasync.core.ddl import expected_columns
 from schemasync.core.manifest import AdmittedFile, Manifest, run_directory
 from schemasync.core.mapping import TableTarget
 from schemasync.core.partitioning import segment_of
-from schemasync.core.plan import Shape
 from schemasync.core.ports import FileInfo, Lake
+from schemasync.core.shape import Shape
 from schemasync.errors import StorageError
 
 _QUIET_MS: Final = 48 * 3_600_000

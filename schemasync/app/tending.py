@@ -27,9 +27,9 @@ from schemasync.core.manifest import Manifest
 from schemasync.core.mapping import TableTarget
 from schemasync.core.migration import outdated
 from schemasync.core.news import Seen, Told, news
-from schemasync.core.plan import Shape
 from schemasync.core.policy import Verdict
 from schemasync.core.ports import FileInfo
+from schemasync.core.shape import Shape
 from schemasync.core.watching import (
     TABLE_PATIENCE_MS,
     Backoff,

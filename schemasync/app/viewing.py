@@ -16,8 +16,8 @@ from schemasync.core.compaction import shown_late
 from schemasync.core.kept import Kept, kept_of
 from schemasync.core.manifest import Manifest
 from schemasync.core.mapping import TableTarget
-from schemasync.core.plan import Shape
 from schemasync.core.ports import HiveTable
+from schemasync.core.shape import Shape
 from schemasync.core.view_drift import same_text, view_reasons
 
 

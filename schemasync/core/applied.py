@@ -15,9 +15,9 @@ from pydantic import BaseModel, ConfigDict, model_validator
 from schemasync.core.changes import Change
 from schemasync.core.describe import change_json
 from schemasync.core.mapping import TableTarget
-from schemasync.core.plan import Shape
 from schemasync.core.policy import Verdict
 from schemasync.core.properties import TableProperties
+from schemasync.core.shape import Shape
 
 FORMAT: Final = 1
 """Version of this file format; a newer one is refused rather than misread."""

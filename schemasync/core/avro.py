@@ -15,14 +15,14 @@ from schemasync.core.avro_text import (
     ResolvedSchema,
     branch_name,
     branches_of,
-    canonical,
     default_fits,
-    fingerprint,
     is_null,
     resolve,
     schema_error,
+    schema_fingerprint,
     whole_default,
 )
+from schemasync.core.canonical import canonical
 from schemasync.core.encoding import Encoding, Leaf, ListOf, MapOf, Member, Record
 from schemasync.core.envelope import envelope_of, row_columns
 from schemasync.core.names import MAX_COLUMN, folded, is_field_name
@@ -32,7 +32,7 @@ from schemasync.core.semantics import LEAF_TYPES, leaf_of, record_leaf, semantic
 from schemasync.core.types import Primitive
 from schemasync.errors import SchemaError
 
-__all__ = ["fingerprint", "read_key_schema", "read_value_schema", "routing_fields"]
+__all__ = ["read_key_schema", "read_value_schema", "routing_fields", "schema_fingerprint"]
 
 MAX_DEPTH: Final = 48
 """Deepest nesting of a column; named types can nest deeper than the text does."""
@@ -79,7 +79,7 @@ def read_value_schema(
         fullname=root["name"],
         columns=columns,
         envelope=found,
-        fingerprint=fingerprint(registered),
+        fingerprint=schema_fingerprint(registered),
         event=event,
     )
 

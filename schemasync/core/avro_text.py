@@ -7,7 +7,6 @@ fits) is kept from it and done here. Whatever the text is, the only exception is
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from typing import Any, Final
 from fastavro.schema import SchemaParseException, UnknownType, parse_schema
 
 from schemasync.core.avro_names import with_marked_names
+from schemasync.core.canonical import fingerprint
 from schemasync.core.ports import RegisteredSchema
 from schemasync.errors import SchemaError
 
@@ -63,15 +63,10 @@ def resolve(registered: RegisteredSchema) -> ResolvedSchema:
     return ResolvedSchema(root=_plain(root), names={name: _plain(node) for name, node in names.items()})
 
 
-def fingerprint(registered: RegisteredSchema) -> str:
+def schema_fingerprint(registered: RegisteredSchema) -> str:
     """Return the hex SHA-256 of the canonical JSON (sorted keys, no blanks) of the schema and its references."""
     texts = (registered.text, *registered.references)
-    return hashlib.sha256(canonical([_json(text, registered) for text in texts]).encode()).hexdigest()
-
-
-def canonical(value: Any) -> str:
-    """Return JSON text that is the same for equal values: sorted keys, no blanks, ASCII."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+    return fingerprint([_json(text, registered) for text in texts])
 
 
 def schema_error(

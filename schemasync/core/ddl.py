@@ -29,9 +29,9 @@ from schemasync.core.manifest import WORD, Contents, Names
 from schemasync.core.mapping import TableTarget
 from schemasync.core.migration import Question
 from schemasync.core.names import Dialect, comment_text, free_name, quote_identifier, quote_string
-from schemasync.core.plan import Shape
 from schemasync.core.ports import HiveColumn
 from schemasync.core.properties import SUBJECT, TableProperties, write_properties
+from schemasync.core.shape import Shape
 from schemasync.core.sharding import KeyRange, ShardFold
 from schemasync.core.toast import asked_placeholders, carried_columns, carried_partitions
 from schemasync.core.type_strings import parse_type, print_type

@@ -14,10 +14,10 @@ from typing import Any, Final, Protocol
 from schemasync.core.diagnostics import Diagnostic, diagnose
 from schemasync.core.mapping import TableTarget
 from schemasync.core.names import Dialect
-from schemasync.core.plan import Shape
 from schemasync.core.ports import HiveTable
 from schemasync.core.properties import is_ours
 from schemasync.core.schema import Column
+from schemasync.core.shape import Shape
 from schemasync.core.type_strings import print_type
 from schemasync.core.view_origin import Unclear, ViewQuery, query_of
 

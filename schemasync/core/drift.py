@@ -17,9 +17,9 @@ from schemasync.core.diagnostics import Diagnostic, diagnose
 from schemasync.core.locations import Location, parse_location, without_empty_names
 from schemasync.core.names import Dialect
 from schemasync.core.partitioning import segment_of
-from schemasync.core.plan import Shape
 from schemasync.core.ports import HiveColumn, HivePartition, HiveTable
 from schemasync.core.properties import TableProperties, write_properties
+from schemasync.core.shape import Shape
 from schemasync.core.type_strings import parse_type
 from schemasync.errors import SchemaError
 

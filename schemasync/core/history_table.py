@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from schemasync.core.canonical import fingerprint
 from schemasync.core.mapping import TableTarget
-from schemasync.core.plan import fingerprint
 from schemasync.core.ports import HiveTable
 from schemasync.core.properties import TableProperties
 from schemasync.core.timeline import Event, Timeline, VersionEntry, value_text

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from schemasync.core.names import comment_text
-from schemasync.core.plan import Shape
 from schemasync.core.ports import HiveTable
+from schemasync.core.shape import Shape
 
 _ENGINES: Final = ("schemasync.", "spark.sql.", "view.")
 _BOOKKEEPING: Final = frozenset(

@@ -10,10 +10,10 @@ from schemasync.core.layout import SCHEMA_VERSION, TOMBSTONE, MetaColumn, orderi
 from schemasync.core.manifest import Manifest, SegmentKind
 from schemasync.core.mapping import TableTarget
 from schemasync.core.merging import Deleted, MergeRequest, ShardMerge, SortedFile, StoredColumn
-from schemasync.core.plan import Shape
 from schemasync.core.projection import Carried, Fill, carried
 from schemasync.core.reshape import Keep
 from schemasync.core.schema import Column
+from schemasync.core.shape import Shape
 from schemasync.core.sharding import ShardFold
 from schemasync.core.toast import asked_columns, asked_placeholders
 

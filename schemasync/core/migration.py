@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 from schemasync.core.diagnostics import Diagnostic, diagnose
 from schemasync.core.manifest import Manifest, Segment
 from schemasync.core.names import Dialect, quote_identifier
-from schemasync.core.plan import Shape
 from schemasync.core.projection import Carried, Fill, born_default, carried, frozen_default
 from schemasync.core.reshape import lost_sql
 from schemasync.core.schema import Column
+from schemasync.core.shape import Shape
 from schemasync.core.type_strings import print_type
 
 

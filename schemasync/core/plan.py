@@ -6,32 +6,21 @@ steps with their SQL are laid out by `schemasync.app.planning`; they say everyth
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any
 
 from schemasync.core.changes import AddColumn, Change
 from schemasync.core.diagnostics import Diagnostic, diagnose
-from schemasync.core.diff import diff, retypes, same_meaning
-from schemasync.core.encoding import Encoding, Leaf, Meaning, Record, lives
-from schemasync.core.envelope import compared_as_text, listed_columns
-from schemasync.core.history import History, read_history
+from schemasync.core.diff import diff, same_meaning
+from schemasync.core.encoding import Encoding, Leaf, Meaning, Record
+from schemasync.core.history import History
 from schemasync.core.layout import (
-    METADATA,
     SEGMENT,
-    TOMBSTONE,
-    Layout,
-    MetaColumn,
-    lay_out,
-    meta_columns,
-    shown_metadata,
 )
-from schemasync.core.locations import parse_location
 from schemasync.core.mapping import TableTarget
-from schemasync.core.names import MAX_NAME, MAX_TYPE, Dialect, TakenNames, folded, utf16_length
-from schemasync.core.partitioning import Call, PartitionColumn, parse_partition, resolve, unusable_name
+from schemasync.core.names import Dialect, folded
+from schemasync.core.partitioning import Call
 from schemasync.core.policy import Judgement, Verdict, judge
 from schemasync.core.ports import HiveTable
 from schemasync.core.properties import (
@@ -43,11 +32,13 @@ from schemasync.core.properties import (
     readable,
 )
 from schemasync.core.reshape import Convert, NoConversion, Reshape, reshape
-from schemasync.core.schema import Column, Envelope, EnvelopeKind, Life, OrderingField, SubjectVersion, TableSchema
-from schemasync.core.sharding import has_ranges
+from schemasync.core.schema import Column, Life, OrderingField, SubjectVersion
+from schemasync.core.shape import Shape, replaced_by, shape_of
 from schemasync.core.type_strings import print_type
-from schemasync.core.types import Array, Map, Primitive, Struct, Type
-from schemasync.core.written import written_type
+from schemasync.core.types import Primitive, Type
+
+
+_FATAL = frozenset({"SS402", "SS403", "SS407", "SS416", "SS417"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,53 +61,6 @@ class Inspected:
     old_history: HiveTable | None = None
     trouble: tuple[Diagnostic, ...] = ()
     remarks: tuple[Diagnostic, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shape:
-    """A table under one version, worked out: all that DDL, view, admission and compaction ask."""
-
-    history: History
-    version: SubjectVersion
-    layout: Layout
-    columns: tuple[Column, ...]
-    keys: tuple[str, ...]
-    envelope: Envelope
-    fill_defaults: bool
-    partitions: tuple[PartitionColumn, ...] = ()
-    """The user partitions, beside the segment."""
-    marks: bool = True
-    """Whether what is written has `TOMBSTONE`: tables of earlier releases get it when their schema is next applied."""
-    keeps: bool = False
-    """Whether columns are shown that were dropped."""
-
-    @property
-    def own_columns(self) -> tuple[MetaColumn, ...]:
-        """Our own columns, beside the row's."""
-        return tuple(c for c in meta_columns(self.envelope) if self.marks or c.name != TOMBSTONE)
-
-    @property
-    def key_columns(self) -> tuple[tuple[str, Type], ...]:
-        """(name, type) of the physical columns of the key, in its order."""
-        by_name = {c.name: c for c in self.columns}
-        found = (self.layout.current(by_name[key]) for key in self.keys)
-        return tuple((c.name, c.type) for c in found)
-
-    @property
-    def columns_hash(self) -> str:
-        """Hash of which physical column each column of the version stands in."""
-        return fingerprint([[c.name.lower(), self.layout.current(c).name] for c in self.version.columns])
-
-    @property
-    def lives_hash(self) -> str:
-        """Hash of what tells each column of the version, and all that is inside of it, from others of its name."""
-        columns = self.version.columns
-        return fingerprint([[c.name.lower(), c.life.name, c.life.since, lives(c.encoding)] for c in columns])
-
-    @property
-    def schema(self) -> TableSchema:
-        """The side of a diff that this shape is."""
-        return TableSchema(columns=self.columns, keys=self.keys, envelope=self.envelope)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -264,7 +208,7 @@ def _split_keys(history: History, current: Shape, desired: Shape) -> Iterator[Di
     """
     before = {c.life: c for c in current.columns if c.name in current.keys}
     for column in (c for c in desired.columns if c.name in desired.keys):
-        places = (old.life for old, _ in _replaced(history, desired.layout, column))
+        places = (old.life for old, _ in replaced_by(history, desired.layout, column))
         for old in (before[life] for life in places if life in before):
             types = " to ".join(print_type(c.type, Dialect.SPARK) for c in (old, column))
             yield diagnose(
@@ -413,187 +357,6 @@ def _earlier_names(history: History, version: int) -> frozenset[str]:
     return frozenset(c.name.lower() for v in versions for c in v.columns)
 
 
-_FATAL = frozenset({"SS402", "SS403", "SS407", "SS416", "SS417"})
-
-
-def shape_of(
-    target: TableTarget,
-    history: History,
-    version: SubjectVersion,
-    *,
-    key: tuple[str, ...] | None,
-    baseline: int,
-    ordering: tuple[OrderingField, ...] | None = None,
-) -> tuple[Shape, tuple[Diagnostic, ...]]:
-    """Work out the table under one version of its history, and what is wrong or remarkable about it.
-
-    ``ordering`` is that of a table which goes on with what it has; None: what the version's events carry.
-    """
-    layout = lay_out(history, baseline=baseline, version=version.version)
-    columns = tuple(_with_variants(target, history, layout, version.columns))
-    kept = _kept(target, history, layout, columns) if target.policies.drop == "keep" else ()
-    columns = (*columns, *kept)
-    envelope = version.envelope if ordering is None else replace(version.envelope, ordering=ordering)
-    keys, problems = _keys(target, version.columns, envelope, key)
-    shape = Shape(
-        history=history,
-        version=version,
-        layout=layout,
-        columns=columns,
-        keys=keys,
-        envelope=envelope,
-        fill_defaults=target.policies.add != "null",
-        keeps=bool(kept),
-    )
-    partitions, unfit = _partitions(target, shape)
-    shape = replace(shape, partitions=partitions)
-    return shape, (*problems, *unfit, *_remarks(target, shape))
-
-
-def _partitions(target: TableTarget, shape: Shape) -> tuple[tuple[PartitionColumn, ...], tuple[Diagnostic, ...]]:
-    """Return the user partitions under one version, and what is wrong with the others."""
-    found, problems = [], []
-    taken = {name for c in shape.columns for name in (c.name, shape.layout.current(c).name)}
-    for name, expression in target.partition_by:
-        try:
-            if reason := unusable_name(name, taken):
-                raise ValueError(reason)
-            parsed = parse_partition(name, expression)
-            found.append(resolve(parsed, shape.columns, lambda column: shape.layout.current(column).name))
-        except ValueError as error:
-            where = f"{target.full_name}, partition {name}"
-            problems.append(diagnose("SS416", f"{where}: {error}"))
-    return tuple(found), tuple(problems)
-
-
-def _remarks(target: TableTarget, shape: Shape) -> Iterator[Diagnostic]:
-    """Say what a table's names and types come to in the metastore, where that is not simply what they are."""
-    table = target.full_name
-    if target.metadata:
-        for (wanted, _), (name, _) in zip(METADATA, shown_metadata(shape.columns), strict=True):
-            if name != wanted:
-                yield diagnose("SS412", f"{target.database}.{target.view} shows our {wanted} as {name}")
-    for column in shape.columns:
-        if (length := utf16_length(column.name)) > MAX_NAME:
-            yield diagnose("SS413", f"{table}: the name {column.name[:40]}... has {length} characters")
-        if not print_type(column.type, Dialect.SPARK).isascii():
-            yield diagnose(
-                "SS415", f"{table}: a field inside column {column.name} has letters beyond ASCII in its name"
-            )
-    if lists := listed_columns(shape.version.columns):
-        yield diagnose("SS420", f"{target.subject}: the columns of its rows are in {' and '.join(lists)}")
-    for where, name, length in _long_types(target, shape):
-        yield diagnose("SS414", f"{where}: the type of {name} is a text of {length} characters")
-    for path in compared_as_text(shape.envelope.ordering):
-        message = f"{table}: {path}, which orders events, is compared as text, byte by byte: '10' is before '9'"
-        yield diagnose("SS418", message)
-
-
-def _long_types(target: TableTarget, shape: Shape) -> Iterator[tuple[str, str, int]]:
-    """Yield (table, column, length) of types longer than `MAX_TYPE`, also of those in a compaction's own table."""
-    columns = {c.name: c.type for c in shape.columns}
-    hourly = f"{target.database}.{target.incremental_table('yyyyMMddHH')}"
-    event = shape.version.event if _may_be_folded_by_sql(target, shape) else None
-    landed = [(hourly, m.name, written_type(m.encoding)) for m in event.members] if event else []
-    for where, name, type_ in (
-        *((target.full_name, name, type_) for name, type_ in columns.items()),
-        *(found for found in landed if found[1] not in columns),
-    ):
-        if (length := utf16_length(print_type(type_, Dialect.SPARK))) > MAX_TYPE:
-            yield where, name, length
-
-
-def _may_be_folded_by_sql(target: TableTarget, shape: Shape) -> bool:
-    """Tell whether settings or keys let each compaction make tables of its own; see `schemasync.app.folding.is_by_sql`.
-
-    The first one after a key was widened does, too, which only the state of the base tells.
-    """
-    keys = [(c.name, c.type) for c in shape.columns if c.name in shape.keys]
-    return (
-        target.compaction.kernel == "spark"
-        or target.policies.key == "rebuild"
-        or not has_ranges(keys, ())
-        or not parse_location(target.location).is_of_arrow
-    )
-
-
-def history_of(target: TableTarget, versions: Iterable[SubjectVersion]) -> History:
-    """Return the versions of a table's subject with the lives that its configuration gives their columns."""
-    policies = target.policies
-    return read_history(
-        versions,
-        renames=dict(target.renames),
-        aliases=policies.rename == "alias",
-        splits=retypes if policies.retype == "variant" else lambda _, __: False,
-    )
-
-
-def _with_variants(
-    target: TableTarget, history: History, layout: Layout, columns: Sequence[Column], *, beside: Sequence[Column] = ()
-) -> Iterator[Column]:
-    """Yield each column, and behind it those whose place it took, as they last stood (``policies.retype: variant``)."""
-    taken = TakenNames(c.name for c in (*columns, *beside))
-    for column in columns:
-        yield column
-        replaced = _replaced(history, layout, column) if target.policies.retype == "variant" else ()
-        for old, last in replaced:
-            yield replace(old, name=taken.take(f"{old.name}__v{last}"), nullable=True)
-
-
-def _replaced(history: History, layout: Layout, column: Column) -> Iterator[tuple[Column, int]]:
-    """Yield the columns that one took the place of, newest first, each with the last version that had it."""
-    old = history.replaced(column)
-    if old is not None and layout.phase(old.life, column.since - 1) is not None:
-        yield old, max(v.version for v in history.versions if v.version < column.since)
-        yield from _replaced(history, layout, old)
-
-
-def _kept(target: TableTarget, history: History, layout: Layout, shown: Sequence[Column]) -> tuple[Column, ...]:
-    """Return the dropped columns that ``policies.drop: keep`` goes on showing, as they last stood, with variants."""
-    live = {c.life for c in shown}
-    names = {folded(c.name) for c in shown}
-    kept: dict[Life, Column] = {}
-    for version in history.between(layout.baseline, layout.version):
-        kept |= {c.life: replace(c, nullable=True) for c in version.columns if c.life not in live}
-    # Of several lives of one name the last is the one that people saw.
-    last = {folded(c.name): c for c in sorted(kept.values(), key=lambda c: c.since)}
-    replaced = {old.life for c in last.values() for old, _ in _replaced(history, layout, c)}
-    ended = [c for c in last.values() if c.life not in replaced]
-    found = _with_variants(target, history, layout, ended, beside=shown)
-    return tuple(c for c in found if folded(c.name) not in names)
-
-
-_ADD_ORDER: Final = {
-    EnvelopeKind.UNWRAPPED: "Let Debezium's ExtractNewRecordState add it (add.fields: op,source.ts_ms and lsn, or "
-    "file,pos,row), or set sequence_by: to fields that grow with every change."
-}
-
-
-def _keys(
-    target: TableTarget, columns: Sequence[Column], envelope: Envelope, key: tuple[str, ...] | None
-) -> tuple[tuple[str, ...], tuple[Diagnostic, ...]]:
-    if target.insert_only:
-        return (), ()
-    wanted = target.keys or key or ()
-    if not wanted:
-        return (), (diagnose("SS401", f"{target.subject} has no key: {target.full_name} is insert-only"),)
-    by_name = {c.name.lower(): c for c in columns}
-    found = [by_name[k.lower()] for k in wanted if k.lower() in by_name]
-    if len(found) < len(wanted):
-        missing = ", ".join(k for k in wanted if k.lower() not in by_name)
-        names = ", ".join(c.name for c in columns)
-        return tuple(wanted), (diagnose("SS402", f"key column {missing} is not in the value (which has {names})"),)
-    problems = [
-        diagnose("SS407", f"key column {c.name} is a struct, array or map")
-        for c in found
-        if isinstance(c.type, Struct | Array | Map)
-    ]
-    if not envelope.ordering and envelope.offset is None:
-        message = f"events of {target.subject} have no known log position, clock or offset"
-        problems.append(diagnose("SS403", message, fix=_ADD_ORDER.get(envelope.kind, "")))
-    return tuple(c.name for c in found), tuple(problems)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
     """One thing that apply does: its kind, the SQL where it is SQL, and one sentence why."""
@@ -605,8 +368,3 @@ class Step:
     def to_json(self) -> dict[str, Any]:
         """Return the step as ``plan --json`` prints it."""
         return {"kind": self.kind, "sql": self.sql, "why": self.why}
-
-
-def fingerprint(value: Any) -> str:
-    """Return the hex SHA-256 of a JSON value in canonical form."""
-    return hashlib.sha256(json.dumps(value, sort_keys=True, separators=(",", ":")).encode()).hexdigest()

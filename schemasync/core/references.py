@@ -7,10 +7,10 @@ endless walk or of one name with two meanings. Each (subject, version) is fetche
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from schemasync.core.canonical import canonical_text
 from schemasync.core.ports import RegisteredSchema
 from schemasync.errors import RegistryError
 
@@ -68,17 +68,6 @@ def resolve(subject: str, version: int, fetch: Fetch) -> RegisteredSchema:
     )
 
 
-def canonical(text: str) -> str:
-    """Return a text that is equal for equal JSON: sorted keys, no spaces. What is no JSON is its own.
-
-    Some servers sort the keys or drop the spaces of what was registered.
-    """
-    try:
-        return json.dumps(json.loads(text), sort_keys=True, separators=(",", ":"))
-    except (ValueError, RecursionError):
-        return text
-
-
 def trail_text(trail: Sequence[Key]) -> str:
     """Return a trail for people: ``a version 1 -> b version 3``."""
     return " -> ".join(f"{subject} version {version}" for subject, version in trail)
@@ -95,7 +84,7 @@ class _Walk:
     def texts(self) -> tuple[str, ...]:
         first: dict[str, str] = {}
         for text in self.done.values():
-            first.setdefault(canonical(text), text)
+            first.setdefault(canonical_text(text), text)
         return tuple(first.values())
 
     def follow(self, held: HeldSchema, path: Trail) -> None:
@@ -119,7 +108,7 @@ class _Walk:
 
     def _check_name(self, name: str, trail: Trail, where: str) -> None:
         first = self.named.setdefault(name, trail)
-        if canonical(self.done[first[-1]]) != canonical(self.done[trail[-1]]):
+        if canonical_text(self.done[first[-1]]) != canonical_text(self.done[trail[-1]]):
             raise RegistryError(
                 f"the reference '{name}' stands for two different schemas",
                 where=where,

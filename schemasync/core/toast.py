@@ -22,8 +22,8 @@ from schemasync.core.mapping import TableTarget
 from schemasync.core.names import Dialect, quote_identifier, quote_string
 from schemasync.core.partitioning import PartitionColumn
 from schemasync.core.placeholders import TYPES, is_placeholder_sql
-from schemasync.core.plan import Shape
 from schemasync.core.schema import Column
+from schemasync.core.shape import Shape
 from schemasync.core.types import Type
 from schemasync.core.view import RowSource, ViewColumn, column_sql, key_expressions, order_by, view_columns
 

@@ -29,7 +29,7 @@ from schemasync.core.layout import SEGMENT
 from schemasync.core.manifest import Contents
 from schemasync.core.mapping import TableTarget
 from schemasync.core.names import Dialect, quote_identifier, quote_string
-from schemasync.core.plan import Shape
+from schemasync.core.shape import Shape
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,9 +13,9 @@ from schemasync.core.diagnostics import Diagnostic, diagnose
 from schemasync.core.drift import same_type
 from schemasync.core.kept import Kept
 from schemasync.core.mapping import TableTarget
-from schemasync.core.plan import Shape
 from schemasync.core.ports import HiveTable
 from schemasync.core.properties import SUBJECT
+from schemasync.core.shape import Shape
 from schemasync.core.types import Type
 
 

@@ -15,7 +15,7 @@ from schemasync.app.inspecting import map_tables
 from schemasync.app.status import status
 from schemasync.core import plan
 from schemasync.core.layering import Mode
-from schemasync.core.plan import Shape
+from schemasync.core.shape import Shape
 from tests.lab import Lab
 
 pytestmark = pytest.mark.spark

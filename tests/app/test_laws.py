@@ -21,7 +21,7 @@ from schemasync.core import ddl, manifest
 from schemasync.core.changed_keys import ChangedKeys, hash_of
 from schemasync.core.layering import Mode
 from schemasync.core.mapping import TableTarget
-from schemasync.core.plan import Shape
+from schemasync.core.shape import Shape
 from schemasync.io.parquet import pages, same_keys, writing
 from schemasync.io.parquet.pages import Pages
 from tests import model

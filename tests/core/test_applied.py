@@ -14,9 +14,9 @@ from schemasync.core.applied import AppliedVersion, in_force, record_of
 from schemasync.core.changes import AddColumn
 from schemasync.core.history import History
 from schemasync.core.manifest import StateId
-from schemasync.core.plan import Shape, shape_of
 from schemasync.core.policy import Verdict
 from schemasync.core.properties import TableProperties
+from schemasync.core.shape import Shape, shape_of
 from tests.core.builders import BIGINT, FLAT, INT, SUBJECT, col, history, target
 
 

@@ -26,9 +26,9 @@ from schemasync.core.encoding import ListOf, MapOf
 from schemasync.core.history import History
 from schemasync.core.manifest import Contents, StateId
 from schemasync.core.names import Dialect, quote_identifier
-from schemasync.core.plan import Shape, shape_of
 from schemasync.core.ports import HiveColumn
 from schemasync.core.properties import SUBJECT, TableProperties
+from schemasync.core.shape import Shape, shape_of
 from schemasync.core.sharding import KeyRange, ShardFold
 from schemasync.core.unchanged import shuffled
 from schemasync.errors import SchemaError

@@ -18,8 +18,8 @@ from schemasync.core.dependents import (
     impact,
 )
 from schemasync.core.history import History
-from schemasync.core.plan import Shape, shape_of
 from schemasync.core.ports import HiveTable
+from schemasync.core.shape import Shape, shape_of
 from schemasync.core.view_origin import Unclear, ViewQuery
 from tests.core.builders import BIGINT, INT, MICROS, MILLIS, STRING, col, history, rec, target
 

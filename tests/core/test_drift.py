@@ -13,9 +13,9 @@ from schemasync.core.history import History
 from schemasync.core.kept import NOTHING, Kept, kept_of
 from schemasync.core.manifest import StateId
 from schemasync.core.names import Dialect
-from schemasync.core.plan import Shape, shape_of
 from schemasync.core.ports import HiveColumn, HivePartition, HiveTable
 from schemasync.core.properties import SUBJECT, TableProperties, write_properties
+from schemasync.core.shape import Shape, shape_of
 from schemasync.core.view_drift import same_text, view_drift, view_reasons
 from tests.core.builders import BIGINT, STRING, col, history, target
 

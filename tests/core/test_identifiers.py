@@ -11,9 +11,9 @@ import pytest
 from schemasync.core.avro import read_value_schema
 from schemasync.core.history import read_history
 from schemasync.core.names import table_name
-from schemasync.core.plan import shape_of
 from schemasync.core.ports import RegisteredSchema
 from schemasync.core.schema import EnvelopeKind
+from schemasync.core.shape import shape_of
 from schemasync.errors import SchemaError
 from tests.core.builders import target
 

@@ -7,9 +7,9 @@ from schemasync.core.history import read_history
 from schemasync.core.manifest import DataFile, Segment, SegmentKind
 from schemasync.core.merge_request import merge_request
 from schemasync.core.merging import Deleted, MergeRequest, ShardMerge, SortedFile, StoredColumn
-from schemasync.core.plan import Shape
 from schemasync.core.projection import Carried, Fill
 from schemasync.core.reshape import Convert, Keep
+from schemasync.core.shape import Shape
 from schemasync.core.sharding import KeyRange, ShardFold
 from schemasync.core.types import Primitive, Type
 from tests.core.builders import BIGINT, INT, STRING, col, fresh, segment, target, version

@@ -9,8 +9,8 @@ from schemasync.core.history import History
 from schemasync.core.manifest import Contents, Segment, shard_name
 from schemasync.core.migration import Misfits, Question, outdated, questions, stuck, to_rewrite, unfit_defaults
 from schemasync.core.names import Dialect
-from schemasync.core.plan import Shape, shape_of
 from schemasync.core.schema import Column
+from schemasync.core.shape import Shape, shape_of
 from schemasync.core.view import view_columns
 from tests.core.builders import BIGINT, BOOLEAN, DOUBLE, INT, STRING, col, fresh, history, segment, target
 

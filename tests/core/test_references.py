@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 
 import pytest
@@ -8,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemasync.core.ports import RegisteredSchema
-from schemasync.core.references import HeldSchema, Key, Reference, Trail, canonical, resolve, trail_text
+from schemasync.core.references import HeldSchema, Key, Reference, Trail, resolve, trail_text
 from schemasync.errors import RegistryError
 
 
@@ -114,22 +113,6 @@ def test_the_result_is_all_that_is_needed_each_after_its_own_needs(shelf: Shelf)
     order = shelf.texts(subject)
     in_order = all(needed(shelf, one) <= set(order[:place]) for place, one in enumerate(order))
     assert (sorted(order), in_order) == (sorted(needed(shelf, subject)), True)
-
-
-@given(
-    st.recursive(
-        st.none() | st.booleans() | st.integers() | st.text(),
-        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
-    ),
-    st.none() | st.integers(0, 4),
-)
-def test_equal_json_has_one_canonical_text_however_it_is_written(value: object, indent: int | None) -> None:
-    assert canonical(json.dumps(value, indent=indent, ensure_ascii=False)) == canonical(json.dumps(value))
-
-
-@pytest.mark.parametrize("text", ["", "{", "[" * 100_000])
-def test_what_is_no_json_is_its_own_canonical_text(text: str) -> None:
-    assert canonical(text) == text
 
 
 def test_a_trail_reads_from_the_asked_version_on() -> None:

@@ -9,7 +9,7 @@ from schemasync.core.encoding import Encoding, ListOf, MapOf, shown_type
 from schemasync.core.history import History
 from schemasync.core.layout import lay_out
 from schemasync.core.names import Dialect
-from schemasync.core.plan import Shape, shape_of
+from schemasync.core.shape import Shape, shape_of
 from schemasync.core.toast import (
     asked_placeholders,
     carried_columns,

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from schemasync.core.references import Reference, canonical
+from schemasync.core.canonical import canonical_text
+from schemasync.core.references import Reference
 from schemasync.errors import RegistryError
 
 LARGEST_ID = 2**31 - 1
@@ -61,7 +62,7 @@ def _is_decimal(name: str) -> bool:
 def _bare(path: Path) -> Entry:
     text = _text(path)
     schema = _json(text, path)
-    digest = hashlib.sha256(canonical(text).encode()).digest()
+    digest = hashlib.sha256(canonical_text(text).encode()).digest()
     schema_id = int.from_bytes(digest[:4], "big") % LARGEST_ID + 1
     return Entry(path=path, schema_id=schema_id, text=text, schema=schema, pins=None)
 

@@ -13,8 +13,9 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from schemasync.core.avro_names import full_name, missing_names, without_namespace
+from schemasync.core.canonical import canonical_text
 from schemasync.core.ports import RegisteredSchema
-from schemasync.core.references import HeldSchema, Key, Reference, Trail, canonical, resolve, trail_text
+from schemasync.core.references import HeldSchema, Key, Reference, Trail, resolve, trail_text
 from schemasync.errors import RegistryError
 from schemasync.io.registry.entries import Entry, is_version_file, read_entry, version_number
 
@@ -124,7 +125,7 @@ class FileRegistry:
                 for version in versions[-1:]:
                     entry = self._entry(((subject, version),))
                     contents = homes.setdefault(full_name(entry.schema), {})
-                    contents.setdefault(canonical(entry.text), (subject, version))
+                    contents.setdefault(canonical_text(entry.text), (subject, version))
             except RegistryError as error:
                 unreadable.append(error)
         return homes, unreadable
