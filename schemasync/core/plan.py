@@ -37,7 +37,6 @@ from schemasync.core.shape import Shape, replaced_by, shape_of
 from schemasync.core.type_strings import print_type
 from schemasync.core.types import Primitive, Type
 
-
 _FATAL = frozenset({"SS402", "SS403", "SS407", "SS416", "SS417"})
 
 
