@@ -13,7 +13,7 @@ from schemasync.app.applying import apply_table
 from schemasync.app.compacting import Compacted, compact
 from schemasync.app.inspecting import map_tables
 from schemasync.app.status import status
-from schemasync.core import plan
+from schemasync.core import shape
 from schemasync.core.layering import Mode
 from schemasync.core.shape import Shape
 from tests.lab import Lab
@@ -31,7 +31,7 @@ def event(key: int, at: int, *, op: str = "u") -> dict[str, Any]:
 def made(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> Lab:
     """A table with a shard, a deleted row in it, and a delta beside it."""
     with monkeypatch.context() as before:
-        before.setattr(plan, "Shape", partial(Shape, marks=False))
+        before.setattr(shape, "Shape", partial(Shape, marks=False))
         lab.register("student", lab.flat("Student", ("n", "long")))
         lab.land("student", [event(key, 1, op="c") for key in range(6)])
         lab.land("student", [event(0, 2, op="d")])
