@@ -163,6 +163,7 @@ def _history(
     trouble: list[Diagnostic] = []
     # Of an attempt that failed there may be more: what the table never came to counts as the registry has it.
     found = {r.version: r for r in kept if current is not None and r.version <= current}
+    applied = frozenset(found)
     try:
         live = workspace.registry.versions(target.subject)
         fetched = {number: workspace.registry.schema(target.subject, number) for number in live}
@@ -179,11 +180,12 @@ def _history(
     if live and max(found) > max(live):
         message = f"{target.subject} was at version {max(found)}, and the registry's newest is {max(live)}"
         trouble.append(diagnose("SS404", message))
-    line = line_of([found[n] for n in sorted(found)], wanted=target.compatibility_group, current=current)
+    versions = [found[number] for number in sorted(found)]
+    line = line_of(versions, wanted=target.compatibility_group, current=current, applied=applied)
     trouble += line.findings
-    versions, broken = _understood(target, line.versions)
+    followed, broken = _understood(target, line.versions)
     elsewhere, _ = _understood(target, line.others)
-    history = replace(history_of(target, versions), elsewhere=tuple(elsewhere)) if versions else None
+    history = replace(history_of(target, followed), elsewhere=tuple(elsewhere)) if followed else None
     return history, (*trouble, *broken)
 
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import pytest
 
 from schemasync.core.groups import line_of
@@ -14,8 +16,10 @@ def forked(*groups: str) -> list[RegisteredSchema]:
     ]
 
 
-def followed(*groups: str, wanted: str | None = None, current: int | None = None) -> tuple[list[int], list[str]]:
-    line = line_of(forked(*groups), wanted=wanted, current=current)
+def followed(
+    *groups: str, wanted: str | None = None, current: int | None = None, applied: Collection[int] = ()
+) -> tuple[list[int], list[str]]:
+    line = line_of(forked(*groups), wanted=wanted, current=current, applied=applied)
     return [v.version for v in line.versions], [d.message for d in line.findings]
 
 
@@ -27,6 +31,48 @@ def test_a_subject_without_groups_is_one_line(current: int | None) -> None:
 
 def test_a_new_table_follows_the_group_that_came_up_last_with_its_past_before_the_fork() -> None:
     assert followed("1", "1", "2", "2") == ([1, 2, 3, 4], [])
+
+
+@pytest.mark.parametrize(
+    ("groups", "line"),
+    [
+        (("1", "2", "1", "3"), [1, 2, 4]),
+        (("1", "1", "2", "1", "2", "3", "2", "1", "3"), [1, 2, 3, 5, 6, 9]),
+        (("", "1", "", "1", "2"), [1, 2, 4, 5]),
+    ],
+)
+def test_what_an_older_group_got_meanwhile_is_not_between_two_versions_of_a_line(
+    groups: tuple[str, ...], line: list[int]
+) -> None:
+    """Else a column that the older group lacks would end there, and be another one afterwards."""
+    assert followed(*groups, wanted=groups[-1]) == (line, [])
+
+
+@pytest.mark.parametrize(
+    ("groups", "current", "line"),
+    [
+        (("1", "2", "1", "3"), 2, [1, 2, 4]),
+        (("1", "2", "1", "3", "1"), 3, [1, 3, 4]),
+        (("1", "2", "1", "3"), 1, [1, 2, 4]),
+    ],
+)
+def test_a_table_takes_its_own_past_along_to_a_group_that_forked_later(
+    groups: tuple[str, ...], current: int, line: list[int]
+) -> None:
+    assert followed(*groups, wanted="3", current=current) == (line, [])
+
+
+@pytest.mark.parametrize("applied", [(1, 3, 4), (1, 2, 4), (1, 2, 3, 4)])
+def test_what_a_table_went_through_stays_its_past(applied: tuple[int, ...]) -> None:
+    """Also what an earlier release took for it: its columns were told apart by that."""
+    assert followed("1", "2", "1", "3", "1", "3", wanted="3", current=4, applied=applied) == ([*applied, 6], [])
+
+
+def test_where_nobody_knows_what_a_table_went_through_it_is_what_a_new_one_would_have() -> None:
+    for applied in ((), (1, 3)):
+        assert followed("1", "2", "1", "3", wanted="3", current=4, applied=applied) == ([1, 2, 4], [])
+    # The copy of version 1 was deleted.
+    assert followed("1", "1", "2", wanted="1", current=2, applied=(2,)) == ([1, 2], [])
 
 
 def test_a_table_goes_on_in_its_own_group_and_the_fork_is_told() -> None:
@@ -95,6 +141,11 @@ def test_versions_of_other_groups_are_kept_apart() -> None:
 def test_a_group_that_no_version_has_is_told_with_those_there_are() -> None:
     told = "no version belongs to the compatibility group '3' (there are: none, 1)"
     assert followed("", "1", wanted="3") == ([1, 2], [told])
+
+
+def test_a_table_that_is_told_to_follow_no_group_there_is_keeps_its_line() -> None:
+    (told,) = followed("1", "2", "1", wanted="3", current=2)[1]
+    assert followed("1", "2", "1", wanted="3", current=2) == ([1, 2], [told])
 
 
 def test_versions_of_no_group_are_a_group_of_their_own() -> None:
