@@ -88,9 +88,10 @@ def _keep_schemas(workspace: Workspace, view: TableView) -> None:
     lake = workspace.storage(view.decision.target).lake
     live = set(workspace.registry.versions(view.decision.target.subject))
     applied = view.decision.properties.version if view.decision.properties else 0
+    kept = {one.version for one in kept_schemas(lake) if one.version <= applied}
     # All of them, not only those since the baseline: a column's identity is the version in which its life began.
     for version in shape.history.versions:
-        if version.version in live and version.version <= shape.version.version:
+        if version.version in live - kept and version.version <= shape.version.version:
             registered = workspace.registry.schema(version.subject, version.version)
             keep_schema(lake, registered, applied=version.version <= applied)
 

@@ -5,7 +5,7 @@ One table's trouble is a finding about that table; it never stops the others.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
@@ -166,7 +166,7 @@ def _history(
     applied = frozenset(found)
     try:
         live = workspace.registry.versions(target.subject)
-        fetched = {number: workspace.registry.schema(target.subject, number) for number in live}
+        fetched = dict(_fetched(workspace.registry, target.subject, live, kept=applied))
         trouble += _rewritten(found, fetched)
         # What was applied counts as it was then; the registry only says what came after.
         found = fetched | found
@@ -189,12 +189,31 @@ def _history(
     return history, (*trouble, *broken)
 
 
+def _fetched(
+    registry: Registry, subject: str, live: Sequence[int], *, kept: Collection[int]
+) -> Iterator[tuple[int, RegisteredSchema]]:
+    """Yield the registry's versions; what is kept counts also where the registry lost a type that it refers to."""
+    for number in live:
+        try:
+            yield number, registry.schema(subject, number)
+        except RegistryError:
+            if number not in kept:
+                raise
+
+
 def _rewritten(kept: dict[int, RegisteredSchema], live: dict[int, RegisteredSchema]) -> Iterator[Diagnostic]:
     """Notice versions whose content is no longer what it was when they were applied: another history."""
     for number in sorted(kept.keys() & live.keys()):
-        if schema_fingerprint(kept[number]) != schema_fingerprint(live[number]):
+        if not _is_same(kept[number], live[number]):
             message = f"{live[number].subject}: version {number} has another content than the one that was applied"
             yield diagnose("SS404", message)
+
+
+def _is_same(kept: RegisteredSchema, live: RegisteredSchema) -> bool:
+    if live.unpinned:
+        # Their newest versions are nothing that was said of this one.
+        kept, live = (replace(one, references=()) for one in (kept, live))
+    return schema_fingerprint(kept) == schema_fingerprint(live)
 
 
 def _understood(

@@ -26,7 +26,8 @@ class RegisteredSchema:
 
     ``text`` is the Avro JSON as the registry gave it; ``references`` are the texts of the named types that it
     refers to, resolved transitively and in an order in which each only needs those before it. ``group`` is the
-    compatibility group that the version belongs to, empty where the subject has none.
+    compatibility group that the version belongs to, empty where the subject has none. ``unpinned`` tells that the
+    registry found one of the types by its name alone: it is the newest one of today, whatever the version is.
     """
 
     subject: str
@@ -35,6 +36,7 @@ class RegisteredSchema:
     text: str
     references: tuple[str, ...] = ()
     group: str = ""
+    unpinned: bool = False
 
 
 class Registry(Protocol):

@@ -33,7 +33,7 @@ class HeldSchema:
     """One version as a registry holds it, its references not yet followed.
 
     ``place`` is where errors about its references point to (a file); empty where the trail says enough. ``group`` is
-    its compatibility group.
+    its compatibility group. ``unpinned`` references were found by name: nobody said which version defines it.
     """
 
     schema_id: int
@@ -41,6 +41,7 @@ class HeldSchema:
     references: tuple[Reference, ...] = ()
     place: str = ""
     group: str = ""
+    unpinned: bool = False
 
 
 Fetch = Callable[[Trail], HeldSchema]
@@ -65,6 +66,7 @@ def resolve(subject: str, version: int, fetch: Fetch) -> RegisteredSchema:
         text=root.text,
         references=walk.texts(),
         group=root.group,
+        unpinned=root.unpinned or any(held.unpinned for held in walk.done.values()),
     )
 
 
@@ -78,13 +80,13 @@ class _Walk:
     """Depth first. ``done`` is in the order of the result; ``named`` tells by which trail a name came first."""
 
     fetch: Fetch
-    done: dict[Key, str] = field(default_factory=dict)
+    done: dict[Key, HeldSchema] = field(default_factory=dict)
     named: dict[str, Trail] = field(default_factory=dict)
 
     def texts(self) -> tuple[str, ...]:
         first: dict[str, str] = {}
-        for text in self.done.values():
-            first.setdefault(canonical_text(text), text)
+        for held in self.done.values():
+            first.setdefault(canonical_text(held.text), held.text)
         return tuple(first.values())
 
     def follow(self, held: HeldSchema, path: Trail) -> None:
@@ -104,11 +106,11 @@ class _Walk:
         if trail[-1] not in self.done:
             found = self.fetch(trail)
             self.follow(found, trail)
-            self.done[trail[-1]] = found.text
+            self.done[trail[-1]] = found
 
     def _check_name(self, name: str, trail: Trail, where: str) -> None:
         first = self.named.setdefault(name, trail)
-        if canonical_text(self.done[first[-1]]) != canonical_text(self.done[trail[-1]]):
+        if canonical_text(self.done[first[-1]].text) != canonical_text(self.done[trail[-1]].text):
             raise RegistryError(
                 f"the reference '{name}' stands for two different schemas",
                 where=where,

@@ -472,6 +472,18 @@ class TestRegistry:
         shop.registry.register(f"{STUDENT}-value", old)
         assert (codes(applied(shop)), students(shop)) == ([], [row(1, "first")])
 
+    def test_a_type_that_only_kept_versions_refer_to_may_be_gone(self, shop: Lab) -> None:
+        colour = {"type": "enum", "name": "Colour", "symbols": ["RED"]}
+        shop.registry.register("colour", json.dumps(colour))
+        text = json.dumps(shop.flat("Row", NAME, ("colour", ["null", "Colour"])))
+        shop.registry.register(f"{STUDENT}-value", text, references=[("Colour", "colour", 1)])
+        assert codes(applied(shop)) == []
+        shop.registry.delete("colour")
+        assert codes(applied(shop)) == []
+        shop.register(STUDENT, shop.flat("Row", NAME, ("age", ["null", "int"])))
+        assert codes(applied(shop)) == []
+        assert students(shop) == [row(1, "first") | {"age": None}]
+
     def test_a_version_that_an_attempt_kept_and_never_applied_may_be_corrected(self, shop: Lab) -> None:
         shop.register(STUDENT, shop.flat("Row", ("age", "int")))
         self.kept_and_taken_back(shop)
@@ -496,7 +508,7 @@ class TestRegistry:
     def kept_and_taken_back(shop: Lab) -> None:
         """Let an attempt at version 2 fail once it has kept that, and delete it in the registry."""
         with pytest.raises(KilledError):
-            apply(mortal(shop.workspace, Fuse(2)), ["shop_student"])
+            apply(mortal(shop.workspace, Fuse(1)), ["shop_student"])
         kept = sorted(path.name for path in (shop.root / "lake" / STUDENT / SCHEMAS).iterdir())
         assert kept == ["000001.json", "000002.json"]
         shop.registry.delete(f"{STUDENT}-value", 2)

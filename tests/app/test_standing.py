@@ -21,6 +21,7 @@ from schemasync.app.applying import apply
 from schemasync.app.history import history
 from schemasync.app.holds import HOLDS
 from schemasync.app.inspecting import look, map_tables, select
+from schemasync.app.kept_schemas import keep_schema
 from schemasync.app.planning import TablePlan, plan
 from schemasync.app.states import GENERATIONS, properties_in_force, publish, read_draft
 from schemasync.app.status import Hold, TableStatus, status
@@ -29,11 +30,12 @@ from schemasync.cli.history_text import history_text
 from schemasync.core.admission import Footer, Unreadable
 from schemasync.core.mapping import TableTarget
 from schemasync.core.policy import Verdict
-from schemasync.core.ports import FileInfo, RegisteredSchema, Rows, SqlEngine
+from schemasync.core.ports import FileInfo, Lake, RegisteredSchema, Rows, SqlEngine
 from schemasync.core.properties import KEPT, PARTITION_BY, STATE
 from schemasync.errors import EngineError, RegistryError, RegistryUnavailableError, SchemasyncError, StorageError
 from schemasync.io.lake.arrow import ArrowLake
 from schemasync.io.parquet.arrow import ArrowFiles
+from schemasync.io.registry.file import FileRegistry
 from tests.app.still import Still, avro, key
 from tests.core.builders import admitted
 
@@ -333,6 +335,50 @@ def test_a_newest_version_that_lacks_what_orders_the_table_holds_it_where_it_is(
     still.register(avro(("n", "long"), ("rev", "long")))
     still.settle()
     still.register(avro(("n", "long")))
+    assert standing(still) == (["SS406"], True)
+
+
+ADDRESS = {"type": "record", "name": "Address", "fields": [{"name": "city", "type": "string"}]}
+MORE = ADDRESS | {"fields": [*ADDRESS["fields"], {"name": "zip", "type": ["null", "string"]}]}
+
+
+class Shared:
+    """A registry of files, two of whose versions use a type of another subject, and a table of the first of them."""
+
+    def __init__(self, still: Still) -> None:
+        self.still, self.root = still, still.root / "registry"
+        still.registry = cast(Any, FileRegistry(self.root))
+        self.write("address", 1, json.dumps(ADDRESS))
+        self.write("student-key", 1, key("id"))
+        self.write("student-value", 1, avro(("home", "Address")))
+        still.settle()
+        keep_schema(self.lake, still.registry.schema("student-value", 1), applied=True)
+
+    @property
+    def lake(self) -> Lake:
+        return self.still.workspace.storage(map_tables(self.still.workspace).targets[0]).lake
+
+    def write(self, subject: str, version: int, text: str) -> None:
+        (self.root / subject).mkdir(parents=True, exist_ok=True)
+        (self.root / subject / f"{version}.avsc").write_text(text)
+
+
+def test_the_next_version_of_a_type_that_is_found_by_name_is_for_the_next_version_that_uses_it(still: Still) -> None:
+    shared = Shared(still)
+    shared.write("address", 2, json.dumps(MORE))
+    assert standing(still) == ([], True)
+    shared.write("student-value", 2, avro(("home", "Address")))
+    assert standing(still) == (["SS111"], True)
+    shared.write("student-value", 1, avro(("home", "Address"), ("age", "int")))
+    assert standing(still)[0][0] == "SS404"
+
+
+def test_a_type_that_is_gone_is_missed_by_versions_that_are_not_applied_yet(still: Still) -> None:
+    shared = Shared(still)
+    shared.write("student-value", 2, avro(("home", "string")))
+    (shared.root / "address/1.avsc").unlink()
+    assert standing(still) == (["SS120"], True)
+    shared.write("student-value", 3, avro(("home", "Address")))
     assert standing(still) == (["SS406"], True)
 
 

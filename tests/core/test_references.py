@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -66,6 +67,14 @@ def test_each_version_is_fetched_once_with_the_trail_that_led_to_it_first() -> N
 def test_equal_contents_are_told_once_as_they_came_first() -> None:
     shelf = Shelf(s=held("s", ("T", "t"), ("T", "u")), t=held('{"b": 1, "a": 2}'), u=held('{"a":2,"b":1}'))
     assert shelf.texts("s") == ('{"b": 1, "a": 2}',)
+
+
+@pytest.mark.parametrize("unpinned", ["order", "person", "address", None])
+def test_types_are_pinned_where_every_version_that_refers_to_one_says_which(unpinned: str | None) -> None:
+    shelf = Shelf(order=held("order", ("P", "person")), person=held("person", ("A", "address")), address=held("a"))
+    if unpinned is not None:
+        shelf[unpinned] = replace(shelf[unpinned], unpinned=True)
+    assert resolve("order", 1, shelf.fetch).unpinned is (unpinned is not None)
 
 
 def test_two_names_may_stand_for_one_version() -> None:

@@ -215,6 +215,19 @@ def test_types_that_a_file_does_not_define_come_from_the_others_newest_versions(
     assert FileRegistry(tmp_path).schema("order", 1).references == (json.dumps(ADDRESS), json.dumps(PERSON))
 
 
+def test_types_that_are_found_by_name_are_pinned_by_nobody(tmp_path: Path) -> None:
+    write(tmp_path / "address.avsc", ADDRESS)
+    write(tmp_path / "person.avsc", PERSON)
+    for subject, used in (("order", "Person"), ("visit", "Address")):
+        pins = [{"name": f"shop.{used}", "subject": used.lower(), "version": 1}]
+        content = {"id": 1, "schema": json.dumps(record(subject, used)), "references": pins}
+        write(tmp_path / subject / "1.json", content)
+    registry = FileRegistry(tmp_path)
+    assert {subject: registry.schema(subject, 1).unpinned for subject in registry.subjects()} == {
+        "address": False, "person": True, "order": True, "visit": False,
+    }  # fmt: skip
+
+
 def test_names_take_the_namespace_that_encloses_them(tmp_path: Path) -> None:
     write(tmp_path / "a.avsc", {"type": "enum", "name": "Color", "namespace": "inner", "symbols": ["RED"]})
     write(tmp_path / "b.avsc", {"type": "fixed", "name": "Color", "size": 2})

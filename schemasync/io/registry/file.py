@@ -25,9 +25,9 @@ class FileRegistry:
 
     A subject's name may be percent-encoded on disk (``a%2Fb``). An ``.avsc`` file holds the bare schema. Named types
     that it uses and does not define are looked up by full name, else by the name alone, among the schemas at the top of
-    the other subjects' newest versions, transitively. Its schema id is made up: the first four bytes of the SHA-256 of
-    its canonical JSON (sorted keys, no spaces), brought into 1 to 2**31 - 1; the same on every machine, equal for equal
-    content (rarely also for other content), and meaningless in its order.
+    the other subjects' versions that are the newest when it is asked for, transitively. Its schema id is made up: the
+    first four bytes of the SHA-256 of its canonical JSON (sorted keys, no spaces), brought into 1 to 2**31 - 1; the
+    same on every machine, equal for equal content (rarely also for other content), and meaningless in its order.
 
     A ``.json`` file holds what a registry answers to ``GET /subjects/S/versions/N``: ``{"id", "schema",
     "references": [{"name", "subject", "version"}]}``; its references are followed inside this directory. The file's
@@ -90,7 +90,13 @@ class FileRegistry:
     def _fetch(self, trail: Trail) -> HeldSchema:
         entry = self._entry(trail)
         references = self._found_by_name(entry, trail[-1][0]) if entry.pins is None else entry.pins
-        return HeldSchema(schema_id=entry.schema_id, text=entry.text, references=references, place=str(entry.path))
+        return HeldSchema(
+            schema_id=entry.schema_id,
+            text=entry.text,
+            references=references,
+            place=str(entry.path),
+            unpinned=bool(references) and entry.pins is None,
+        )
 
     def _entry(self, trail: Trail) -> Entry:
         subject, version = trail[-1]
