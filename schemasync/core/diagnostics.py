@@ -214,7 +214,7 @@ _ALL: Final = (
     Code(
         code="SS201",
         severity=Severity.ERROR,
-        meaning="A table or view of that name exists and was not made by schemasync.",
+        meaning="A table or view of that name exists and was not made by schemasync, or is that of another subject.",
         example="lake.student exists and is not schemasync's",
         fix="Choose another name (table:, names:), or take it over with adopt: true.",
     ),

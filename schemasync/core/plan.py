@@ -100,16 +100,26 @@ def decide(inspected: Inspected) -> Decision:
     view = inspected.view
     # A table whose view is not ours has its state all the same.
     known = readable(table.properties) if table is not None else None
-    if view is not None and not is_ours(view.properties) and not target.adopt:
-        message = f"{view.database}.{view.name}, which the view would replace, is not schemasync's"
-        return _held(target, diagnose("SS201", message), properties=known)
-    if view is not None and view.kind != "VIRTUAL_VIEW":
-        message = f"{view.database}.{view.name} is a {view.kind.lower()}, which no view can replace"
-        fix = "Rename it, or choose another name (names: {view: ...})."
-        return _held(target, diagnose("SS201", message, fix=fix), properties=known)
+    if view is not None and (obstacle := _in_place_of_view(view, target)):
+        return _held(target, obstacle, properties=known)
     if table is None or not is_ours(table.properties):
         return _decide_new(inspected, drop_first=table is not None)
     return _decide_ours(inspected, table)
+
+
+def _in_place_of_view(found: HiveTable, target: TableTarget) -> Diagnostic | None:
+    """Say why what has the view's name may not be replaced, None where it may."""
+    name = f"{found.database}.{found.name}"
+    if not is_ours(found.properties) and not target.adopt:
+        return diagnose("SS201", f"{name}, which the view would replace, is not schemasync's")
+    if found.kind != "VIRTUAL_VIEW":
+        message = f"{name} is a {found.kind.lower()}, which no view can replace"
+        return diagnose("SS201", message, fix="Rename it, or choose another name (names: {view: ...}).")
+    if (subject := found.properties.get(SUBJECT, target.subject)) != target.subject:
+        message = f"{name}, which the view would replace, belongs to the subject {subject}"
+        fix = "Give each subject a view of its own (names: {view: ...}); drop it where nobody needs it."
+        return diagnose("SS201", message, fix=fix)
+    return None
 
 
 def _held(target: TableTarget, *diagnostics: Diagnostic, **rest: Any) -> Decision:

@@ -404,7 +404,8 @@ def test_the_configuration_decides_whose_lives_go_on() -> None:
 
 def test_a_table_whose_view_is_not_ours_keeps_its_state() -> None:
     properties = applied(TWO, 2)
-    for view in (FOREIGN_VIEW, hive("student_view", schemasync_subject="s", kind="EXTERNAL_TABLE")):
+    teachers = replace(FOREIGN_VIEW, properties={SUBJECT: "shop.teacher-value"})
+    for view in (FOREIGN_VIEW, teachers, hive("student_view", schemasync_subject="s", kind="EXTERNAL_TABLE")):
         decision = seen(TWO, properties, view=view)
         assert (outcome(decision), decision.properties) == ((Verdict.HOLD, ["SS201"]), properties)
     mangled = hive(**write_properties(properties) | {"schemasync.version": "two"})
@@ -436,6 +437,13 @@ FOREIGN_VIEW = hive("student_view", kind="VIRTUAL_VIEW")
             {"view": hive("student_view")}, True,
             "lake.student_view is a external_table, which no view can replace",
         ),
+        *(
+            (
+                {"view": hive("student_view", kind="VIRTUAL_VIEW", **{SUBJECT: "shop.teacher-value"})}, adopt,
+                "lake.student_view, which the view would replace, belongs to the subject shop.teacher-value",
+            )
+            for adopt in (False, True)
+        ),
     ],
 )  # fmt: skip
 def test_what_is_not_ours_is_not_touched(found: dict[str, Any], adopt: bool, message: str) -> None:
@@ -454,6 +462,8 @@ def test_an_external_table_is_taken_over_when_told_so() -> None:
 def test_our_own_view_is_no_obstacle() -> None:
     ours = hive("student_view", kind="VIRTUAL_VIEW", **{SUBJECT: "shop.student-value"})
     assert outcome(seen(TWO, applied(TWO, 2), view=ours)) == (Verdict.NONE, [])
+    # One that a table left which is made anew.
+    assert outcome(seen(TWO, view=ours)) == (Verdict.EVOLVE, [])
 
 
 TROUBLE = (diagnose("SS405", "the registry has no versions"),)
