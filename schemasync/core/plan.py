@@ -89,14 +89,8 @@ class Decision:
 def decide(inspected: Inspected) -> Decision:
     """Decide what becomes of one table."""
     target, table = inspected.target, inspected.table
-    if table is not None and not is_ours(table.properties) and STATE in table.properties:
-        message = f"{table.database}.{table.name}: the property {SUBJECT} is missing"
-        return _held(target, diagnose("SS214", message, fix=f"Restore the property; it was {target.subject}, maybe."))
-    if table is not None and not is_ours(table.properties) and not target.adopt:
-        return _held(target, diagnose("SS201", f"{table.database}.{table.name} exists and is not schemasync's"))
-    if table is not None and not is_ours(table.properties) and (reason := table.purges):
-        message = f"{table.database}.{table.name} {reason}: taking it over would delete its data"
-        return _held(target, diagnose("SS201", message, fix="Rename it, or choose another name (table:)."))
+    if table is not None and not is_ours(table.properties) and (obstacle := _in_place_of_table(table, target)):
+        return _held(target, obstacle)
     view = inspected.view
     # A table whose view is not ours has its state all the same.
     known = readable(table.properties) if table is not None else None
@@ -105,6 +99,23 @@ def decide(inspected: Inspected) -> Decision:
     if table is None or not is_ours(table.properties):
         return _decide_new(inspected, drop_first=table is not None)
     return _decide_ours(inspected, table)
+
+
+def _in_place_of_table(found: HiveTable, target: TableTarget) -> Diagnostic | None:
+    """Say why what has the table's name and is not ours may not be taken over, None where it may."""
+    name = f"{found.database}.{found.name}"
+    if STATE in found.properties:
+        message = f"{name}: the property {SUBJECT} is missing"
+        return diagnose("SS214", message, fix=f"Restore the property; it was {target.subject}, maybe.")
+    if found.kind == "VIRTUAL_VIEW":
+        message = f"{name} is a view, which no table can replace"
+        return diagnose("SS201", message, fix="Drop it, rename it, or choose another name (table:).")
+    if not target.adopt:
+        return diagnose("SS201", f"{name} exists and is not schemasync's")
+    if reason := found.purges:
+        message = f"{name} {reason}: taking it over would delete its data"
+        return diagnose("SS201", message, fix="Rename it, or choose another name (table:).")
+    return None
 
 
 def _in_place_of_view(found: HiveTable, target: TableTarget) -> Diagnostic | None:

@@ -428,9 +428,9 @@ FOREIGN_VIEW = hive("student_view", kind="VIRTUAL_VIEW")
             {"table": hive(**{"external.table.purge": "TRUE"})}, True,
             "lake.student has external.table.purge: taking it over would delete its data",
         ),
-        (
-            {"table": hive(kind="VIRTUAL_VIEW")}, True,
-            "lake.student is a virtual_view: taking it over would delete its data",
+        *(
+            ({"table": hive(kind="VIRTUAL_VIEW")}, adopt, "lake.student is a view, which no table can replace")
+            for adopt in (False, True)
         ),
         ({"view": FOREIGN_VIEW}, False, "lake.student_view, which the view would replace, is not schemasync's"),
         (
