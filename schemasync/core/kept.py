@@ -30,13 +30,22 @@ _BOOKKEEPING: Final = frozenset(
         "numfiles",
         "numrows",
         "owner",
+        "presto_query_id",
+        "presto_version",
+        "presto_view",
         "provider",
         "rawdatasize",
         "totalsize",
         "transient_lastddltime",
+        "trino_created_by",
+        "trino_query_id",
+        "trino_version",
     }
 )
-"""Properties (lower case) that engines write by themselves, or that Spark takes only by clauses of their own."""
+"""Properties (lower case) that engines write by themselves, or that Spark takes only by clauses of their own. By
+``presto_view`` Trino tells a view whose text is its own JSON."""
+_COMMENTS_OF_TRINO: Final = frozenset({"Presto View", "Trino View"})
+"""What it says on every view that it makes: the comment that a person gave it stands in the JSON."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +85,7 @@ def kept_of(view: HiveTable | None, *, table: str, current: Shape | None, desire
     return Kept(
         properties={k: v for k, v in view.properties.items() if _is_foreign(k)},
         comments=_comments(view, before, desired),
-        comment="" if said in ours else said,
+        comment="" if said in ours | _COMMENTS_OF_TRINO else said,
     )
 
 
