@@ -200,7 +200,7 @@ def _decide_evolution(inspected: Inspected, history: History, properties: TableP
     if split := tuple(_split_keys(history, current, desired)):
         return _held(target, *split, current=current, properties=properties)
     changes = diff(current.schema, desired.schema)
-    judgement = judge(changes, target.policies, readded=_earlier_names(history, properties.version))
+    judgement = judge(changes, target.policies, readded=_earlier_names(history, properties.version), born=history.born)
     reborn = (*_reborn_keys(current, desired), *_unlike_keys(current, desired))
     problems = (*problems, *_other_partitions(target, current, desired))
     fatal = bool(reborn) or any(p.code in _FATAL for p in problems)

@@ -6,7 +6,7 @@ schema.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import assert_never
@@ -66,14 +66,24 @@ class Judgement:
     diagnostics: tuple[Diagnostic, ...] = ()
 
 
-def judge(changes: tuple[Change, ...], policies: Policies, *, readded: frozenset[str] = frozenset()) -> Judgement:
+_Born = Callable[[Life], Column | None]
+"""Returns a column as the version that added it declared it, None where nobody knows another than the present one."""
+
+
+def judge(
+    changes: tuple[Change, ...],
+    policies: Policies,
+    *,
+    readded: frozenset[str] = frozenset(),
+    born: _Born = lambda _: None,
+) -> Judgement:
     """Judge all changes of one table.
 
-    ``readded`` names the added columns that an earlier life had (lower case).
+    ``readded`` names the added columns that an earlier life had (lower case); ``born`` says what older rows read.
     """
     variants = _variants(changes) if policies.retype == "variant" else {}
     others = (c for c in changes if not _tells_of(c, variants))
-    judged = [_judge_one(change, policies, readded) for change in others]
+    judged = [_judge_one(change, policies, readded, born) for change in others]
     judged += [_evolve("SS114", _beside(column, old)) for column, old in variants.values()]
     diagnostics = [d for j in judged for d in j.diagnostics]
     diagnostics += _possible_renames(changes)
@@ -104,10 +114,10 @@ def _beside(column: Column, old: str) -> str:
     return f"column {column.name} became {type_text(column.encoding)}; its values from before stay visible as {old}"
 
 
-def _judge_one(change: Change, policies: Policies, readded: frozenset[str]) -> Judgement:
+def _judge_one(change: Change, policies: Policies, readded: frozenset[str], born: _Born) -> Judgement:
     match change:
-        case AddColumn():
-            return _by_policy(policies.add, "add", _added(change, policies, readded))
+        case AddColumn(column=column):
+            return _by_policy(policies.add, "add", _added(column, born(column.life) or column, policies, readded))
         case DropColumn():
             name = change.column.name
             return _by_policy(policies.drop, "drop", diagnose("SS104", f"column {name} was dropped"))
@@ -147,15 +157,15 @@ _DETAILS: dict[type[Change], str] = {
 }
 
 
-def _added(change: AddColumn, policies: Policies, readded: frozenset[str]) -> Diagnostic:
-    column = change.column
+def _added(column: Column, born: Column, policies: Policies, readded: frozenset[str]) -> Diagnostic:
+    """Tell of a column that was added; older rows read what the version that added it said, whatever came since."""
     if column.name.lower() in readded:
         return diagnose("SS105", f"column {column.name} was dropped earlier and came back in version {column.since}")
-    if column.nullable or policies.add == "null":
+    if born.nullable or policies.add == "null":
         return diagnose("SS101", f"column {column.name} was added")
-    if column.default is None:
+    if born.default is None:
         return diagnose("SS103", f"column {column.name} was added NOT NULL without a default: older rows read NULL")
-    return diagnose("SS102", f"column {column.name} was added NOT NULL: older rows read its default {column.default}")
+    return diagnose("SS102", f"column {column.name} was added NOT NULL: older rows read its default {born.default}")
 
 
 def _by_policy(policy: str, kind: str, otherwise: Diagnostic) -> Judgement:

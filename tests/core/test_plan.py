@@ -99,6 +99,20 @@ def test_a_table_that_does_not_exist_is_created_from_the_newest_version() -> Non
     assert decision.effective is decision.desired
 
 
+def test_what_older_rows_read_is_told_of_the_version_that_added_the_column() -> None:
+    """Where several versions come at once, the newest may say something else."""
+    found = history(
+        (ID,),
+        (ID, col("b"), col("e", nullable=False, default="1"), col("n", nullable=False, default="7")),
+        (ID, col("b", nullable=False, default="42"), col("e", nullable=False, default="2"), col("n")),
+    )
+    assert [f"{d.code} {d.message}" for d in seen(found, applied(found, 1)).diagnostics] == [
+        "SS101 column b was added",
+        "SS102 column e was added NOT NULL: older rows read its default 1",
+        "SS102 column n was added NOT NULL: older rows read its default 7",
+    ]
+
+
 def test_a_table_of_the_newest_version_needs_nothing() -> None:
     decision = seen(TWO, applied(TWO, 2))
     assert (outcome(decision), decision.changes) == ((Verdict.NONE, []), ())
