@@ -61,12 +61,20 @@ def _decode(encoding: Encoding, value: Any) -> Value:
 
 
 def _decode_branch(members: Sequence[Member], value: Any) -> Value:
-    """Decode the default of a union: one of its first branch, and since Avro 1.12 of any."""
-    for member in (m for m in members if _may_be(m.encoding, value)):
+    """Decode the default of a union: one of its first branch, and since Avro 1.12 of any.
+
+    A text is one of a branch of texts or bytes before it is a number as text: Java's Avro takes it for none in a union.
+    """
+    fitting = [m for m in members if _may_be(m.encoding, value)]
+    for member in sorted(fitting, key=lambda m: isinstance(value, str) and _is_float(m.encoding)):
         with suppress(ValueError, TypeError, KeyError):
             found = _decode(member.encoding, value)
             return {m.name: found if m is member else None for m in members}
     raise TypeError(f"{value!r} is of no branch")
+
+
+def _is_float(encoding: Encoding) -> bool:
+    return isinstance(encoding, Leaf) and encoding.type in {Primitive.FLOAT, Primitive.DOUBLE}
 
 
 def _may_be(encoding: Encoding, value: Any) -> bool:
