@@ -1,17 +1,21 @@
 """What landed for a table and is not admitted yet: where it lies, and how each file is read into the table.
 
-Every command lists it; only planning and admitting read footers. Nothing is changed here.
+Every command lists it; only planning and admitting read footers, and ask the registry again for a version that nobody
+knows. Nothing is changed here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cache
 
 from schemasync.app.workspace import Workspace
 from schemasync.core.admission import Footer, LandedFile, NoWriter, Unreadable, first_offset, writer_in
 from schemasync.core.avro import read_value_schema
 from schemasync.core.diagnostics import Diagnostic, diagnose
+from schemasync.core.history import History
 from schemasync.core.manifest import AdmittedFile, Manifest
 from schemasync.core.mapping import TableTarget
 from schemasync.core.names import parse_hour
@@ -19,7 +23,7 @@ from schemasync.core.ports import FileInfo, Lake, RegisteredSchema
 from schemasync.core.projection import Unprojectable, project
 from schemasync.core.schema import SubjectVersion
 from schemasync.core.shape import Shape
-from schemasync.errors import SchemaError
+from schemasync.errors import RegistryError, RegistryUnavailableError, SchemaError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,10 +114,12 @@ def look_at(workspace: Workspace, shape: Shape, target: TableTarget, files: Sequ
     """Read the footers of new files and say how each is read into the table as ``shape`` has it."""
     reader = workspace.storage(target).small
     now = workspace.now_ms()
+    # Sinks register a version and write files of it at any time: also since the registry was asked for this table.
+    asked_again = cache(lambda: _asked_again(workspace, target, shape.history))
     ready: list[LandedFile] = []
     findings: list[Diagnostic] = []
     for file in files:
-        outcome = _look_at_one(shape, target, file, reader.footer(file, now_ms=now))
+        outcome = _look_at_one(shape, target, file, reader.footer(file, now_ms=now), asked_again)
         match outcome:
             case LandedFile():
                 ready.append(outcome)
@@ -123,7 +129,11 @@ def look_at(workspace: Workspace, shape: Shape, target: TableTarget, files: Sequ
 
 
 def _look_at_one(
-    shape: Shape, target: TableTarget, file: FileInfo, footer: Footer | Unreadable
+    shape: Shape,
+    target: TableTarget,
+    file: FileInfo,
+    footer: Footer | Unreadable,
+    asked_again: Callable[[], History],
 ) -> LandedFile | Diagnostic:
     if isinstance(footer, Unreadable):
         code = "SS305" if footer.incomplete else "SS301"
@@ -134,6 +144,8 @@ def _look_at_one(
     except SchemaError as error:
         return diagnose("SS302", f"{where}: {error}")
     writer = writer_in(shape.history, footer, embedded=embedded)
+    if isinstance(writer, NoWriter):
+        writer = writer_in(asked_again(), footer, embedded=embedded)
     if isinstance(writer, NoWriter):
         return diagnose("SS302", f"{where}: {writer.reason}")
     if writer in shape.history.elsewhere:
@@ -161,9 +173,25 @@ def _look_at_one(
     )
 
 
+def _asked_again(workspace: Workspace, target: TableTarget, history: History) -> History:
+    """Return a history with what was registered since, without its lives; as it is where the registry does not say."""
+    known = max(v.version for v in (*history.versions, *history.elsewhere))
+    found: list[SubjectVersion] = []
+    with suppress(RegistryError, RegistryUnavailableError):
+        for number in workspace.registry.versions(target.subject):
+            if number > known:
+                registered = workspace.registry.schema(target.subject, number)
+                with suppress(SchemaError):
+                    found.append(_understood(registered, target))
+    return replace(history, versions=(*history.versions, *found))
+
+
 def _embedded(footer: Footer, target: TableTarget) -> SubjectVersion | None:
     """Understand the schema in a file's footer; None where there is none."""
     if footer.avro is None:
         return None
-    registered = RegisteredSchema(subject=target.subject, version=1, schema_id=0, text=footer.avro)
+    return _understood(RegisteredSchema(subject=target.subject, version=1, schema_id=0, text=footer.avro), target)
+
+
+def _understood(registered: RegisteredSchema, target: TableTarget) -> SubjectVersion:
     return read_value_schema(registered, envelope=target.envelope, sequence_by=target.sequence_by, past=True)

@@ -365,8 +365,8 @@ _ALL: Final = (
     Code(
         code="SS304",
         severity=Severity.WARNING,
-        meaning="Files of a schema that the table does not have wait: of a newer one until the hold is lifted, of "
-        "another compatibility group until the table follows it.",
+        meaning="Files of a schema that the table does not have wait: of a newer one until the next run, or "
+        "until the hold is lifted; of another compatibility group until the table follows it.",
         example="lake/student/incremental/.../part-0.parquet was written under version 4",
         fix="They stay where the sink put them.",
     ),

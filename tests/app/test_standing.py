@@ -483,11 +483,13 @@ def emptied_long_ago(path: Path) -> None:
     os.utime(path, (-3600, -3600))  # by the still clock
 
 
-def taken_in(still: Still) -> AdmissionOutcome:
+def taken_in(still: Still, since: Callable[[], object] = lambda: None) -> AdmissionOutcome:
+    """Take in what landed; ``since`` happens between the look at the registry and that."""
     (target,) = select(map_tables(still.workspace), ())
     decision = look(still.workspace, target).decision
     assert decision.current is not None
     assert decision.properties is not None
+    since()
     return take_in(still.workspace, target, decision.current, read_draft(still.workspace, target, decision.properties))
 
 
@@ -513,6 +515,71 @@ def test_apply_and_status_count_alike_what_cannot_be_admitted(
     assert (admitted.files, admitted.waiting) == (files, waiting)
     if not any(finding.code == "SS303" for finding in admitted.findings):  # which only reading its rows tells
         assert status(still.workspace).tables[0].waiting == waiting
+
+
+NAMED = avro(("name", ["null", "string"]))
+
+
+def landed_with(still: Still, text: str | None, *names: str, **row: Any) -> None:
+    """Write files of one event with these columns, with this schema in their footers."""
+    event = {"id": 2, **row, "op": "c", "ts_ms": 2}
+    table = pa.table({column: [value] for column, value in event.items()})
+    for name in names:
+        pq.write_table(
+            table.replace_schema_metadata({"parquet.avro.schema": text} if text else None), landed(still, name=name)
+        )
+
+
+@pytest.mark.parametrize("footer", [NAMED, None], ids=["with a schema", "without a schema"])
+def test_files_of_a_version_that_was_registered_since_the_look_wait_for_it(
+    still: Still, monkeypatch: pytest.MonkeyPatch, footer: str | None
+) -> None:
+    still.register(avro())
+    still.settle()
+    landed(still, {"id": 1, "op": "c", "ts_ms": 1})
+    asked: list[str] = []
+
+    versions = still.registry.versions
+
+    def counted(subject: str) -> tuple[int, ...]:
+        asked.append(subject)
+        return versions(subject)
+
+    def since() -> None:
+        still.register('"string"', NAMED)
+        landed_with(still, footer, "b.parquet", "c.parquet", name="b")
+        monkeypatch.setattr(still.registry, "versions", counted)
+
+    admitted = taken_in(still, since)
+    assert (admitted.files, admitted.waiting, asked) == (1, 2, ["student-value"])
+    assert [(d.code, d.message.rpartition("/")[2]) for d in admitted.findings] == [
+        ("SS304", "b.parquet was written under version 3"),
+        ("SS304", "c.parquet was written under version 3"),
+    ]
+
+
+def silent(still: Still) -> None:
+    still.registry.fail_with = RegistryUnavailableError("no answer")
+
+
+@pytest.mark.parametrize(
+    "since",
+    [
+        lambda _: None,
+        lambda still: still.register(NAMED),
+        silent,
+    ],
+    ids=["nothing", "another version", "the registry is silent"],
+)
+def test_a_file_of_no_version_waits_for_a_person_whatever_was_registered_since_the_look(
+    still: Still, since: Callable[[Still], object]
+) -> None:
+    still.register(avro())
+    still.settle()
+    landed(still, {"id": 1, "op": "c", "ts_ms": 1})
+    landed_with(still, avro(("colour", "string")), "b.parquet", colour="red")
+    admitted = taken_in(still, lambda: since(still))
+    assert (admitted.files, [d.code for d in admitted.findings]) == (1, ["SS302"])
 
 
 def test_a_state_that_was_never_published_has_no_date(still: Still) -> None:
