@@ -13,8 +13,9 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from io import FileIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, TextIO
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from schemasync.errors import EngineError, MetastoreBusyError, StorageError
 
@@ -261,17 +262,23 @@ def _cause(error: Exception, log: Path) -> str:
 
 
 def _prepare(home: Path) -> None:
-    try:
+    with _writing(home):
         home.mkdir(parents=True, exist_ok=True)
         # Java reads it as ISO 8859-1, with the escapes of JSON for all else.
         log = json.dumps(str(home / "spark.log"))[1:-1]
         (home / "log4j2.properties").write_text(_LOG4J.format(log=log))
+
+
+@contextmanager
+def _writing(home: Path) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         raise StorageError(
             "schemasync's own directory cannot be written",
             where=str(home),
             why=error.strerror or str(error),
-            fix="Give this user write permission, or set metastore: {dir: ...}.",
+            fix="Give this user write permission and space there, or set metastore: {dir: ...}.",
         ) from error
 
 
@@ -289,22 +296,23 @@ def held(
         StorageError: the lock file cannot be written.
     """
     _prepare(home)
-    try:
-        lock = (home / "lock").open("a+")
-    except OSError as error:
-        raise StorageError("cannot write the lock", where=str(home / "lock"), why=error.strerror or "") from error
+    with _writing(home):
+        # Without a buffer, which would be written once more, and in vain, when a lock is closed that has no space.
+        lock = (home / "lock").open("a+b", buffering=0)
     with lock:
         _acquire(lock, home, wait_s, sleep)
-        lock.truncate(0)
-        lock.write(json.dumps({"pid": os.getpid(), "purpose": purpose}))
-        lock.flush()
+        with _writing(home):
+            lock.truncate(0)
+            lock.write(json.dumps({"pid": os.getpid(), "purpose": purpose}).encode())
         try:
             yield
         finally:
-            lock.truncate(0)
+            # What it says counts only as long as it is held.
+            with suppress(OSError):
+                lock.truncate(0)
 
 
-def _acquire(lock: TextIO, home: Path, wait_s: float, sleep: Callable[[float], object]) -> None:
+def _acquire(lock: FileIO, home: Path, wait_s: float, sleep: Callable[[float], object]) -> None:
     waited, woken = 0.0, False
     while True:
         try:
@@ -323,7 +331,7 @@ def _acquire(lock: TextIO, home: Path, wait_s: float, sleep: Callable[[float], o
             return
 
 
-def _holder(lock: TextIO) -> str:
+def _holder(lock: FileIO) -> str:
     lock.seek(0)
     try:
         holder = json.loads(lock.read())

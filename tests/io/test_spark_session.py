@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import signal
 import subprocess
@@ -140,6 +141,58 @@ def test_a_home_that_cannot_be_made_is_an_error_that_names_it(tmp_path: Path) ->
     (tmp_path / "file").write_text("")
     with pytest.raises(StorageError, match=f"^{tmp_path}/file/home: "), held(tmp_path / "file" / "home", purpose=""):
         pass
+
+
+class Full(io.FileIO):
+    """A lock on a disk that is full."""
+
+    def write(self, _: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+class Stuck(io.FileIO):
+    """A lock that is written, and then no more."""
+
+    written = False
+
+    def write(self, content: Any) -> int:
+        self.written = True
+        return super().write(content)
+
+    def truncate(self, size: int | None = None) -> int:
+        if self.written:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return super().truncate(size)
+
+
+def with_lock(monkeypatch: pytest.MonkeyPatch, kind: type[io.FileIO]) -> None:
+    real = Path.open
+
+    def opened(path: Path, *given: Any, **more: Any) -> Any:
+        return kind(path, "a+") if path.name == "lock" else real(path, *given, **more)
+
+    monkeypatch.setattr(Path, "open", opened)
+
+
+def test_a_lock_for_which_there_is_no_space_is_an_error_that_names_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_lock(monkeypatch, Full)
+    with pytest.raises(StorageError) as caught, held(tmp_path, purpose="status"):
+        pass
+    assert str(caught.value) == (
+        f"{tmp_path}: schemasync's own directory cannot be written: No space left on device. "
+        "Give this user write permission and space there, or set metastore: {dir: ...}."
+    )
+
+
+def test_a_lock_that_cannot_be_emptied_is_given_back_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_lock(monkeypatch, Stuck)
+    for _ in range(2):
+        with held(tmp_path, purpose="status"):
+            pass
 
 
 def test_java_reads_the_name_of_the_log_as_it_is(tmp_path: Path) -> None:
