@@ -126,7 +126,7 @@ def replace_view(workspace: Workspace, target: TableTarget, statement: str) -> N
     if view not in statement:
         workspace.sql.execute(statement)
         return
-    workspace.sql.execute(statement.replace(view, aside, 1))
+    _make_aside(workspace, statement.replace(view, aside, 1))
     try:
         workspace.metastore.redefine_view(target.database, target.view, source=aside_name(target))
     except EngineError as error:
@@ -137,6 +137,18 @@ def replace_view(workspace: Workspace, target: TableTarget, statement: str) -> N
             where=f"{target.database}.{target.view}",
             fix="Run again: what is left to do is done then.",
         ) from error
+
+
+def _make_aside(workspace: Workspace, statement: str) -> None:
+    """Make the next definition of a view, also where another writer makes or takes his under the same name meanwhile.
+
+    Spark looks whether there is one, and then drops it and creates its own: in between it may be gone, or there again.
+    """
+    try:
+        workspace.sql.execute(statement)
+    except EngineError:
+        # What is wrong with the statement itself is refused again.
+        workspace.sql.execute(statement)
 
 
 def drop_aside(workspace: Workspace, target: TableTarget, left: HiveTable | None) -> bool:

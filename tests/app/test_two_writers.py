@@ -6,6 +6,7 @@ import json
 import random
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -22,8 +23,9 @@ from schemasync.core import ddl
 from schemasync.core.layering import Mode
 from schemasync.core.policy import Verdict
 from schemasync.core.release import Release
-from schemasync.errors import ConflictError, DataError, StorageError
+from schemasync.errors import ConflictError, DataError, EngineError, StorageError
 from tests.app.mortal import Fuse, mortal
+from tests.app.still import Still, avro
 from tests.lab import HOUR, Lab, NewLab
 
 pytestmark = [pytest.mark.spark, pytest.mark.one_spark]
@@ -157,6 +159,43 @@ def test_a_view_that_another_writer_makes_first_is_never_dropped_for_ours(new_la
     )
     assert lab.rows(TABLE) == [{"b": 2}]
     assert [s.split(" AS ")[0] for s in statements if view in s] == [f"CREATE VIEW {view}"]
+
+
+class Meeting:
+    """Makes views in a twin's metastore; the first one ``refused`` times, as another writer's may be found or gone."""
+
+    def __init__(self, still: Still, *, refused: int) -> None:
+        self._still = still
+        self.refused = refused
+
+    def execute(self, statement: str) -> None:
+        if self.refused:
+            self.refused -= 1
+            raise EngineError(
+                "Spark refused the statement or failed in it", why="[TABLE_OR_VIEW_NOT_FOUND] s_view__next"
+            )
+        self._still.view("s_view__next", statement.partition(" AS ")[2])
+
+
+def met(still: Still, *, refused: int) -> str:
+    """Replace a view while somebody else does; return its text afterwards."""
+    still.register(avro(), topic="s")
+    still.view("s_view", "SELECT 1")
+    sql: Any = Meeting(still, refused=refused)
+    (target,) = map_tables(still.workspace).targets
+    replace_view(replace(still.workspace, sql=sql), target, "CREATE OR REPLACE VIEW `lake`.`s_view` AS SELECT 2")
+    view = still.metastore.table("lake", "s_view")
+    assert view is not None
+    return view.view_text
+
+
+def test_a_view_whose_next_definition_another_writer_takes_meanwhile_is_replaced(tmp_path: Path) -> None:
+    assert met(Still(tmp_path), refused=1) == "SELECT 2"
+
+
+def test_a_view_that_spark_refuses_for_itself_is_no_conflict(tmp_path: Path) -> None:
+    with pytest.raises(EngineError, match="TABLE_OR_VIEW_NOT_FOUND"):
+        met(Still(tmp_path), refused=2)
 
 
 def unnamed(lab: Lab) -> list[str]:
