@@ -10,10 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from typing import Final
 
+from schemasync.core.admission import DELETE
 from schemasync.core.diagnostics import Diagnostic, diagnose
+from schemasync.core.layout import OP
 from schemasync.core.manifest import Manifest, Segment
-from schemasync.core.names import Dialect, quote_identifier
+from schemasync.core.names import Dialect, quote_identifier, quote_string
 from schemasync.core.projection import Carried, Fill, born_default, carried, frozen_default
 from schemasync.core.reshape import lost_sql
 from schemasync.core.schema import Column
@@ -67,8 +70,14 @@ def _asked(shape: Shape, version: int) -> Iterator[Question]:
             continue
         value = f"t.{quote_identifier(found.name, Dialect.SPARK)}"
         if predicate := lost_sql(value, found.shape):
+            if column.name not in shape.keys:
+                # A delete says no more than its key; those that an earlier release kept whole have other values, too.
+                predicate = f"{_ALIVE} AND {predicate}"
             type_ = print_type(column.type, Dialect.SPARK)
             yield Question(column=column.name, type=type_, value=value, predicate=predicate)
+
+
+_ALIVE: Final = f"t.{quote_identifier(OP, Dialect.SPARK)} <> {quote_string(DELETE, Dialect.SPARK)}"
 
 
 def _carried(shape: Shape, column: Column, version: int) -> Carried | Fill:

@@ -272,6 +272,11 @@ def lost_sql(expression: str, shape: Reshape) -> str:
             assert_never(shape)
 
 
+def may_misfit(shape: Reshape) -> bool:
+    """Tell whether there are values that do not fit. Of a remembered delete only the key's columns must."""
+    return bool(lost_sql("", shape))
+
+
 def _member_sql(expression: str, name: str) -> str:
     return f"{expression}.{quote_identifier(name, Dialect.SPARK)}"
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import groupby
 
+from schemasync.core.admission import DELETE
 from schemasync.core.defaults import literal_sql
 from schemasync.core.history import History
-from schemasync.core.layout import SCHEMA_VERSION, SEGMENT, Layout, ordering_columns
-from schemasync.core.names import Dialect, quote_identifier
+from schemasync.core.layout import OP, SCHEMA_VERSION, SEGMENT, Layout, ordering_columns
+from schemasync.core.names import Dialect, quote_identifier, quote_string
 from schemasync.core.projection import Fill, carried
-from schemasync.core.reshape import reshape_sql
+from schemasync.core.reshape import may_misfit, reshape_sql
 from schemasync.core.schema import Column, Envelope
 from schemasync.core.types import Type
 
@@ -72,7 +73,11 @@ def _older_sql(source: RowSource, column: Column, version: int, dialect: Dialect
         source.history, column=column, layout=source.layout, version=version, fill_defaults=source.fill_defaults
     )
     if not isinstance(found, Fill):
-        return reshape_sql(_physical(found.name, dialect), found.shape, dialect)
+        reshaped = reshape_sql(_physical(found.name, dialect), found.shape, dialect)
+        if column.name in source.keys or not may_misfit(found.shape):
+            return reshaped
+        # Engines may fail at a value that does not fit, and that of a delete was never looked at.
+        return f"CASE WHEN {_physical(OP, dialect)} <> {quote_string(DELETE, dialect)} THEN {reshaped} END"
     current = source.layout.current(column)
     if found.value is None:
         # Files of that version do not have the column, and what a file lacks reads NULL by itself.

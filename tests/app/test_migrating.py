@@ -157,6 +157,38 @@ def test_a_held_migration_goes_on_once_the_value_is_corrected_and_folded(lab: La
     assert (column(lab), codes(lab)) == ([1, 7], (Verdict.NONE, []))
 
 
+@pytest.mark.parametrize("kernel", ["arrow", "spark"])
+def test_a_held_migration_goes_on_once_the_row_that_does_not_fit_is_deleted_and_folded(lab: Lab, kernel: str) -> None:
+    """Deletes of flat events repeat the whole row, with the value that does not fit."""
+    lab.settings = {"defaults": {"compaction": {"kernel": kernel}}}
+    retyped(lab, "string", "int", "1", "x")
+    lab.land(TOPIC, [event(2, 3, "d", a="x")], version=1, hour="2026112002")
+    lab.now_ms += 1000
+    lab.compact()
+    assert codes(lab) == (Verdict.MIGRATE, ["SS113"])
+    lab.apply()
+    assert column(lab) == [1]
+    (compacted,) = lab.compact().tables
+    assert (compacted.failure, column(lab), codes(lab)) == (None, [1], (Verdict.NONE, []))
+
+
+@pytest.mark.parametrize("kernel", ["arrow", "spark"])
+def test_a_delete_that_an_earlier_release_kept_whole_holds_nothing_and_stops_nothing(
+    lab: Lab, kernel: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab.settings = {"defaults": {"compaction": {"kernel": kernel}}}
+    monkeypatch.setattr("schemasync.io.parquet.rows.null_in_deletes", lambda values, _: values)
+    retyped(lab, "string", "int", "1", "x")
+    lab.land(TOPIC, [event(2, 3, "d", a="x")], version=1, hour="2026112002")
+    lab.now_ms += 1000
+    lab.compact()
+    assert codes(lab) == (Verdict.MIGRATE, ["SS113"])
+    lab.apply()
+    assert column(lab) == [1]
+    (compacted,) = lab.compact().tables
+    assert (compacted.failure, column(lab), codes(lab)) == (None, [1], (Verdict.NONE, []))
+
+
 def test_values_that_follow_in_two_steps_only_hold_the_table_until_the_first_is_in_the_files(lab: Lab) -> None:
     """No boolean becomes a double, but as the int that it became in between it does."""
     retyped(lab, "boolean", "int", True, False)
@@ -192,6 +224,14 @@ def test_a_late_file_of_the_old_type_follows_or_is_named(lab: Lab) -> None:
         ("SS303", True, True)
     ]
     assert column(lab) == [1, 2, 30]
+
+
+def test_a_late_delete_need_not_fit_beside_its_key(lab: Lab) -> None:
+    retyped(lab, "string", "int", "1", "2")
+    lab.apply()
+    lab.land(TOPIC, [event(2, 3, "d", a="many")], version=1, hour="2026112000", name="late.parquet")
+    lab.apply()
+    assert (column(lab), codes(lab)) == ([1], (Verdict.NONE, []))
 
 
 def test_under_variant_the_old_column_stays_beside_the_new_one(lab: Lab) -> None:

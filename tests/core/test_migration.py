@@ -32,7 +32,9 @@ def table(*rows: tuple[Column, ...]) -> Shape:
 
 
 NARROWED = table((ID, col("a", BIGINT)), (ID, col("a", BIGINT), col("b")), (ID, col("a", INT), col("b")))
-QUESTION = Question(column="a", type="int", value="t.`a`", predicate=MISFIT, versions=(1, 2))
+QUESTION = Question(
+    column="a", type="int", value="t.`a`", predicate=f"t.`__op` <> 'd' AND {MISFIT}", versions=(1, 2)
+)  # fmt: skip
 
 
 def test_a_narrowed_column_is_asked_about_in_the_rows_of_every_older_version() -> None:
@@ -43,18 +45,23 @@ def test_nothing_is_asked_where_every_value_fits_or_there_was_none() -> None:
     assert questions(table((ID, col("a", INT)), (ID, col("a", STRING), col("b"))), [1]) == ()
 
 
+def test_a_key_is_asked_about_in_deletes_too() -> None:
+    (asked,) = questions(table((col("id", BIGINT), col("a")), (col("id", INT), col("a"))), [1])
+    assert asked.predicate == MISFIT.replace("`a`", "`id`")
+
+
 def test_the_question_in_sql() -> None:
     contents = Contents(base=(("base_s00000001", "base_s00000001"),))
     asked = count_misfits(target(), [QUESTION], contents)
     assert asked.values == {
         "table": "`lake`.`student`",
         "segments": "t.`segment` = 'base_s00000001'",
-        "predicates": [f"t.`__schema_version` IN (1, 2) AND {MISFIT}"],
+        "predicates": [f"t.`__schema_version` IN (1, 2) AND t.`__op` <> 'd' AND {MISFIT}"],
     }
     assert show_misfits(target(), QUESTION, contents, 5).values == {
         "table": "`lake`.`student`",
         "segments": "t.`segment` = 'base_s00000001'",
-        "predicate": f"t.`__schema_version` IN (1, 2) AND {MISFIT}",
+        "predicate": f"t.`__schema_version` IN (1, 2) AND t.`__op` <> 'd' AND {MISFIT}",
         "value": "t.`a`",
         "most": 5,
     }

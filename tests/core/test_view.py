@@ -43,6 +43,15 @@ def test_older_rows_of_a_widened_column_are_cast() -> None:
     ]
 
 
+def test_of_a_delete_only_the_key_is_cast_where_a_value_may_not_fit() -> None:
+    found = history((col("a", BIGINT), col("b", BIGINT)), (col("a"), col("b")))
+    assert expressions(found, 1, keys=("a",)) == [
+        "CASE WHEN t.`__schema_version` <= 1 THEN CAST(t.`a` AS int) ELSE t.`a__2` END",
+        "CASE WHEN t.`__schema_version` <= 1 THEN CASE WHEN t.`__op` <> 'd' THEN CAST(t.`b` AS int) END "
+        "ELSE t.`b__2` END",
+    ]
+
+
 def test_older_rows_of_an_added_column_need_no_case_unless_they_read_a_default() -> None:
     found = history((col("a"),), (col("b", nullable=False, default="7"), col("c")))
     assert expressions(found, 1) == ["CASE WHEN t.`__schema_version` <= 1 THEN CAST(7 AS int) ELSE t.`b` END", "t.`c`"]

@@ -377,13 +377,19 @@ def event(key: int, ts_ms: int | None, v: str | None, op: str | None = "u") -> d
 SCHEMA = pa.schema([("id", pa.int64()), ("op", pa.string()), ("ts_ms", pa.int64()), ("v", pa.string())])
 
 
-def events(files: LandedFiles, root: Path, *several: list[dict[str, Any]], keys: tuple[str, ...] = ("id",)) -> Rows:
+def events(
+    files: LandedFiles,
+    root: Path,
+    *several: list[dict[str, Any]],
+    keys: tuple[str, ...] = ("id",),
+    encoding: Encoding = TEXT,
+) -> Rows:
     names = []
     for number, found in enumerate(several):
         table = pa.Table.from_pylist(found, schema=SCHEMA)
         columns = dict(zip(table.column_names, (c.combine_chunks() for c in table.columns), strict=True))
         names.append(land(root, f"{number}.parquet", columns, row_group_size=2))
-    rows = admitted(files, root, request(root, names, ID | {"v": TEXT}, directory="delta/1", keys=keys))
+    rows = admitted(files, root, request(root, names, ID | {"v": encoding}, directory="delta/1", keys=keys))
     return [{"id": row["id"], "v": row["v"], "op": row["__op"]} for row in rows]
 
 
@@ -409,6 +415,15 @@ def test_of_events_that_nothing_tells_apart_the_last_one_written_wins(tmp_path: 
         {"id": 1, "v": "d", "op": "u"},
         {"id": 2, "v": None, "op": "d"},
         {"id": 3, "v": "f", "op": "u"},
+    ]
+
+
+def test_a_delete_says_no_more_than_its_key(tmp_path: Path, opened: LandedFiles) -> None:
+    """Flat events repeat the whole row in it, with values that are none of their type, maybe."""
+    landed_events = [event(1, 5, None), event(1, 6, "never", "d"), event(2, 5, None)]
+    assert events(opened, tmp_path, landed_events, encoding=ZONED) == [
+        {"id": 1, "v": None, "op": "d"},
+        {"id": 2, "v": None, "op": "u"},
     ]
 
 
@@ -519,7 +534,7 @@ def newest(several: list[list[dict[str, Any]]]) -> Rows:
         old = kept.get(found["id"])
         if old is None or (old["ts_ms"] is None) or (found["ts_ms"] is not None and found["ts_ms"] >= old["ts_ms"]):
             kept[found["id"]] = found
-    return [{"id": k, "v": e["v"], "op": e["op"] or "u"} for k, e in sorted(kept.items())]
+    return [{"id": k, "v": None if e["op"] == "d" else e["v"], "op": e["op"] or "u"} for k, e in sorted(kept.items())]
 
 
 @settings(max_examples=100, suppress_health_check=list(HealthCheck))

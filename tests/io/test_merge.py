@@ -31,6 +31,7 @@ from schemasync.errors import StorageError
 from schemasync.io.parquet import shard_writer, sorted_rows
 from schemasync.io.parquet.merge import merge_shard
 from schemasync.io.parquet.shards import ArrowShards
+from schemasync.io.parquet.sorted_rows import Stored
 from schemasync.io.parquet.values import arrow_type
 
 P = Primitive
@@ -287,6 +288,22 @@ def test_keys_that_are_times_in_int96_are_those_of_other_files(tmp_path: Path) -
     assert cuts[0] == cuts[1] != ()
     new, old = job.spread(files, ["a"], cuts[0]).values()
     assert new == old == {0: 2, 1: 2}
+
+
+def test_of_a_remembered_delete_only_the_key_must_fit(tmp_path: Path) -> None:
+    """An earlier release kept what flat events say in it of the whole row."""
+    path = str(tmp_path / "old.parquet")
+    pq.write_table(pa.table({"a": ["1", "2"], "v": ["x", "7"], "__op": ["d", "u"]}), path)
+    shape = Convert(stored=P.STRING, target=P.INT)
+    columns = [StoredColumn(name=n, type=P.INT, source=Carried(name=n, shape=shape)) for n in ("a", "v")]
+    kept = StoredColumn(name="__op", type=P.STRING, source=Carried(name="__op", shape=Keep(target=P.STRING)))
+    whole = Stored(
+        fs.LocalFileSystem(), path, [*columns, kept], keys=["a"], within=EVERYWHERE, part_bytes=1, threads=False
+    )
+    assert [row for batch in whole.batches() for row in batch.to_pylist()] == [
+        {"a": 1, "v": None, "__op": "d"},
+        {"a": 2, "v": 7, "__op": "u"},
+    ]
 
 
 def test_row_groups_outside_of_the_shard_are_not_read(files: Files) -> None:

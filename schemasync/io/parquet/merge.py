@@ -154,7 +154,7 @@ class _Merging:
             self._filesystem,
             f"{self._base}/{file.path}",
             columns,
-            key=self._keys[0],
+            keys=self._keys,
             within=keys,
             part_bytes=self._part_bytes,
             threads=self._alone,

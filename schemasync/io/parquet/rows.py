@@ -108,6 +108,15 @@ def tombstones(operations: pa.Array) -> pa.Array:
     return pc.if_else(pc.equal(operations, DELETE), True, pa.scalar(None, pa.bool_()))
 
 
+def null_in_deletes(values: pa.Array, operations: pa.Array) -> pa.Array:
+    """Return values, null in the rows of deletes: nothing shows what these say beside their key, so it need not fit."""
+    deletes = pc.equal(operations, DELETE)
+    if not pc.any(deletes).as_py():
+        return values
+    # By places: there are types that Arrow takes and does not choose between.
+    return values.take(pc.if_else(deletes, pa.scalar(None, pa.int64()), counted(len(values))))
+
+
 def give_back(kept: int, *, passed: int, memory: int) -> int:
     """Let Arrow's allocator give back what it keeps, where ``kept`` bytes are much; return how many it still keeps.
 
@@ -233,6 +242,8 @@ class _Projector:
             return constant(source.value, projected.type, len(self._events))
         first, *others = source.paths
         values = self._required(first)
+        if projected.name not in self._request.keys:
+            values = null_in_deletes(values, operations)
         for path in others:
             if (other := self._at(path)) is not None:
                 # An update that makes a key null has none: the one before it names another row.

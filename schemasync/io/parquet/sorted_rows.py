@@ -17,10 +17,10 @@ from schemasync.core.keys import Key
 from schemasync.core.layout import OP
 from schemasync.core.merging import Deleted, StoredColumn
 from schemasync.core.projection import Carried, Fill
-from schemasync.core.reshape import Keep
+from schemasync.core.reshape import Keep, may_misfit
 from schemasync.core.sharding import KeyRange
 from schemasync.io.parquet.batches import batches, buffer_size
-from schemasync.io.parquet.rows import open_parquet, table_schema, tombstones
+from schemasync.io.parquet.rows import null_in_deletes, open_parquet, table_schema, tombstones
 from schemasync.io.parquet.values import arrow_type, constant, reshape
 
 _BATCH_ROWS: Final = 16_384
@@ -84,12 +84,12 @@ class Stored:
         path: str,
         columns: Sequence[StoredColumn],
         *,
-        key: str,
+        keys: Sequence[str],
         within: KeyRange,
         part_bytes: int,
         threads: bool,
     ) -> None:
-        """Open a file whose rows were stored as ``columns`` say; ``key`` is the first column of the key.
+        """Open a file whose rows were stored as ``columns`` say; ``keys`` are the columns of the key.
 
         About ``part_bytes`` are read at once, and decoded at once: by Arrow's ``threads``, column by column, or not.
         """
@@ -97,7 +97,8 @@ class Stored:
         self._path = path
         self._columns = columns
         self._schema = table_schema((c.name, c.type) for c in columns)
-        self._key = next(c for c in columns if c.name == key)
+        self._keys = frozenset(keys)
+        self._key = next(c for c in columns if c.name == keys[0])
         self._within = within
         self._part_bytes = part_bytes
         self._threads = threads
@@ -128,20 +129,22 @@ class Stored:
         return list(groups_where(metadata, source.name, meets))
 
     def _projected(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        arrays = [_column(batch, column).cast(arrow_type(column.type)) for column in self._columns]
+        arrays = [self._column(batch, column).cast(arrow_type(column.type)) for column in self._columns]
         return pa.record_batch(arrays, schema=self._schema)
 
-
-def _column(batch: pa.RecordBatch, column: StoredColumn) -> pa.Array:
-    source = column.source
-    if isinstance(source, Fill):
-        return constant(source.value, column.type, batch.num_rows)
-    if isinstance(source, Deleted):
-        return tombstones(batch.column(OP))
-    place = batch.schema.get_field_index(source.name)
-    if place < 0:
-        return pa.nulls(batch.num_rows, arrow_type(column.type))
-    return reshape(batch.column(place), source.shape)
+    def _column(self, batch: pa.RecordBatch, column: StoredColumn) -> pa.Array:
+        source = column.source
+        if isinstance(source, Fill):
+            return constant(source.value, column.type, batch.num_rows)
+        if isinstance(source, Deleted):
+            return tombstones(batch.column(OP))
+        place = batch.schema.get_field_index(source.name)
+        if place < 0:
+            return pa.nulls(batch.num_rows, arrow_type(column.type))
+        values = batch.column(place)
+        if column.name not in self._keys and may_misfit(source.shape):
+            values = null_in_deletes(values, batch.column(OP))
+        return reshape(values, source.shape)
 
 
 class SortedRows:
