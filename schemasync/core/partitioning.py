@@ -58,6 +58,11 @@ class PartitionColumn:
         """Return the expression and its name for people."""
         return f"{_calls_sql(self)} as {self.name}"
 
+    @property
+    def needs_text(self) -> bool:
+        """Whether nothing follows from a text that is not UTF-8; where days are read, it is just none."""
+        return not any(call.function == "to_date" for call in self.calls[:1])
+
 
 _DATES = frozenset({Primitive.DATE, Primitive.TIMESTAMP})
 _NUMBERS = frozenset({Primitive.TINYINT, Primitive.SMALLINT, Primitive.INT, Primitive.BIGINT})
@@ -350,6 +355,15 @@ def require_storable(directory: str) -> None:
             raise _unstorable(f"{name} is {_unescaped(value)[:40]!r}... of {len(_unescaped(value))} characters")
     if (length := utf16_length(directory)) > _MOST_NAME - _SEGMENT_NAME:
         raise _unstorable(f"{directory[:80]}... has {length} characters")
+
+
+def no_text(column: str, row: int) -> DataError:
+    """Return the refusal of an event whose text, which names a partition, is not UTF-8."""
+    return DataError(
+        _UNSTORABLE,
+        why=f"the text in {column} is not UTF-8, row {row}",
+        fix="Correct the events at their source, or partition by another column.",
+    )
 
 
 def _unstorable(why: str) -> DataError:

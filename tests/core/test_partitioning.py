@@ -177,3 +177,12 @@ def test_values_that_nothing_holds_are_refused(values: tuple[str, ...], why: str
 def test_a_value_with_a_nul_is_refused() -> None:
     with pytest.raises(DataError, match=r"b is 'D.x00', and no directory can have a NUL in its name"):
         require_storable(directory_of(NAMES[:2], ["y", "D\0"]))
+
+
+@pytest.mark.parametrize(
+    ("expression", "needed"),
+    [("c", True), ("left(c, 4)", True), ("to_date(left(c, 4), 'yyyy')", True), ("year(to_date(c, 'yyyy'))", False)],
+)
+def test_only_days_are_read_of_what_is_no_text(expression: str, needed: bool) -> None:
+    column = resolve(parse_partition("p", expression), [col("c", STRING)], lambda c: c.name)
+    assert column.needs_text is needed

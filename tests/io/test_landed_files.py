@@ -24,6 +24,7 @@ from schemasync.core.admission import AdmissionRequest, Admitted, Footer, Unread
 from schemasync.core.beyond import EXAMPLES, Beyond, Example, Shown
 from schemasync.core.encoding import Encoding, Leaf, Meaning
 from schemasync.core.manifest import DataFile
+from schemasync.core.partitioning import NULL_VALUE, Call, PartitionColumn
 from schemasync.core.ports import FileInfo, LandedFiles
 from schemasync.core.schema import OrderingField
 from schemasync.core.types import Decimal, Primitive
@@ -331,6 +332,36 @@ def test_a_key_that_is_no_text_is_refused_with_its_row(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"x\.parquet: the text of an event in the key column word .*: row 3"):
         open_arrow(tmp_path).admit(bad)
     assert open_arrow(tmp_path).admit(good).rows == 3
+
+
+NO_TEXT = pa.array(["é".encode(), b"\xff2020", None, b"2020"], pa.binary()).view(pa.string())
+"""The second is no text."""
+
+
+@pytest.mark.parametrize(
+    "calls",
+    [(), (Call("left", (1,)),), (Call("left", (4,)), Call("to_date", ("yyyy",)))],
+    ids=lambda calls: f"{len(calls)} calls",
+)
+def test_no_directory_is_called_by_what_is_no_text(
+    tmp_path: Path, opened: LandedFiles, calls: tuple[Call, ...]
+) -> None:
+    note: dict[str, Encoding] = ID | {"note": Leaf(type=Primitive.STRING)}
+    land(tmp_path, "x.parquet", own(4) | {"note": NO_TEXT})
+    part = PartitionColumn(name="p", type=Primitive.STRING, source="note", calls=calls)
+    wanted = replace(request(tmp_path, ["x.parquet"], note, directory="delta/1"), partition_by=(part,))
+    with pytest.raises(DataError, match=r"x\.parquet: .* that cannot be stored: the text in note is not UTF-8, row 1"):
+        opened.admit(wanted)
+    assert list(tmp_path.rglob("p=*")) == []
+
+
+def test_what_is_no_text_is_no_day_either(tmp_path: Path, opened: LandedFiles) -> None:
+    note: dict[str, Encoding] = ID | {"note": Leaf(type=Primitive.STRING)}
+    land(tmp_path, "x.parquet", own(4) | {"note": NO_TEXT})
+    year = PartitionColumn(name="p", type=Primitive.DATE, source="note", calls=(Call("to_date", ("yyyy",)),))
+    wanted = replace(request(tmp_path, ["x.parquet"], note, directory="delta/1"), partition_by=(year,))
+    written = {file.path.split("/")[-2]: file.rows for file in opened.admit(wanted).files}
+    assert written == {f"p={NULL_VALUE}": 3, "p=2020-01-01": 1}
 
 
 def test_a_timestamp_without_an_offset_is_refused_not_guessed(tmp_path: Path) -> None:

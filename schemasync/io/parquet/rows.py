@@ -30,6 +30,7 @@ from schemasync.core.config_values import MB
 from schemasync.core.encoding import Leaf
 from schemasync.core.layout import ADMITTED_MS, OFFSET, OP, SCHEMA_VERSION, TOMBSTONE, TS_MS
 from schemasync.core.names import Dialect, folded
+from schemasync.core.partitioning import no_text
 from schemasync.core.projection import Fill, Projected, Take
 from schemasync.core.schema import Envelope, OrderingField
 from schemasync.core.type_strings import print_type
@@ -177,6 +178,7 @@ class _Projector:
         arrays = [columns.get(name, pa.nulls(rows, arrow_type(t))) for name, t in self._request.columns]
         table = pa.table(arrays, names=[name for name, _ in self._request.columns])
         self._check_keys(table, range(rows))
+        self._check_partitioned(table)
         table = self._with_old_keys(table)
         table = table.filter(pc.not_equal(table.column(OP), MESSAGE))
         if (rule := self._request.unsent) is not None:
@@ -356,6 +358,12 @@ class _Projector:
                     why=f"row {self._first_row + events[broken]}",
                     fix="Leave the column out of keys: in the configuration, or repair the events at their source.",
                 )
+
+    def _check_partitioned(self, table: pa.Table) -> None:
+        """Refuse texts by which no directory can be called: everybody would read another name."""
+        for partition in self._request.partition_by:
+            if partition.needs_text and (broken := _first_broken(table.column(partition.source))) is not None:
+                raise no_text(partition.source, self._first_row + broken)
 
 
 def _first_missing(table: pa.Table, key: str) -> int | None:
