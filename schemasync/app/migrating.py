@@ -13,7 +13,7 @@ from schemasync.app.workspace import Workspace
 from schemasync.core import ddl
 from schemasync.core.manifest import Manifest
 from schemasync.core.mapping import TableTarget
-from schemasync.core.migration import Misfits, Question, questions, stuck, unfit_defaults
+from schemasync.core.migration import Misfits, Question, detoured, questions, stuck, unfit_defaults
 from schemasync.core.policy import Verdict
 from schemasync.core.shape import Shape
 
@@ -28,6 +28,8 @@ def with_values_checked(workspace: Workspace, found: TableView) -> TableView:
         return found
     older = _older(found.manifest, shape)
     findings = unfit_defaults(shape, older) or stuck(shape, older)
+    if not findings and decision.current is not None:
+        findings = detoured(decision.current, shape, _older(found.manifest, decision.current))
     if not findings and decision.verdict is Verdict.MIGRATE:
         findings = tuple(m.finding for m in misfits(workspace, decision.target, shape, found.manifest))
     if not findings:

@@ -212,6 +212,15 @@ _ALL: Final = (
         fix=_HOLD + "give every row its own key at the source and let the events arrive, or restore the old key.",
     ),
     Code(
+        code="SS127",
+        severity=Severity.ERROR,
+        meaning="A column got a third type before a compaction has rewritten its rows in the second; made of the first "
+        "at once, their values would read otherwise.",
+        example="column a: rows of version 1 still hold boolean; "
+        "as string they would read otherwise than by way of int",
+        fix=_HOLD + "compact: rows that are rewritten as the table has them now follow from there; then apply goes on.",
+    ),
+    Code(
         code="SS201",
         severity=Severity.ERROR,
         meaning="A table or view of that name exists and was not made by schemasync, or is that of another subject.",

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from schemasync.core.admission import DELETE
+from schemasync.core.detour import is_the_same_at_once
 from schemasync.core.diagnostics import Diagnostic, diagnose
 from schemasync.core.layout import OP
 from schemasync.core.manifest import Manifest, Segment
@@ -128,6 +129,39 @@ def _stuck(shape: Shape, column: Column, versions: Iterable[int]) -> Diagnostic 
                 fix="Compact: rows that are rewritten as the table has them now can follow; then apply goes on.",
             )
     return None
+
+
+def detoured(current: Shape, desired: Shape, versions: Iterable[int]) -> tuple[Diagnostic, ...]:
+    """Find columns that rows of these versions hold in a type before the last one, and that has to come in between.
+
+    Made at once of what is stored, their values would read otherwise than made of what they show now, and than where a
+    compaction ran in time. Only the version that the table has counts: one that was held never showed anything.
+    """
+    now, older = {c.life: c for c in current.columns}, sorted(versions)
+    both = ((now[column.life], column) for column in desired.columns if column.life in now)
+    return tuple(found for before, after in both if (found := _detoured(current, before, after, older)) is not None)
+
+
+def _detoured(current: Shape, before: Column, after: Column, versions: Iterable[int]) -> Diagnostic | None:
+    for version in versions:
+        then = _column_then(current, before, version)
+        if then is not None and not is_the_same_at_once(then.encoding, before.encoding, after.encoding):
+            stored, shown, wanted = (print_type(c.type, Dialect.SPARK) for c in (then, before, after))
+            return diagnose(
+                "SS127",
+                f"column {after.name}: rows of version {version} still hold {stored}; "
+                f"as {wanted} they would read otherwise than by way of {shown}",
+            )
+    return None
+
+
+def _column_then(current: Shape, column: Column, version: int) -> Column | None:
+    """Return the column as rows of this version have its value: stored, or as the default that older rows read."""
+    phase = current.layout.phase(column.life, version)
+    if phase is not None:
+        return current.history.column(column.life, phase.since)
+    reads_default = current.fill_defaults and born_default(current.history, column) is not None
+    return current.history.born(column.life) if reads_default else None
 
 
 def to_rewrite(shape: Shape, manifest: Manifest) -> tuple[Segment, ...]:

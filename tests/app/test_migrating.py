@@ -205,6 +205,36 @@ def test_values_that_follow_in_two_steps_only_hold_the_table_until_the_first_is_
     assert (column(lab), codes(lab)) == ([1.0, 0.0], (Verdict.NONE, []))
 
 
+LARGE = DECIMAL | {"precision": 20, "scale": 0}
+
+
+@pytest.mark.parametrize("kernel", ["arrow", "spark"])
+def test_what_another_type_shows_does_not_depend_on_whether_a_compaction_ran_in_between(lab: Lab, kernel: str) -> None:
+    """A boolean becomes the text 'true', and the int that it became in between '1'; some doubles no decimal at all."""
+    lab.settings = {"defaults": {"compaction": {"kernel": kernel}}}
+    for types in (("boolean", "double"), ("int", "long"), ("string", LARGE)):
+        lab.register(TOPIC, lab.flat("S", *((name, {"type": type_}) for name, type_ in zip("ab", types, strict=True))))
+        if types[0] == "boolean":
+            lab.land(TOPIC, [event(1, 1, a=True, b=1e16)])
+        (applied,) = lab.apply().tables
+        lab.now_ms += 1000
+    assert applied.held
+    assert [d.message for d in applied.plan.diagnostics if d.code == "SS127"] == [
+        "column a: rows of version 1 still hold boolean; as string they would read otherwise than by way of int",
+        "column b: rows of version 1 still hold double; "
+        "as decimal(20,0) they would read otherwise than by way of bigint",
+    ]
+    assert lab.rows(TABLE) == [{"id": 1, "a": 1, "b": 10**16}]
+    lab.compact()
+    lab.apply()
+    (compacted,) = lab.compact().tables
+    assert (compacted.failure, lab.rows(TABLE), codes(lab)) == (
+        None,
+        [{"id": 1, "a": "1", "b": Number(10**16)}],
+        (Verdict.NONE, []),
+    )
+
+
 def test_what_landed_under_the_old_type_is_looked_at_before_the_view_changes(lab: Lab) -> None:
     retyped(lab, "long", "int", 1, 2)
     lab.land(TOPIC, [event(3, 3, a=2**40)], version=1, hour="2026112002")

@@ -122,6 +122,34 @@ def test_a_hold_is_told_once_and_again_after_a_restart_with_the_same_id(lab: Lab
     assert [d["code"] for d in first.diagnostics] == ["SS120", "SS110"]
 
 
+def test_a_hold_until_rows_are_rewritten_ends_by_itself_at_the_next_compaction(lab: Lab, listener: Listener) -> None:
+    def pass_time() -> None:
+        lab.now_ms += HOUR
+
+    register(lab, ("age", "boolean"))
+    lab.land("student", [event(1, age=True)])
+    watching(
+        lab,
+        lambda: register(lab, ("age", "int")),
+        lambda: register(lab, ("age", "string")),
+        pass_time,
+        lambda: None,
+        listener=listener,
+    )
+    assert listener.told == [
+        ("student", None, 1, "evolve"),
+        *(
+            ("student", *of)
+            for of in (
+                (1, 2, "migrate"),
+                (2, 3, "hold"),
+                (2, 3, "migrate"),
+            )
+        ),
+    ]
+    assert lab.rows("student") == [{"id": 1, "age": "1"}]
+
+
 def test_a_hold_that_comes_again_has_an_id_of_its_own(lab: Lab, listener: Listener) -> None:
     register(lab, AGE)
     once(lab)

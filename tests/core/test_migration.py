@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -7,12 +8,21 @@ import pytest
 from schemasync.core.ddl import count_misfits, physical_columns, row_source, show_misfits
 from schemasync.core.history import History
 from schemasync.core.manifest import Contents, Segment, shard_name
-from schemasync.core.migration import Misfits, Question, outdated, questions, stuck, to_rewrite, unfit_defaults
+from schemasync.core.migration import (
+    Misfits,
+    Question,
+    detoured,
+    outdated,
+    questions,
+    stuck,
+    to_rewrite,
+    unfit_defaults,
+)
 from schemasync.core.names import Dialect
 from schemasync.core.schema import Column
 from schemasync.core.shape import Shape, shape_of
 from schemasync.core.view import view_columns
-from tests.core.builders import BIGINT, BOOLEAN, DOUBLE, INT, STRING, col, fresh, history, segment, target
+from tests.core.builders import BIGINT, BOOLEAN, DOUBLE, INT, STRING, col, dec, fresh, history, segment, target
 
 ID = col("id", BIGINT, nullable=False)
 MISFIT = "(t.`a` IS NOT NULL AND NOT (try_cast(try_cast(t.`a` AS int) AS bigint) <=> t.`a`))"
@@ -124,6 +134,54 @@ def test_rows_that_cannot_follow_over_two_changes_of_type_are_named() -> None:
         ("SS120", "column a: what rows of version 1 hold cannot become double (column a: boolean does not fit double)")
     ]
     assert stuck(found, [2]) == ()
+
+
+def before(newest: Shape, version: int) -> Shape:
+    """Return the table as it is under an earlier version."""
+    found = newest.history
+    at = found.at(version)
+    assert at is not None
+    return shape_of(target(), found, at, key=("id",), baseline=1)[0]
+
+
+def detours(*encodings: Any, current: int = 2, rows: tuple[int, ...] = (1, 2)) -> list[str]:
+    """Return what is told of a column ``a`` that had these types, where rows are of these versions."""
+    newest = table(*((ID, col("a", encoding)) for encoding in encodings))
+    return [f"{d.code}: {d.message}" for d in detoured(before(newest, current), newest, rows)]
+
+
+def test_rows_that_would_read_otherwise_than_by_way_of_the_type_that_they_show_are_named() -> None:
+    assert detours(BOOLEAN, INT, STRING) == [
+        "SS127: column a: rows of version 1 still hold boolean; as string they would read otherwise than by way of int"
+    ]
+    assert detours(BOOLEAN, INT, STRING, rows=(2,)) == []
+
+
+def test_a_type_that_the_table_never_had_comes_in_between_no_others() -> None:
+    """A version that was held showed nothing: going back at the source ends the hold, and texts stay what they are."""
+    assert detours(STRING, INT, STRING, current=1, rows=(1,)) == []
+
+
+def test_what_is_the_same_either_way_waits_for_nothing() -> None:
+    assert detours(INT, BIGINT, dec(20, 0)) == detours(STRING, INT, BIGINT) == detours(INT, INT, STRING) == []
+
+
+def test_a_column_that_is_new_comes_from_nothing() -> None:
+    newest = table((ID, col("a")), (ID, col("a"), col("b")))
+    assert detoured(before(newest, 1), newest, [1]) == ()
+
+
+@pytest.mark.parametrize(
+    ("policies", "default", "told"),
+    [({}, "true", ["SS127"]), ({"add": "null"}, "true", []), ({}, "null", [])],
+    ids=["read", "add: null", "there is none"],
+)
+def test_a_default_that_older_rows_read_takes_the_same_way(
+    policies: dict[str, str], default: str, told: list[str]
+) -> None:
+    newest = added(BOOLEAN, INT, STRING, default=default, policies=policies)
+    shown = replace(before(newest, 3), fill_defaults=newest.fill_defaults)
+    assert [d.code for d in detoured(shown, newest, [1])] == told
 
 
 BEFORE = (ID, col("a", INT), col("b", STRING))
