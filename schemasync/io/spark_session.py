@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import locale
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -35,6 +36,9 @@ appender.file.layout.pattern = %d{{yyyy-MM-dd'T'HH:mm:ss.SSS}} %p %c{{1}}: %m%n%
 """
 """Spark and Hive log hundreds of warnings that mean nothing here; they go to a file beside the metastore."""
 
+_UTF_8: Final = "C.UTF-8"
+"""The locale that names files in UTF-8 on every Linux, whichever languages were installed."""
+
 COMMON: Final[dict[str, str]] = {
     # Values in files and literals are UTC instants; a session elsewhere would shift what Debezium sent.
     "spark.sql.session.timeZone": "UTC",
@@ -58,6 +62,8 @@ COMMON: Final[dict[str, str]] = {
     "spark.sql.ui.retainedExecutions": "20",
     # As Arrow's allocator has it by itself (ms): what a worker may take has no room for pages that nobody uses.
     "spark.executorEnv.MIMALLOC_PURGE_DELAY": "10",
+    # A JVM names files by its locale, which machines of a cluster often leave unset; Arrow names them in UTF-8.
+    "spark.executorEnv.LC_ALL": _UTF_8,
     "spark.hadoop.hive.stats.autogather": "false",
     "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
 }
@@ -230,10 +236,27 @@ def _launch(settings: SessionSettings) -> None:
     conf = SparkConf(loadDefaults=False)
     conf.setMaster(settings.master)
     conf.setAll(list(settings.spark_conf().items()))
-    with _begun(settings.log) as log:
+    with _begun(settings.log) as log, _names_in_utf_8():
         launch: Any = launch_gateway
         gateway = launch(conf, popen_kwargs={"stdout": log, "stderr": log, "start_new_session": True})
     context._ensure_initialized(gateway=gateway, conf=conf)
+
+
+@contextmanager
+def _names_in_utf_8() -> Iterator[None]:
+    """Let a JVM that is started meanwhile write names of files as Arrow does, in UTF-8, where our locale is another.
+
+    It goes by its locale, and a partition that one of them wrote would be no place that the other finds.
+    """
+    ours = os.environ.get("LC_ALL")
+    if locale.getencoding().upper() != "UTF-8":
+        os.environ["LC_ALL"] = _UTF_8
+    try:
+        yield
+    finally:
+        os.environ.pop("LC_ALL", None)
+        if ours is not None:
+            os.environ["LC_ALL"] = ours
 
 
 def _begun(log: Path) -> BinaryIO:

@@ -269,8 +269,29 @@ def test_a_pyspark_inside_of_a_distribution_belongs_to_it(
     assert spark_session._own_home() == str(tmp_path / home)
 
 
+@pytest.mark.parametrize(
+    ("encoding", "ours", "given"),
+    [
+        ("UTF-8", "de_DE.UTF-8", "de_DE.UTF-8"),
+        ("utf-8", None, None),
+        ("ISO-8859-1", "de_DE", "C.UTF-8"),
+        ("ANSI_X3.4-1968", None, "C.UTF-8"),
+    ],
+)
+def test_a_jvm_gets_a_locale_that_names_files_in_utf_8_and_we_keep_ours(
+    monkeypatch: pytest.MonkeyPatch, encoding: str, ours: str | None, given: str | None
+) -> None:
+    monkeypatch.setattr("locale.getencoding", lambda: encoding)
+    monkeypatch.setenv("LC_ALL", ours or "")
+    if ours is None:
+        monkeypatch.delenv("LC_ALL")
+    with spark_session._names_in_utf_8():
+        found = os.environ.get("LC_ALL")
+    assert (found, os.environ.get("LC_ALL")) == (given, ours)
+
+
 EMBEDDED = """
-import sys
+import os, sys
 from pathlib import Path
 from tests.lab import own_spark
 
@@ -278,22 +299,24 @@ if __name__ == "__main__":
     with own_spark(Path(sys.argv[1]), purpose="tests", master="local[1]") as spark:
         spark.sql("CREATE DATABASE here")
         print(spark.sql("DESCRIBE DATABASE here").where("info_name = 'Location'").first().info_value)
+        print(spark._jvm.java.lang.System.getProperty("sun.jnu.encoding"), os.environ["LC_ALL"])
 """
 SITE = "<configuration><property><name>{}</name><value>{}</value></property></configuration>"
 
 
 @pytest.mark.spark
 @pytest.mark.one_spark
-def test_the_embedded_metastore_is_one_where_hadoop_s_configuration_names_another(tmp_path: Path) -> None:
+def test_neither_hadoop_s_configuration_nor_a_locale_changes_what_an_embedded_session_is(tmp_path: Path) -> None:
+    """The metastore is its own, and names of files are UTF-8, as Arrow writes them."""
     elsewhere = tmp_path / "etc"
     elsewhere.mkdir()
     (elsewhere / "hive-site.xml").write_text(SITE.format("hive.metastore.uris", "thrift://127.0.0.1:1"))
     (elsewhere / "core-site.xml").write_text(SITE.format("fs.defaultFS", "hdfs://127.0.0.1:1"))
     path = os.pathsep.join([str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
-    environ = os.environ | SHORT_LIVED | {"PYTHONPATH": path, "HADOOP_CONF_DIR": str(elsewhere)}
+    environ = os.environ | SHORT_LIVED | {"PYTHONPATH": path, "HADOOP_CONF_DIR": str(elsewhere), "LC_ALL": "C"}
     command = [sys.executable, "-c", EMBEDDED, str(tmp_path / "home")]
     done = subprocess.run(command, env=environ, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
-    assert done.stdout == f"file:{tmp_path}/home/warehouse/here.db\n", done.stderr[-3000:]
+    assert done.stdout == f"file:{tmp_path}/home/warehouse/here.db\nUTF-8 C\n", done.stderr[-3000:]
 
 
 @pytest.mark.spark
@@ -350,6 +373,7 @@ def test_the_texts_of_an_older_embedded_metastore_stay_when_they_get_room(tmp_pa
 
 
 @pytest.mark.spark
-def test_arrow_keeps_no_pages_in_spark_s_workers(spark: SparkSession) -> None:
-    told = spark.sparkContext.parallelize([0], 1).map(lambda _: os.environ["MIMALLOC_PURGE_DELAY"]).collect()
-    assert told == ["10"]
+def test_arrow_keeps_no_pages_in_spark_s_workers_and_names_are_utf_8_there(spark: SparkSession) -> None:
+    names = ("MIMALLOC_PURGE_DELAY", "LC_ALL")
+    told = spark.sparkContext.parallelize([0], 1).map(lambda _: [os.environ[name] for name in names]).collect()
+    assert told == [["10", "C.UTF-8"]]
