@@ -26,6 +26,8 @@ SECOND, MINUTE, HOUR, DAY = 1000, 60_000, 3_600_000, 86_400_000
 MB = 1024**2
 """Bytes."""
 
+LONGEST = 36_500 * DAY
+"""Longest duration, in milliseconds: with much longer ones no clock of a machine can be reckoned."""
 _DURATION_UNITS = {"ms": 1, "s": SECOND, "m": MINUTE, "h": HOUR, "d": DAY}
 _SIZE_UNITS = {"b": 1} | {f"{prefix}{end}": 1024**n for n, prefix in enumerate("kmgt", 1) for end in ("b", "ib")}
 _AMOUNT = re.compile(r"([0-9]{1,12}) ?([A-Za-z]+)")
@@ -205,8 +207,8 @@ def _command(value: object) -> object:
 
 Text = Annotated[str, Field(min_length=1)]
 Identifier = Annotated[str, AfterValidator(_identifier)]
-Duration = Annotated[int, BeforeValidator(parse_duration), Field(ge=0)]
-Period = Annotated[int, BeforeValidator(parse_duration), Field(ge=0), AfterValidator(_positive)]
+Duration = Annotated[int, BeforeValidator(parse_duration), Field(ge=0, le=LONGEST)]
+Period = Annotated[int, BeforeValidator(parse_duration), Field(ge=0, le=LONGEST), AfterValidator(_positive)]
 Size = Annotated[int, BeforeValidator(parse_size), Field(ge=0)]
 PositiveSize = Annotated[int, BeforeValidator(parse_size), Field(gt=0)]
 Columns = Annotated[tuple[Text, ...], AfterValidator(_distinct)]

@@ -96,10 +96,13 @@ def _is_foreign(key: str) -> bool:
 def _comments(view: HiveTable, before: Shape, desired: Shape) -> dict[str, str]:
     actual = {c.name.lower(): c.comment for c in view.columns}
     written = {c.life: c for c in before.columns}
+    # A column may have the name that another one had, whose comment of ours is there still.
+    under = {c.name.lower(): comment_text(c.doc) for c in before.columns}
     kept = {}
     for column in desired.columns:
         old = written.get(column.life, column)
         said = actual.get(old.name.lower()) or actual.get(column.name.lower(), "")
-        if said not in {"", comment_text(old.doc), comment_text(column.doc)}:
+        ours = {comment_text(old.doc), comment_text(column.doc), under.get(column.name.lower(), "")}
+        if said and said not in ours:
             kept[column.name] = said
     return kept

@@ -7,7 +7,7 @@ written by whoever sets columns behind Spark's back. Spark splits what is longer
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, assert_never
 
@@ -152,3 +152,22 @@ def _agrees(field: SparkField, column: HiveColumn) -> bool:
         return holds(field, parse_type(column.type, Dialect.HIVE))
     except SchemaError:
         return True
+
+
+def without_float_dictionaries(schema: Mapping[str, Any]) -> dict[str, str]:
+    """Return the options with which Spark writes Parquet without a dictionary of any float or double.
+
+    ``schema`` is a frame's, as Spark's JSON has it. -0.0 equals 0.0 to a query, and not to Parquet's Java reader where
+    it looks into a dictionary for what a query asks for: it would pass over such rows.
+    """
+    return {f"parquet.enable.dictionary#{path}": "false" for path in _floating(schema["fields"], "")}
+
+
+def _floating(fields: Sequence[Mapping[str, Any]], before: str) -> Iterator[str]:
+    """Yield the paths of floats and doubles, of those in structs too; no query's condition goes into other types."""
+    for field in fields:
+        path, kind = f"{before}{field['name']}", field["type"]
+        if isinstance(kind, str) and kind in {"float", "double"}:
+            yield path
+        elif isinstance(kind, Mapping) and kind["type"] == "struct":
+            yield from _floating(kind["fields"], f"{path}.")

@@ -16,6 +16,7 @@ from schemasync.core.layout import OP
 from schemasync.core.locations import as_pattern
 from schemasync.core.names import Dialect, quote_identifier
 from schemasync.core.partitioning import PartitionColumn, spark_sql
+from schemasync.core.spark_schema import without_float_dictionaries
 from schemasync.errors import EngineError, SchemasyncError, StorageError
 
 if TYPE_CHECKING:
@@ -59,7 +60,8 @@ class SparkFold:
             names = [partition.name for partition in partition_by]
             order = [f"`{name}`" for name in (*names, *sort_by)]
             ordered = placed.sortWithinPartitions(*order) if order else placed
-            ordered.write.mode("append").parquet(into, partitionBy=names)
+            options = without_float_dictionaries(ordered.schema.jsonValue())
+            ordered.write.mode("append").options(**options).parquet(into, partitionBy=names)
             counts = observation.get
         except (PySparkException, Py4JError, ConnectionError) as error:
             raise _translated(error, into) from error

@@ -6,13 +6,14 @@ value that does not exist fails loudly (StrictUndefined), and says which templat
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import jinja2
 
-from schemasync.errors import UsageError
+from schemasync.errors import SchemasyncError, UsageError
 
 _PACKAGE = Path(__file__).resolve().parent.parent / "templates"
 _CHECKOUT = Path(__file__).resolve().parent.parent.parent / "templates"
@@ -64,14 +65,25 @@ class TemplateRenderer:
         try:
             chosen = self._environment.select_template(_candidates(name, dialect))
             return chosen.render(values, template_of=lambda other: _candidates(other, dialect)).strip()
-        except jinja2.TemplateError as error:
-            line = getattr(error, "lineno", None)
+        except SchemasyncError:
+            raise
+        except Exception as error:
+            # A template calculates with what it is given: it may fail like any code.
+            file, line = _place(error)
             raise UsageError(
                 "the template cannot be rendered",
-                where=f"{getattr(error, 'filename', None) or name}{f':{line}' if line else ''}",
-                why=str(error),
+                where=f"{file or name}{f':{line}' if line else ''}",
+                why=str(error) or type(error).__name__,
                 fix=f"Compare it with the one that ships: {_shipped(name, dialect)}.",
             ) from error
+
+
+def _place(error: Exception) -> tuple[str | None, int | None]:
+    """Return the template and the line in which it failed, as far as that is known."""
+    if isinstance(error, jinja2.TemplateSyntaxError | jinja2.TemplateNotFound):
+        return getattr(error, "filename", None), getattr(error, "lineno", None)
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename.endswith(".j2")]
+    return (frames[-1].filename, frames[-1].lineno) if frames else (None, None)
 
 
 def _candidates(name: str, dialect: str) -> list[str]:

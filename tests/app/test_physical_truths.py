@@ -158,6 +158,24 @@ def test_no_query_passes_over_a_number_that_is_none(lab: Lab) -> None:
         lab.compact()
 
 
+@pytest.mark.parametrize("way", [{}, {"kernel": "spark"}, {"arrow_limit": "0"}], ids=["arrow", "spark", "tasks"])
+def test_no_query_passes_over_a_zero_that_has_a_sign(lab: Lab, way: dict[str, str]) -> None:
+    """-0.0 equals 0.0, and to Parquet's reader not where it looks into a dictionary for what a query asks for."""
+    lab.settings = {"defaults": {"compaction": way}}
+    lab.register(
+        "shop.row", lab.flat("Row", ("d", {"type": "double"}), ("f", {"type": "float"}), ("p", {"type": POINT}))
+    )
+    values = [5.0, -0.0] * 25
+    lab.land(
+        "shop.row",
+        [{"id": n, "d": d, "f": d, "p": {"x": d, "y": n}, "op": "c", "ts_ms": n} for n, d in enumerate(values)],
+    )
+    lab.compact()
+    for condition in ("d = 0", "f = 0", "p.x = 0", "d IN (0D, 1D)", "d <=> 0D"):
+        found = lab.queried(f"SELECT count(*) AS n FROM `{lab.database}`.shop_row_view WHERE {condition}")
+        assert found == [{"n": 25}], condition
+
+
 AVRO: dict[Meaning, Any] = {
     Meaning.DAYS: {"type": "int", "connect.name": "io.debezium.time.Date"},
     Meaning.EPOCH_MILLIS: {"type": "long", "connect.name": "io.debezium.time.Timestamp"},

@@ -158,6 +158,12 @@ def test_a_duration_needs_a_whole_number_and_a_unit(text: str) -> None:
     ]
 
 
+@pytest.mark.parametrize("text", ["36501d", "999999999999d"])
+def test_a_duration_is_of_a_hundred_years_at_most(text: str) -> None:
+    assert config(registry=REGISTRY | {"timeout": "36500d"}).registry.timeout == 36_500 * 86_400_000
+    assert problems(registry=REGISTRY | {"timeout": text}) == [("registry.timeout", "less_than_equal")]
+
+
 def test_a_size_does_not_take_the_unit_of_a_duration() -> None:
     assert problems(defaults={"compaction": {"arrow_limit": "1h"}}) == [
         (

@@ -360,6 +360,12 @@ def test_what_a_killed_run_wrote_already_is_not_kept() -> None:
     assert kept_of(view(V2), table="lake.student", current=V1, desired=V2) == NOTHING
 
 
+def test_what_schemasync_wrote_on_a_column_whose_name_another_one_takes_is_not_kept() -> None:
+    again = history((ID, NAME), (ID,), (ID, replace(NAME, doc="another")))
+    found = view(shape(1, again))
+    assert kept_of(found, table="lake.student", current=shape(1, again), desired=shape(3, again)) == NOTHING
+
+
 def test_a_comment_that_was_emptied_is_ours_again() -> None:
     emptied = view(columns=(FOLDED[0], replace(FOLDED[1], comment="")), properties={"comment": ""})
     assert kept_of(emptied, table="lake.student", current=V1, desired=V2) == NOTHING

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from schemasync.core.names import Dialect
 from schemasync.core.ports import HiveColumn
-from schemasync.core.spark_schema import PREFIX, disagreement, holds, read_fields, rewritten
+from schemasync.core.spark_schema import PREFIX, disagreement, holds, read_fields, rewritten, without_float_dictionaries
 from schemasync.core.type_strings import print_type
 from schemasync.core.types import Primitive
 from tests.strategies import types
@@ -101,3 +101,16 @@ def test_writing_again_changes_nothing(type_: Primitive) -> None:
     column = HiveColumn(name="c", type=type_.value, comment="x")
     once = rewritten({"team": "blue"}, (column,), (SEGMENT,))
     assert rewritten(once, (column,), (SEGMENT,)) == once
+
+
+def test_floats_and_those_in_structs_get_no_dictionary() -> None:
+    point = {"type": "struct", "fields": [field("x", "double"), field("n", "long"), field("in", STRUCT)]}
+    array = {"type": "array", "elementType": "double", "containsNull": True}
+    schema = {
+        "type": "struct",
+        "fields": [field("f", "float"), field("s", "string"), field("p", point), field("a", array)],
+    }
+    assert without_float_dictionaries(schema) == {
+        "parquet.enable.dictionary#f": "false",
+        "parquet.enable.dictionary#p.x": "false",
+    }

@@ -40,6 +40,21 @@ def test_a_broken_template_is_named_with_its_line(tmp_path: Path) -> None:
         TemplateRenderer(tmp_path).render("drop_table", {"table": "t"}, dialect="spark")
 
 
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("{{ table + 1 }}", "can only concatenate str"),
+        ("{{ 1 / 0 }}", "division by zero"),
+        ("{{ table() }}", "not callable"),
+        ('{% extends "drop_table.sql.j2" %}', "recursion"),
+    ],
+)
+def test_a_template_that_fails_like_any_code_is_named_with_its_line(tmp_path: Path, text: str, why: str) -> None:
+    (tmp_path / "drop_table.sql.j2").write_text(f"DROP\n{text}")
+    with pytest.raises(UsageError, match=rf"/drop_table\.sql\.j2:\d: the template cannot be rendered.*{why}"):
+        TemplateRenderer(tmp_path).render("drop_table", {"table": "t"}, dialect="spark")
+
+
 def test_a_template_in_another_encoding_is_named(tmp_path: Path) -> None:
     (tmp_path / "drop_table.sql.j2").write_bytes("DROP TABLE größe".encode("latin-1"))
     with pytest.raises(UsageError, match=r"/drop_table\.sql\.j2: the template is not UTF-8\. Save it as UTF-8\.$"):

@@ -29,6 +29,7 @@ from schemasync.core.manifest import DataFile
 from schemasync.core.names import Dialect, is_hidden, quote_identifier
 from schemasync.core.partitioning import spark_sql
 from schemasync.core.ports import FileInfo, Lake
+from schemasync.core.spark_schema import without_float_dictionaries
 from schemasync.core.toast import unsent_sql
 from schemasync.core.type_strings import print_type
 from schemasync.core.types import Primitive
@@ -156,13 +157,14 @@ class SparkFiles:
             values = {partition.name: f.expr(spark_sql(partition)) for partition in request.partition_by}
             rows = rows.withColumns(values).sortWithinPartitions(*map(_column, (*names, *request.keys)))
         into = self._lake.uri(request.directory)
+        options = _PAGES | without_float_dictionaries(rows.schema.jsonValue())
         if not unsent:
-            rows.write.options(**_PAGES).parquet(into, partitionBy=names)
+            rows.write.options(**options).parquet(into, partitionBy=names)
             return ()
         observation = Observation()
         masks = _masks(request, unsent)
         counts = [f.count_if(mask).alias(name) for name, mask in masks.items()]
-        rows.observe(observation, *counts).write.options(**_PAGES).parquet(into, partitionBy=names)
+        rows.observe(observation, *counts).write.options(**options).parquet(into, partitionBy=names)
         return tuple(name for name in masks if observation.get[name])
 
 
