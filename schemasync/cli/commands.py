@@ -209,8 +209,6 @@ def watch(call: Call, *, once: bool) -> int:
                 raise
             call.answer(WatchResult(tables=(), ticks=0, stopped=True).to_json(), ())
             return outcomes.Exit.DONE
-    # Spark's start has put a handler of its own in place of ours.
-    with stopping(call.stop):
         lines: Notifier = LinesNotifier(stream=call.err if call.options.json else call.out)
         notifiers = (lines, *open_notifiers(config, sleep=call.stop.wait))
         result = keep_watching(workspace, notifiers=notifiers, once=once, stop=call.stop)

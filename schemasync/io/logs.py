@@ -11,6 +11,7 @@ import logging
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Final, Literal, TextIO
 
 from pythonjsonlogger.json import JsonFormatter
@@ -78,6 +79,7 @@ def configure_logging(log_format: Format, verbosity: int, stream: TextIO) -> Non
     logging.getLogger("schemasync").setLevel(_level(verbosity))
     for name, level in QUIET_LOGGERS.items():
         logging.getLogger(name).setLevel(level)
+    logging.getLogger().addFilter(_not_of_py4j)
 
 
 def redact(text: str) -> str:
@@ -103,6 +105,11 @@ def _level(verbosity: int) -> int:
 
 def _utc(record: logging.LogRecord) -> str:
     return datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _not_of_py4j(record: logging.LogRecord) -> bool:
+    # Of calls that were broken off it tells not by its own logger.
+    return "py4j" not in Path(record.pathname).parts
 
 
 class _TextFormatter(logging.Formatter):

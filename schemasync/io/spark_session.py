@@ -10,6 +10,8 @@ import fcntl
 import json
 import locale
 import os
+import signal
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -37,7 +39,7 @@ appender.file.layout.pattern = %d{{yyyy-MM-dd'T'HH:mm:ss.SSS}} %p %c{{1}}: %m%n%
 """Spark and Hive log hundreds of warnings that mean nothing here; they go to a file beside the metastore."""
 
 _UTF_8: Final = "C.UTF-8"
-"""The locale that names files in UTF-8 on every Linux, whichever languages were installed."""
+"""The locale that names files in UTF-8 whichever languages were installed, where the C library is not an old one."""
 
 COMMON: Final[dict[str, str]] = {
     # Values in files and literals are UTC instants; a session elsewhere would shift what Debezium sent.
@@ -161,7 +163,8 @@ def start_session(settings: SessionSettings, *, java_home: Path, python: str) ->
     session: SparkSession | None = None
     try:
         _launch(settings)
-        session = builder.getOrCreate()
+        with _interrupts_kept():
+            session = builder.getOrCreate()
         session.sql("SHOW DATABASES").collect()
         if settings.spark_conf().get(_URL) == settings.derby:
             lengthen_view_texts(session, settings.derby)
@@ -175,6 +178,36 @@ def start_session(settings: SessionSettings, *, java_home: Path, python: str) ->
             fix=f"Look at {settings.log}, and run `schemasync doctor`.",
         ) from error
     return session
+
+
+@contextmanager
+def _interrupts_kept() -> Iterator[None]:
+    """Leave SIGINT to whom it belongs: Spark's start puts a handler there, whoever had one.
+
+    Where nobody had, ours does what Spark's means to do: it ends the jobs and raises KeyboardInterrupt. That one asks
+    over the connection on which the call that was interrupted waits for its answer, and takes that for its own.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, _interrupt if before is signal.default_int_handler else before)
+
+
+def _interrupt(*_: object) -> None:
+    from py4j.protocol import Py4JError  # noqa: PLC0415 - importing pyspark takes half a second
+    from pyspark import SparkContext  # noqa: PLC0415
+
+    context: Any = SparkContext._active_spark_context
+    if context is not None:
+        client = context._gateway._gateway_client
+        # One for all threads with PYSPARK_PIN_THREAD=false, where a call takes one that is free.
+        connection = client.get_thread_connection() if hasattr(client, "get_thread_connection") else None
+        if connection is not None:
+            # Py4J opens another one now, and has none to close: it would close the other one, too.
+            connection.socket = None
+        with suppress(Py4JError, ConnectionError):
+            context.cancelAllJobs()
+    raise KeyboardInterrupt
 
 
 def _own_home() -> str:

@@ -106,6 +106,16 @@ def test_loggers_that_repeat_what_is_raised_anyway_are_silent(name: str) -> None
     assert stream.getvalue() == ""
 
 
+def test_what_py4j_tells_of_calls_that_were_broken_off_is_not_told_again() -> None:
+    stream = io.StringIO()
+    configure_logging("text", 3, stream)
+    for path in ("/lib/site-packages/py4j/java_gateway.py", "/lib/site-packages/other/py4j.py"):
+        logging.getLogger().handle(
+            logging.LogRecord("root", logging.ERROR, path, 1, "/".join(path.split("/")[-2:]), (), None)
+        )
+    assert [line.split(" ", 1)[1] for line in stream.getvalue().splitlines()] == ["ERROR root: other/py4j.py"]
+
+
 def test_setting_up_twice_does_not_print_twice() -> None:
     first, second = io.StringIO(), io.StringIO()
     configure_logging("text", 1, first)

@@ -319,6 +319,53 @@ def test_neither_hadoop_s_configuration_nor_a_locale_changes_what_an_embedded_se
     assert done.stdout == f"file:{tmp_path}/home/warehouse/here.db\nUTF-8 C\n", done.stderr[-3000:]
 
 
+INTERRUPTED = """
+import os, signal, sys, threading, time
+from pathlib import Path
+from schemasync.io.logs import configure_logging
+from tests.lab import own_spark
+
+SLOW = "SELECT java_method('java.lang.Thread', 'sleep', 100L) FROM range(10000)"
+
+def running():
+    return spark.sparkContext.statusTracker().getActiveJobsIds()
+
+def interrupt():
+    while not running():
+        time.sleep(0.01)
+    os.kill(os.getpid(), signal.SIGINT)
+
+if __name__ == "__main__":
+    with own_spark(Path(sys.argv[1]), purpose="tests", master="local[1]") as spark:
+        configure_logging("text", 0, sys.stderr)
+        threading.Thread(target=interrupt).start()
+        try:
+            spark.sql(SLOW).collect()
+        except KeyboardInterrupt:
+            print("interrupted", spark.sql("SELECT 42").first()[0])
+        while running():
+            time.sleep(0.01)
+"""
+
+
+@pytest.mark.spark
+@pytest.mark.one_spark
+def test_an_interrupt_ends_sparks_jobs_and_what_is_asked_then_gets_its_own_answer(tmp_path: Path) -> None:
+    path = os.pathsep.join([str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
+    environ = os.environ | SHORT_LIVED | {"PYTHONPATH": path}
+    command = [sys.executable, "-c", INTERRUPTED, str(tmp_path / "home")]
+    done = subprocess.run(command, env=environ, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "interrupted 42\n", "")
+
+
+def test_whoever_had_a_handler_of_interrupts_has_it_when_spark_has_started() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    with spark_session._interrupts_kept():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    kept = signal.signal(signal.SIGINT, before)
+    assert kept == (spark_session._interrupt if before is signal.default_int_handler else before)
+
+
 @pytest.mark.spark
 def test_a_view_means_the_same_to_a_reader_whose_casts_yield_null(spark: SparkSession) -> None:
     from schemasync.io.spark_sql import SparkSql
