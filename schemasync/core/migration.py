@@ -72,7 +72,7 @@ def _asked(shape: Shape, version: int) -> Iterator[Question]:
         value = f"t.{quote_identifier(found.name, Dialect.SPARK)}"
         if predicate := lost_sql(value, found.shape):
             if column.name not in shape.keys:
-                # A delete says no more than its key; those that an earlier release kept whole have other values, too.
+                # Nothing shows what a delete of a flat event repeats of the row beside its key.
                 predicate = f"{_ALIVE} AND {predicate}"
             type_ = print_type(column.type, Dialect.SPARK)
             yield Question(column=column.name, type=type_, value=value, predicate=predicate)

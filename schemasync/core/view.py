@@ -76,7 +76,7 @@ def _older_sql(source: RowSource, column: Column, version: int, dialect: Dialect
         reshaped = reshape_sql(_physical(found.name, dialect), found.shape, dialect)
         if column.name in source.keys or not may_misfit(found.shape):
             return reshaped
-        # Engines may fail at a value that does not fit, and that of a delete was never looked at.
+        # Engines may fail at a value that does not fit, and that of a delete is never looked at.
         return f"CASE WHEN {_physical(OP, dialect)} <> {quote_string(DELETE, dialect)} THEN {reshaped} END"
     current = source.layout.current(column)
     if found.value is None:

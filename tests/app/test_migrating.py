@@ -172,23 +172,6 @@ def test_a_held_migration_goes_on_once_the_row_that_does_not_fit_is_deleted_and_
     assert (compacted.failure, column(lab), codes(lab)) == (None, [1], (Verdict.NONE, []))
 
 
-@pytest.mark.parametrize("kernel", ["arrow", "spark"])
-def test_a_delete_that_an_earlier_release_kept_whole_holds_nothing_and_stops_nothing(
-    lab: Lab, kernel: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lab.settings = {"defaults": {"compaction": {"kernel": kernel}}}
-    monkeypatch.setattr("schemasync.io.parquet.rows.null_in_deletes", lambda values, _: values)
-    retyped(lab, "string", "int", "1", "x")
-    lab.land(TOPIC, [event(2, 3, "d", a="x")], version=1, hour="2026112002")
-    lab.now_ms += 1000
-    lab.compact()
-    assert codes(lab) == (Verdict.MIGRATE, ["SS113"])
-    lab.apply()
-    assert column(lab) == [1]
-    (compacted,) = lab.compact().tables
-    assert (compacted.failure, column(lab), codes(lab)) == (None, [1], (Verdict.NONE, []))
-
-
 def test_values_that_follow_in_two_steps_only_hold_the_table_until_the_first_is_in_the_files(lab: Lab) -> None:
     """No boolean becomes a double, but as the int that it became in between it does."""
     retyped(lab, "boolean", "int", True, False)

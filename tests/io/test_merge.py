@@ -291,7 +291,7 @@ def test_keys_that_are_times_in_int96_are_those_of_other_files(tmp_path: Path) -
 
 
 def test_of_a_remembered_delete_only_the_key_must_fit(tmp_path: Path) -> None:
-    """An earlier release kept what flat events say in it of the whole row."""
+    """One of a flat event repeats the whole row."""
     path = str(tmp_path / "old.parquet")
     pq.write_table(pa.table({"a": ["1", "2"], "v": ["x", "7"], "__op": ["d", "u"]}), path)
     shape = Convert(stored=P.STRING, target=P.INT)

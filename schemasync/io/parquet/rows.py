@@ -32,6 +32,7 @@ from schemasync.core.layout import ADMITTED_MS, OFFSET, OP, SCHEMA_VERSION, TOMB
 from schemasync.core.names import Dialect, folded
 from schemasync.core.partitioning import no_text
 from schemasync.core.projection import Fill, Projected, Take
+from schemasync.core.reshape import may_misfit
 from schemasync.core.schema import Envelope, OrderingField
 from schemasync.core.type_strings import print_type
 from schemasync.core.types import Primitive, Type
@@ -111,11 +112,9 @@ def tombstones(operations: pa.Array) -> pa.Array:
 
 def null_in_deletes(values: pa.Array, operations: pa.Array) -> pa.Array:
     """Return values, null in the rows of deletes: nothing shows what these say beside their key, so it need not fit."""
-    deletes = pc.equal(operations, DELETE)
-    if not pc.any(deletes).as_py():
-        return values
-    # By places: there are types that Arrow takes and does not choose between.
-    return values.take(pc.if_else(deletes, pa.scalar(None, pa.int64()), counted(len(values))))
+    # As members of what is null there: of some types Arrow can choose none.
+    rows = pa.StructArray.from_arrays([values], names=["value"], mask=pc.equal(operations, DELETE))
+    return pc.struct_field(rows, [0])
 
 
 def give_back(kept: int, *, passed: int, memory: int) -> int:
@@ -244,7 +243,7 @@ class _Projector:
             return constant(source.value, projected.type, len(self._events))
         first, *others = source.paths
         values = self._required(first)
-        if projected.name not in self._request.keys:
+        if projected.name not in self._request.keys and may_misfit(source.shape):
             values = null_in_deletes(values, operations)
         for path in others:
             if (other := self._at(path)) is not None:
