@@ -18,7 +18,7 @@ from schemasync.core.drift import PARQUET, Drift, Found, partition_drift, table_
 from schemasync.core.kept import Kept, kept_of
 from schemasync.core.mapping import TableTarget
 from schemasync.core.names import Dialect
-from schemasync.core.plan import Decision, Step
+from schemasync.core.plan import Decision, Step, in_place_of_view
 from schemasync.core.ports import HiveTable
 from schemasync.core.properties import SUBJECT
 from schemasync.core.renamed import is_old_history, is_old_view
@@ -113,16 +113,23 @@ def replace_view(workspace: Workspace, target: TableTarget, statement: str) -> N
     Spark drops a view before it creates the one that replaces it. So the new one is made beside it, and the metastore
     gives the view its definition in one call. One that is not there is created, which replaces none that another writer
     made meanwhile.
+
+    Raises:
+        ConflictError: there is one by now that may not be replaced, or another writer was first.
     """
     view, aside = (qualified(target.database, name, Dialect.SPARK) for name in (target.view, aside_name(target)))
-    if workspace.metastore.table(target.database, target.view) is None:
+    found = workspace.metastore.table(target.database, target.view)
+    if found is None:
         try:
             workspace.sql.execute(statement.replace("CREATE OR REPLACE VIEW", "CREATE VIEW", 1))
         except EngineError:
-            if workspace.metastore.table(target.database, target.view) is None:
+            found = workspace.metastore.table(target.database, target.view)
+            if found is None:
                 raise
         else:
             return
+    if obstacle := in_place_of_view(found, target):
+        raise ConflictError(obstacle.message, fix=obstacle.fix)
     if view not in statement:
         workspace.sql.execute(statement)
         return

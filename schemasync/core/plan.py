@@ -89,12 +89,12 @@ class Decision:
 def decide(inspected: Inspected) -> Decision:
     """Decide what becomes of one table."""
     target, table = inspected.target, inspected.table
-    if table is not None and not is_ours(table.properties) and (obstacle := _in_place_of_table(table, target)):
+    if table is not None and (obstacle := _in_place_of_table(table, target)):
         return _held(target, obstacle)
     view = inspected.view
     # A table whose view is not ours has its state all the same.
     known = readable(table.properties) if table is not None else None
-    if view is not None and (obstacle := _in_place_of_view(view, target)):
+    if view is not None and (obstacle := in_place_of_view(view, target)):
         return _held(target, obstacle, properties=known)
     if table is None or not is_ours(table.properties):
         return _decide_new(inspected, drop_first=table is not None)
@@ -102,14 +102,16 @@ def decide(inspected: Inspected) -> Decision:
 
 
 def _in_place_of_table(found: HiveTable, target: TableTarget) -> Diagnostic | None:
-    """Say why what has the table's name and is not ours may not be taken over, None where it may."""
+    """Say why what has the table's name is no table of ours and may not become one, None where it is or may."""
     name = f"{found.database}.{found.name}"
-    if STATE in found.properties:
-        message = f"{name}: the property {SUBJECT} is missing"
-        return diagnose("SS214", message, fix=f"Restore the property; it was {target.subject}, maybe.")
     if found.kind == "VIRTUAL_VIEW":
         message = f"{name} is a view, which no table can replace"
         return diagnose("SS201", message, fix="Drop it, rename it, or choose another name (table:).")
+    if is_ours(found.properties):
+        return None
+    if STATE in found.properties:
+        message = f"{name}: the property {SUBJECT} is missing"
+        return diagnose("SS214", message, fix=f"Restore the property; it was {target.subject}, maybe.")
     if not target.adopt:
         return diagnose("SS201", f"{name} exists and is not schemasync's")
     if reason := found.purges:
@@ -118,7 +120,7 @@ def _in_place_of_table(found: HiveTable, target: TableTarget) -> Diagnostic | No
     return None
 
 
-def _in_place_of_view(found: HiveTable, target: TableTarget) -> Diagnostic | None:
+def in_place_of_view(found: HiveTable, target: TableTarget) -> Diagnostic | None:
     """Say why what has the view's name may not be replaced, None where it may."""
     name = f"{found.database}.{found.name}"
     if not is_ours(found.properties) and not target.adopt:

@@ -219,13 +219,6 @@ CASES = (
         steps=("replace_view",),
     ),
     Case(
-        name="the view says that it belongs to another subject",
-        does=lambda hands: hands.view(put("schemasync.subject", "other-value")),
-        codes=("SS214",),
-        says="student_view: schemasync.subject is 'other-value', not 'student-value'",
-        steps=("replace_view",),
-    ),
-    Case(
         name="the table is managed",
         does=lambda hands: hands.table(to_managed),
         codes=("SS211",),

@@ -22,6 +22,7 @@ from schemasync.app.workspace import Workspace
 from schemasync.core import ddl
 from schemasync.core.layering import Mode
 from schemasync.core.policy import Verdict
+from schemasync.core.properties import SUBJECT
 from schemasync.core.release import Release
 from schemasync.errors import ConflictError, DataError, EngineError, StorageError
 from tests.app.mortal import Fuse, mortal
@@ -143,7 +144,8 @@ def test_a_view_that_another_writer_makes_first_is_never_dropped_for_ours(new_la
         def table(self, database: str, table: str) -> Any:
             found = workspace.metastore.table(database, table)
             if not statements and found is None:
-                lab.session.sql(f"CREATE VIEW {view} AS SELECT 1 AS a")
+                ours = f"'{SUBJECT}' = '{target.subject}'"
+                lab.session.sql(f"CREATE VIEW {view} TBLPROPERTIES ({ours}) AS SELECT 1 AS a")
             return found
 
     class Sql:
@@ -180,7 +182,7 @@ class Meeting:
 def met(still: Still, *, refused: int) -> str:
     """Replace a view while somebody else does; return its text afterwards."""
     still.register(avro(), topic="s")
-    still.view("s_view", "SELECT 1")
+    still.view("s_view", "SELECT 1", **{SUBJECT: "s-value"})
     sql: Any = Meeting(still, refused=refused)
     (target,) = map_tables(still.workspace).targets
     replace_view(replace(still.workspace, sql=sql), target, "CREATE OR REPLACE VIEW `lake`.`s_view` AS SELECT 2")
@@ -196,6 +198,30 @@ def test_a_view_whose_next_definition_another_writer_takes_meanwhile_is_replaced
 def test_a_view_that_spark_refuses_for_itself_is_no_conflict(tmp_path: Path) -> None:
     with pytest.raises(EngineError, match="TABLE_OR_VIEW_NOT_FOUND"):
         met(Still(tmp_path), refused=2)
+
+
+class First:
+    """Somebody who makes a view of his own right before ours is made."""
+
+    def __init__(self, still: Still) -> None:
+        self._still = still
+
+    def execute(self, statement: str) -> None:
+        assert statement.startswith("CREATE VIEW"), statement
+        self._still.view("s_view", "SELECT 'his'")
+        raise EngineError("there is one")
+
+
+def test_a_view_that_somebody_else_makes_before_ours_is_his(tmp_path: Path) -> None:
+    still = Still(tmp_path)
+    still.register(avro(), topic="s")
+    sql: Any = First(still)
+    (target,) = map_tables(still.workspace).targets
+    with pytest.raises(ConflictError, match=r"lake\.s_view, which the view would replace, is not schemasync's"):
+        replace_view(replace(still.workspace, sql=sql), target, "CREATE OR REPLACE VIEW `lake`.`s_view` AS SELECT 2")
+    view = still.metastore.table("lake", "s_view")
+    assert view is not None
+    assert view.view_text == "SELECT 'his'"
 
 
 def unnamed(lab: Lab) -> list[str]:

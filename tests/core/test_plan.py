@@ -443,8 +443,12 @@ FOREIGN_VIEW = hive("student_view", kind="VIRTUAL_VIEW")
             "lake.student has external.table.purge: taking it over would delete its data",
         ),
         *(
-            ({"table": hive(kind="VIRTUAL_VIEW")}, adopt, "lake.student is a view, which no table can replace")
+            (
+                {"table": hive(kind="VIRTUAL_VIEW", **properties)}, adopt,
+                "lake.student is a view, which no table can replace",
+            )
             for adopt in (False, True)
+            for properties in ({}, {SUBJECT: "shop.student-value"})
         ),
         ({"view": FOREIGN_VIEW}, False, "lake.student_view, which the view would replace, is not schemasync's"),
         (
