@@ -96,13 +96,14 @@ def _is_foreign(key: str) -> bool:
 def _comments(view: HiveTable, before: Shape, desired: Shape) -> dict[str, str]:
     actual = {c.name.lower(): c.comment for c in view.columns}
     written = {c.life: c for c in before.columns}
-    # A column may have the name that another one had, whose comment of ours is there still.
-    under = {c.name.lower(): comment_text(c.doc) for c in before.columns}
+    # What stands under a column's next name may be said of another column, which has that name still.
+    lives = {c.name.lower(): c.life for c in before.columns}
     kept = {}
     for column in desired.columns:
-        old = written.get(column.life, column)
-        said = actual.get(old.name.lower()) or actual.get(column.name.lower(), "")
-        ours = {comment_text(old.doc), comment_text(column.doc), under.get(column.name.lower(), "")}
-        if said and said not in ours:
+        old, name = written.get(column.life, column), column.name.lower()
+        said = actual.get(old.name.lower(), "") if column.life in written else ""
+        if not said and lives.get(name, column.life) == column.life:
+            said = actual.get(name, "")
+        if said and said not in {comment_text(old.doc), comment_text(column.doc)}:
             kept[column.name] = said
     return kept

@@ -366,6 +366,13 @@ def test_what_schemasync_wrote_on_a_column_whose_name_another_one_takes_is_not_k
     assert kept_of(found, table="lake.student", current=shape(1, again), desired=shape(3, again)) == NOTHING
 
 
+def test_what_a_person_said_of_a_column_is_said_of_no_other_one_that_takes_its_name() -> None:
+    again = history((ID, NAME), (ID,), (ID, NAME))
+    commented = view(shape(1, again), kept=HANDS)
+    found = kept_of(commented, table="lake.student", current=shape(1, again), desired=shape(3, again))
+    assert found == replace(HANDS, comments={})
+
+
 def test_a_comment_that_was_emptied_is_ours_again() -> None:
     emptied = view(columns=(FOLDED[0], replace(FOLDED[1], comment="")), properties={"comment": ""})
     assert kept_of(emptied, table="lake.student", current=V1, desired=V2) == NOTHING
