@@ -26,7 +26,7 @@ SECOND, MINUTE, HOUR, DAY = 1000, 60_000, 3_600_000, 86_400_000
 MB = 1024**2
 """Bytes."""
 
-LONGEST = 36_500 * DAY
+LONGEST = 100_000 * DAY
 """Longest duration, in milliseconds: with much longer ones no clock of a machine can be reckoned."""
 _DURATION_UNITS = {"ms": 1, "s": SECOND, "m": MINUTE, "h": HOUR, "d": DAY}
 _SIZE_UNITS = {"b": 1} | {f"{prefix}{end}": 1024**n for n, prefix in enumerate("kmgt", 1) for end in ("b", "ib")}

@@ -80,8 +80,8 @@ class TemplateRenderer:
 
 def _place(error: Exception) -> tuple[str | None, int | None]:
     """Return the template and the line in which it failed, as far as that is known."""
-    if isinstance(error, jinja2.TemplateSyntaxError | jinja2.TemplateNotFound):
-        return getattr(error, "filename", None), getattr(error, "lineno", None)
+    if isinstance(error, jinja2.TemplateSyntaxError):
+        return error.filename, error.lineno
     frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename.endswith(".j2")]
     return (frames[-1].filename, frames[-1].lineno) if frames else (None, None)
 

@@ -45,6 +45,7 @@ def test_a_broken_template_is_named_with_its_line(tmp_path: Path) -> None:
     [
         ("{{ table + 1 }}", "can only concatenate str"),
         ("{{ 1 / 0 }}", "division by zero"),
+        ('{% include "nope.sql.j2" %}', "nope"),
         ("{{ table() }}", "not callable"),
         ('{% extends "drop_table.sql.j2" %}', "recursion"),
     ],

@@ -105,7 +105,8 @@ def _is_dense(values: pa.ChunkedArray, most_rows: int) -> bool:
 
 def _repeats(values: pa.ChunkedArray, most_bytes: int) -> bool:
     if pa.types.is_nested(values.type):
-        return True
+        # Arrow knows its members by their paths, not by its name.
+        return False
     if pa.types.is_floating(values.type):
         # -0.0 equals 0.0; Parquet's Java reader, who looks there for what a query asks for, holds them for two.
         return False
