@@ -28,7 +28,7 @@ Configured = Config | str | Path | None
 """A `Config` (its relative paths start at the working directory), a file, or None: the file that commands would use."""
 
 
-def plan(config: Configured = None, tables: Sequence[str] = (), *, spark: SparkSession | None = None) -> Plan:
+def plan(config: Configured = None, tables: str | Sequence[str] = (), *, spark: SparkSession | None = None) -> Plan:
     """Say what `apply` would do with the named tables, all where none is named; nothing is changed.
 
     ``spark`` is a session to use; without one Spark is started and stopped again.
@@ -37,10 +37,12 @@ def plan(config: Configured = None, tables: Sequence[str] = (), *, spark: SparkS
         SchemasyncError: the configuration is wrong, or the registry or Spark does not answer.
     """
     with _opened(config, spark, "plan") as workspace:
-        return planning.plan(workspace, tables)
+        return planning.plan(workspace, _several(tables))
 
 
-def apply(config: Configured = None, tables: Sequence[str] = (), *, spark: SparkSession | None = None) -> ApplyResult:
+def apply(
+    config: Configured = None, tables: str | Sequence[str] = (), *, spark: SparkSession | None = None
+) -> ApplyResult:
     """Bring the named tables to what the registry says, and admit what landed.
 
     A table that fails carries its error in the result; the others went on.
@@ -49,11 +51,15 @@ def apply(config: Configured = None, tables: Sequence[str] = (), *, spark: Spark
         SchemasyncError: the configuration is wrong, or the registry or Spark does not answer.
     """
     with _opened(config, spark, "apply") as workspace:
-        return applying.apply(workspace, tables)
+        return applying.apply(workspace, _several(tables))
 
 
 def compact(
-    config: Configured = None, tables: Sequence[str] = (), *, dry_run: bool = False, spark: SparkSession | None = None
+    config: Configured = None,
+    tables: str | Sequence[str] = (),
+    *,
+    dry_run: bool = False,
+    spark: SparkSession | None = None,
 ) -> CompactResult:
     """Apply, then fold what was admitted into the base; a dry run only says what it would fold.
 
@@ -61,7 +67,7 @@ def compact(
         SchemasyncError: the configuration is wrong, or the registry or Spark does not answer.
     """
     with _opened(config, spark, "compact") as workspace:
-        return compacting.compact(workspace, tables, dry_run=dry_run)
+        return compacting.compact(workspace, _several(tables), dry_run=dry_run)
 
 
 @contextmanager
@@ -72,6 +78,11 @@ def _opened(config: Configured, spark: SparkSession | None, purpose: str) -> Ite
         return
     with open_workspace(complete, environ=os.environ, purpose=f"schemasync.{purpose}") as workspace:
         yield workspace
+
+
+def _several(tables: str | Sequence[str]) -> Sequence[str]:
+    """Return names of tables, of which one may be said by itself: a text would be taken letter by letter."""
+    return (tables,) if isinstance(tables, str) else tables
 
 
 def _complete(config: Configured) -> Config:

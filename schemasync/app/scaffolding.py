@@ -112,7 +112,7 @@ def scaffold(
         if path.exists():
             raise _exists(path)
     with _made(directory):
-        mapping = _ask(registry, directory, environ, open_registry) if registry else _NOTHING_KNOWN
+        mapping = _ask(registry, directory, environ, open_registry) if registry is not None else _NOTHING_KNOWN
         _write(path, config_text(registry or DEFAULT_REGISTRY, mapping))
     return Scaffold(
         path=path,

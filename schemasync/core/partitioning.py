@@ -189,10 +189,11 @@ def parse_partition(name: str, expression: str) -> PartitionBy:
         return replace(found, calls=(*found.calls, call))
 
     try:
-        parsed = sqlglot.parse_one(expression, read=grammar)
+        return unwrap(sqlglot.parse_one(expression, read=grammar))
     except SqlglotError as error:
         raise ValueError(f"{expression} is no expression: {str(error).splitlines()[0]}") from error
-    return unwrap(parsed)
+    except RecursionError as error:
+        raise ValueError("the expression has too many functions around functions") from error
 
 
 def _checked(call: Call) -> Call:

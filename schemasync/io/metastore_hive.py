@@ -26,7 +26,7 @@ from schemasync.core.layout import SEGMENT
 from schemasync.core.partitioning import directory_of, partition_name, values_of
 from schemasync.core.ports import HiveColumn, HivePartition, HiveTable, PartitionSize
 from schemasync.core.properties import STATE
-from schemasync.errors import EngineError
+from schemasync.errors import EngineError, UsageError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -68,7 +68,13 @@ class HiveMetastore:
     """A metastore as a `schemasync.core.ports.Metastore`."""
 
     def __init__(self, session: SparkSession) -> None:
-        """Use the session's metastore, under the settings of the session's own client."""
+        """Use the session's metastore, under the settings of the session's own client.
+
+        Raises:
+            UsageError: the session has none.
+        """
+        if session.conf.get("spark.sql.catalogImplementation", "in-memory") != "hive":
+            raise UsageError("the Spark session has no Hive metastore", fix="Build it with enableHiveSupport().")
         sparks = session._jsparkSession.sharedState().externalCatalog().unwrapped().client()
         self._conf: Any = sparks.client().getConf()
         url = self._conf.get("javax.jdo.option.ConnectionURL", "")

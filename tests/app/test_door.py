@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
+from typing import Any, ClassVar
 
 import pytest
 
@@ -46,8 +48,8 @@ def test_plan_apply_and_compact_work_on_a_file_and_a_session(lab: Lab) -> None:
     project.land("student", event(1, name="a"))
     config = lab.root / "schemasync.yaml"
     planned = schemasync.plan(config, spark=lab.session)
-    applied = schemasync.apply(str(config), ["student"], spark=lab.session)
-    folded = schemasync.compact(config, spark=lab.session)
+    applied = schemasync.apply(str(config), "student", spark=lab.session)
+    folded = schemasync.compact(config, ["student"], spark=lab.session)
     assert planned.tables[0].verdict is schemasync.Verdict.EVOLVE
     assert (applied.tables[0].error, folded.tables[0].generation) == (None, 1)
 
@@ -58,6 +60,17 @@ def test_a_config_of_ones_own_will_do(lab: Lab, monkeypatch: pytest.MonkeyPatch)
     (lab.root / "registry").mkdir()
     config = schemasync.Config.model_validate({"registry": {"url": "file:./registry"}})
     assert schemasync.plan(config, spark=lab.session).tables == ()
+
+
+def test_a_session_without_a_metastore_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Bare:
+        conf: ClassVar[dict[str, str]] = {}
+
+    monkeypatch.chdir(tmp_path)
+    bare: Any = Bare()
+    config = schemasync.Config.model_validate({"registry": {"url": "file:."}})
+    with pytest.raises(schemasync.UsageError, match=r"no Hive metastore\. Build it with enableHiveSupport\(\)\."):
+        schemasync.plan(config, spark=bare)
 
 
 def test_a_missing_configuration_is_the_same_error_as_on_the_command_line(

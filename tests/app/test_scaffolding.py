@@ -100,7 +100,7 @@ def test_a_registry_that_refuses_leaves_nothing_behind(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("url", ["localhost:8081", "ftp://x", "http://u:p@h", "${HOME}"])
+@pytest.mark.parametrize("url", ["", "localhost:8081", "ftp://x", "http://u:p@h", "${HOME}"])
 def test_what_is_no_registry_is_refused(tmp_path: Path, url: str) -> None:
     with pytest.raises(UsageError, match="--registry"):
         made(tmp_path, url)

@@ -41,6 +41,7 @@ def test_calls_are_read_from_the_inside_out() -> None:
     [
         ("", "no expression"),
         ("f(", "no expression"),
+        (f"{'lower(' * 500}a{')' * 500}", "too many functions"),
         ("1", "1 is neither a column nor a function of one"),
         ("a.b", "a.b is neither a column"),
         ("id % 4", "neither a column nor a function"),
