@@ -336,6 +336,8 @@ def interrupt():
     os.kill(os.getpid(), signal.SIGINT)
 
 if __name__ == "__main__":
+    # What a shell begins in the background has none.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     with own_spark(Path(sys.argv[1]), purpose="tests", master="local[1]") as spark:
         configure_logging("text", 0, sys.stderr)
         threading.Thread(target=interrupt).start()
@@ -354,7 +356,7 @@ def test_an_interrupt_ends_sparks_jobs_and_what_is_asked_then_gets_its_own_answe
     path = os.pathsep.join([str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
     environ = os.environ | SHORT_LIVED | {"PYTHONPATH": path}
     command = [sys.executable, "-c", INTERRUPTED, str(tmp_path / "home")]
-    done = subprocess.run(command, env=environ, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(command, env=environ, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "interrupted 42\n", "")
 
 
