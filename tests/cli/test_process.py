@@ -12,13 +12,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.children import SHORT_LIVED
 from tests.io.http_registry_server import Canned, RegistryServer
 
 pytestmark = pytest.mark.spark
 
 
 def schemasync(root: Path, *argv: str) -> subprocess.CompletedProcess[str]:
-    environ = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    environ = os.environ | SHORT_LIVED | {"PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-m", "schemasync", *argv]
     return subprocess.run(command, cwd=root, env=environ, capture_output=True, text=True, timeout=120, check=False)
 
@@ -42,8 +43,9 @@ def test_nothing_of_sparks_own_noise_reaches_the_terminal(tmp_path: Path) -> Non
     assert "WARN" in (tmp_path / ".schemasync/spark.log").read_text()
 
 
+@pytest.mark.one_spark
 def test_sigterm_ends_a_watcher_that_waits_to_ask_the_registry_again(tmp_path: Path) -> None:
-    environ = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "NO_PROXY": "127.0.0.1"}
+    environ = os.environ | SHORT_LIVED | {"PYTHONPATH": os.pathsep.join(sys.path), "NO_PROXY": "127.0.0.1"}
     with RegistryServer() as server:
         server.always = Canned(status=503, headers={"Retry-After": "60"})
         (tmp_path / "schemasync.yaml").write_text(f"registry: {{url: '{server.url}'}}")
