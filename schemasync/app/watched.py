@@ -17,6 +17,7 @@ from schemasync.core.news import Seen
 from schemasync.core.policy import Verdict
 from schemasync.core.watching import Listed
 from schemasync.errors import UsageError
+from schemasync.io.logs import told
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +105,7 @@ def outcome_of(applied: Applied, *, held: bool) -> WatchedTable:
         waiting=admitted.waiting if admitted else 0,
         held=held,
         diagnostics=applied.diagnostics,
+        failure=told(applied.unrecorded),
     )
 
 

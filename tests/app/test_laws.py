@@ -95,17 +95,28 @@ class Files(Debezium):
 
 
 class Moving(Debezium):
-    """As `Debezium`, with a column that the story does not know: most events of a key have another value there."""
+    """As `Debezium`, with columns that the story does not know: most events of a key have other values there."""
+
+    MARKS = ("", "日本", "a/b", "😀x", "%2F=", "A ")
+    """Texts whose beginnings name directories."""
 
     @classmethod
     def schema(cls, schema: model.Schema) -> dict[str, Any]:
         found = super().schema(schema)
-        found["fields"][0]["type"][1]["fields"].append({"name": "place", "type": ["null", "long"]})
+        found["fields"][0]["type"][1]["fields"] += [
+            {"name": "place", "type": ["null", "long"]},
+            {"name": "mark", "type": ["null", "string"]},
+        ]
         return found
 
     @classmethod
     def event(cls, event: model.Event) -> dict[str, Any]:
-        return super().event(replace(event, row=event.row | {"place": event.order[0]}))
+        place = event.order[0]
+        return super().event(replace(event, row=event.row | {"place": place, "mark": cls.mark(place)}))
+
+    @classmethod
+    def mark(cls, place: int | None) -> str | None:
+        return None if place is None else cls.MARKS[place % len(cls.MARKS)]
 
 
 class Flat:
@@ -264,14 +275,16 @@ class EveryText(Telling):
 class Partitioned(Telling):
     """A story of a table whose rows move between user partitions: each is in one, and has the value that it is by."""
 
-    BY: ClassVar = {"third": "pmod(place, 3)"}
+    BY: ClassVar = {"third": "pmod(place, 3)", "sign": "left(mark, 2)"}
 
     def table_rows(self) -> list[dict[str, Any]]:
         rows = super().table_rows()
         newest = model.newest(self.events)
         for row in rows:
             place = newest[row["id"]].order[0]
+            mark = Moving.mark(place)
             assert (row.pop("place"), row.pop("third")) == (place, None if place is None else place % 3)
+            assert (row.pop("mark"), row.pop("sign")) == (mark, (mark or "")[:2] or None)
         return rows
 
 

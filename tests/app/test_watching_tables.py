@@ -95,6 +95,18 @@ def test_a_second_start_finds_nothing_to_do_and_nothing_to_tell(lab: Lab, listen
     assert (listener.told, table.verdict, table.files, table.compacted) == ([], "none", 0, None)
 
 
+def test_a_history_that_cannot_be_written_is_a_failure_of_what_is_done_all_the_same(lab: Lab) -> None:
+    register(lab, NAME)
+    lab.land("student", [event(1, name="Ann")])
+    blocked = lab.root / "lake" / "student" / "history"
+    blocked.write_text("a file where the directory would be")
+    result = once(lab)
+    assert (result.exit_code, lab.rows("student")) == (1, [{"id": 1, "name": "Ann"}])
+    assert "history" in (result.tables[0].failure or "")
+    blocked.unlink()
+    assert once(lab).exit_code == 0
+
+
 def test_an_evolution_and_what_was_written_under_it_arrive_while_it_watches(lab: Lab, listener: Listener) -> None:
     register(lab, NAME)
     watching(
