@@ -207,6 +207,7 @@ def test_what_a_fold_would_rewrite_is_known_also_of_changes_in_many_shards(lab: 
     assert (merged.touches, merged.touched_bytes) == (None, sum_of(shards[:3]))
 
 
+@pytest.mark.one_spark
 def test_a_dry_run_says_what_it_would_do_and_what_that_costs(table: Lab) -> None:
     table.land(TOPIC, changes(3, ts_ms=2), hour="2026112002")
     table.apply()
@@ -228,6 +229,7 @@ def everything(lab: Lab) -> dict[str, int]:
 FIGURES = ("kind", "why", "events", "rewrite_bytes", "change_bytes", "bytes_read")
 
 
+@pytest.mark.one_spark
 @pytest.mark.parametrize("mode", Mode)
 @pytest.mark.parametrize("beside", [False, True])
 def test_a_dry_run_decides_with_what_landed_and_is_not_admitted(table: Lab, mode: Mode, beside: bool) -> None:
@@ -248,6 +250,7 @@ def test_a_dry_run_decides_with_what_landed_and_is_not_admitted(table: Lab, mode
     )
 
 
+@pytest.mark.one_spark
 @pytest.mark.parametrize("mode", Mode)
 @pytest.mark.parametrize("landed", [True, False])
 def test_a_dry_run_decides_with_what_many_deltas_are_merged_to_first(table: Lab, mode: Mode, landed: bool) -> None:
@@ -263,6 +266,7 @@ def test_a_dry_run_decides_with_what_many_deltas_are_merged_to_first(table: Lab,
     assert [would[figure] for figure in FIGURES] == [did[figure] for figure in FIGURES]
 
 
+@pytest.mark.one_spark
 def test_a_dry_run_of_a_table_without_a_base_says_into_how_many_shards(lab: Lab) -> None:
     lab.settings = {"defaults": {"compaction": {"shard_size": "1KB"}}}
     lab.register(TOPIC, lab.flat("Student", ("n", "int")))
@@ -275,6 +279,7 @@ def test_a_dry_run_of_a_table_without_a_base_says_into_how_many_shards(lab: Lab)
     assert len(would.fold.shards) == len(did.fold.shards) > 5
 
 
+@pytest.mark.one_spark
 def test_a_dry_run_leaves_out_what_is_too_much_for_one_process(table: Lab) -> None:
     table.land(TOPIC, changes(3, ts_ms=2), hour="2026112002")
     table.settings = {"defaults": {"compaction": {"arrow_limit": "0"}}}
@@ -282,6 +287,7 @@ def test_a_dry_run_leaves_out_what_is_too_much_for_one_process(table: Lab) -> No
     assert (would.failure, would.fold, would.merge, would.applied.admitted) == (None, None, None, None)
 
 
+@pytest.mark.one_spark
 def test_a_dry_run_of_a_held_table_does_not_bring_back_its_view(table: Lab) -> None:
     table.register(TOPIC, table.flat("Student", ("n", {"type": "array", "items": "int"})))
     table.workspace.sql.execute(f"DROP VIEW `{table.database}`.`{TABLE}_view`")
@@ -292,6 +298,7 @@ def test_a_dry_run_of_a_held_table_does_not_bring_back_its_view(table: Lab) -> N
     assert (gone, back is not None) == (None, True)
 
 
+@pytest.mark.one_spark
 def test_a_dry_run_says_that_a_file_holds_the_table(table: Lab) -> None:
     table.land(TOPIC, changes(3, ts_ms=2), hour="2026112002")
     table.land(TOPIC, [{"id": 4, "n": 1, "op": "truncate", "ts_ms": 3}], hour="2026112003")
@@ -300,6 +307,7 @@ def test_a_dry_run_says_that_a_file_holds_the_table(table: Lab) -> None:
     assert (would.applied.held, would.fold, segments(table)) == (True, None, ["base_s00000001"])
 
 
+@pytest.mark.one_spark
 def test_where_a_minor_one_is_asked_for_and_cannot_be_it_says_why(table: Lab) -> None:
     """A column that is retyped makes all shards outdated."""
     table.register(TOPIC, table.flat("Student", ("n", "string")))
@@ -315,12 +323,14 @@ def test_the_manifest_says_which_keys_and_moments_a_segment_holds(table: Lab) ->
     assert told == {"base": (None, (0, 19), 1, 1), "delta": (None, (3, 30), 4, 9)}
 
 
+@pytest.mark.one_spark
 def test_a_small_base_is_folded_whatever_the_change_is(table: Lab) -> None:
     table.land(TOPIC, changes(3, ts_ms=2), hour="2026112002")
     (done,) = table.compact().tables
     assert (done.to_json()["kind"], segments(table)) == ("major", ["base_s00000002"])
 
 
+@pytest.mark.one_spark
 def test_nothing_is_published_where_there_is_nothing_to_merge(table: Lab) -> None:
     table.land(TOPIC, changes(3, ts_ms=2), hour="2026112002")
     table.apply()
