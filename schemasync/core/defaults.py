@@ -17,6 +17,7 @@ from typing import Any, Final, TypeVar, assert_never
 from uuid import UUID
 
 from schemasync.core.beyond import FIRST_DAY, FIRST_US, LAST_DAY, LAST_US, MAX_SCALE, nearest, zoned_micros
+from schemasync.core.conversion import FLOATS
 from schemasync.core.encoding import Encoding, Leaf, ListOf, MapOf, Meaning, Member, Record
 from schemasync.core.names import Dialect, quote_string
 from schemasync.core.type_strings import print_type
@@ -74,7 +75,7 @@ def _decode_branch(members: Sequence[Member], value: Any) -> Value:
 
 
 def _is_float(encoding: Encoding) -> bool:
-    return isinstance(encoding, Leaf) and encoding.type in {Primitive.FLOAT, Primitive.DOUBLE}
+    return isinstance(encoding, Leaf) and encoding.type in FLOATS
 
 
 def _may_be(encoding: Encoding, value: Any) -> bool:

@@ -100,10 +100,10 @@ def _comments(view: HiveTable, before: Shape, desired: Shape) -> dict[str, str]:
     lives = {c.name.lower(): c.life for c in before.columns}
     kept = {}
     for column in desired.columns:
-        old, name = written.get(column.life, column), column.name.lower()
-        said = actual.get(old.name.lower(), "") if column.life in written else ""
-        if not said and lives.get(name, column.life) == column.life:
-            said = actual.get(name, "")
+        old = written.get(column.life, column)
+        names = (one.name.lower() for one in (old, column))
+        own = (actual.get(name, "") for name in names if lives.get(name, column.life) == column.life)
+        said = next(filter(None, own), "")
         if said and said not in {comment_text(old.doc), comment_text(column.doc)}:
             kept[column.name] = said
     return kept

@@ -290,6 +290,14 @@ def test_a_jvm_gets_a_locale_that_names_files_in_utf_8_and_we_keep_ours(
     assert (found, os.environ.get("LC_ALL")) == (given, ours)
 
 
+def ran(program: str, root: Path, **environ: str) -> subprocess.CompletedProcess[str]:
+    """Run a program with a Spark of its own, whose home it is told."""
+    path = os.pathsep.join([str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
+    environ = os.environ | SHORT_LIVED | {"PYTHONPATH": path} | environ
+    command = [sys.executable, "-c", program, str(root / "home")]
+    return subprocess.run(command, env=environ, cwd=root, capture_output=True, text=True, timeout=300, check=False)
+
+
 EMBEDDED = """
 import os, sys
 from pathlib import Path
@@ -312,10 +320,7 @@ def test_neither_hadoop_s_configuration_nor_a_locale_changes_what_an_embedded_se
     elsewhere.mkdir()
     (elsewhere / "hive-site.xml").write_text(SITE.format("hive.metastore.uris", "thrift://127.0.0.1:1"))
     (elsewhere / "core-site.xml").write_text(SITE.format("fs.defaultFS", "hdfs://127.0.0.1:1"))
-    path = os.pathsep.join([str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
-    environ = os.environ | SHORT_LIVED | {"PYTHONPATH": path, "HADOOP_CONF_DIR": str(elsewhere), "LC_ALL": "C"}
-    command = [sys.executable, "-c", EMBEDDED, str(tmp_path / "home")]
-    done = subprocess.run(command, env=environ, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
+    done = ran(EMBEDDED, tmp_path, HADOOP_CONF_DIR=str(elsewhere), LC_ALL="C")
     assert done.stdout == f"file:{tmp_path}/home/warehouse/here.db\nUTF-8 C\n", done.stderr[-3000:]
 
 
@@ -353,10 +358,7 @@ if __name__ == "__main__":
 @pytest.mark.spark
 @pytest.mark.one_spark
 def test_an_interrupt_ends_sparks_jobs_and_what_is_asked_then_gets_its_own_answer(tmp_path: Path) -> None:
-    path = os.pathsep.join([str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
-    environ = os.environ | SHORT_LIVED | {"PYTHONPATH": path}
-    command = [sys.executable, "-c", INTERRUPTED, str(tmp_path / "home")]
-    done = subprocess.run(command, env=environ, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    done = ran(INTERRUPTED, tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (0, "interrupted 42\n", "")
 
 

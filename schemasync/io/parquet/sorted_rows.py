@@ -97,7 +97,11 @@ class Stored:
         self._path = path
         self._columns = columns
         self._schema = table_schema((c.name, c.type) for c in columns)
-        self._keys = frozenset(keys)
+        self._unless_deleted = frozenset(
+            c.name
+            for c in columns
+            if c.name not in keys and isinstance(c.source, Carried) and may_misfit(c.source.shape)
+        )
         self._key = next(c for c in columns if c.name == keys[0])
         self._within = within
         self._part_bytes = part_bytes
@@ -142,7 +146,7 @@ class Stored:
         if place < 0:
             return pa.nulls(batch.num_rows, arrow_type(column.type))
         values = batch.column(place)
-        if column.name not in self._keys and may_misfit(source.shape):
+        if column.name in self._unless_deleted:
             values = null_in_deletes(values, batch.column(OP))
         return reshape(values, source.shape)
 
