@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.lab import Lab, NewLab, own_spark
+from tests.lab import Begun, Lab, NewLab, own_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -78,3 +78,9 @@ def new_lab(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> It
     yield make
     for lab in made:
         lab.leave()
+
+
+@pytest.fixture(scope="module")
+def begun(new_lab: NewLab) -> Begun:
+    """Return what lends labs to the tests of a module that begin alike."""
+    return Begun(new_lab)

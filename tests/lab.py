@@ -12,6 +12,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -87,7 +88,6 @@ class Lab:
         self.readers = "auto"
         self._tokens = itertools.count(1)
         self._files = itertools.count(0)
-        self._schemas: dict[tuple[str, int], str] = {}
         self._dated: dict[Path, int] = {}
         self._workspace: Workspace | None = None
 
@@ -100,9 +100,7 @@ class Lab:
             fields = [{"name": name, "type": "long"} for name in key]
             self.registry.register(f"{topic}-key", json.dumps({"type": "record", "name": "Key", "fields": fields}))
         self.registry.register(subject, json.dumps(value), group=group)
-        version = self.registry.versions(subject)[-1]
-        self._schemas[topic, version] = json.dumps(value)
-        return version
+        return self.registry.versions(subject)[-1]
 
     def land(
         self,
@@ -172,12 +170,13 @@ class Lab:
                 client.dropTable(self.database, name, False, True)
 
     def kept(self) -> Callable[[], None]:
-        """Keep what is there: files, tables, the clock. Return what brings it back, sooner than it was made.
+        """Keep what is there: schemas, files, tables, the clock. Return what brings it back, sooner than it was made.
 
-        Names that were given out since are not given again, so no path is used twice. The registry stays as it is.
+        Names that were given out since are not given again, so no path is used twice.
         """
         files, copy = self.root / "lake", self.root / f"kept-{next(self._files)}"
         shutil.copytree(files, copy)
+        schemas = deepcopy(vars(self.registry))
         now_ms, settings = self.now_ms, self.settings
         with _client(self.session) as client:
             tables = [client.getTable(self.database, name) for name in _each(client.getAllTables(self.database))]
@@ -186,6 +185,7 @@ class Lab:
         def bring_back() -> None:
             shutil.rmtree(files)
             shutil.copytree(copy, files)
+            vars(self.registry).update(deepcopy(schemas))
             self.now_ms, self.settings = now_ms, settings
             with _client(self.session) as client:
                 for name in _each(client.getAllTables(self.database)):
@@ -260,3 +260,24 @@ class Lab:
 
 NewLab = Callable[[], Lab]
 """Makes a lab with a directory and a database of its own."""
+
+
+class Begun:
+    """Lends labs to tests that begin alike: what they begin with is made once, and brought back for each.
+
+    No two tests may use one lab at the same time.
+    """
+
+    def __init__(self, new_lab: NewLab) -> None:
+        self._new_lab = new_lab
+        self._kept: dict[tuple[Any, ...], tuple[Lab, Callable[[], None]]] = {}
+
+    def __call__(self, make: Callable[..., object], *options: Any) -> Lab:
+        """Return a lab with which nothing was done but ``make(lab, *options)``."""
+        if (make, *options) not in self._kept:
+            lab = self._new_lab()
+            make(lab, *options)
+            self._kept[make, *options] = lab, lab.kept()
+        lab, bring_back = self._kept[make, *options]
+        bring_back()
+        return lab

@@ -38,7 +38,7 @@ from schemasync.errors import DataError, OwnershipError, SchemasyncError, Storag
 from schemasync.io.parquet.arrow import ArrowFiles
 from tests.app.mortal import Fuse, KilledError, mortal
 from tests.io.failing import Failing
-from tests.lab import HOUR, Lab
+from tests.lab import HOUR, Begun, Lab
 
 pytestmark = [pytest.mark.spark, pytest.mark.one_spark]
 
@@ -55,15 +55,18 @@ def row(id_: int, name: str) -> dict[str, Any]:
     return {"id": id_, "name": name}
 
 
-@pytest.fixture
-def shop(lab: Lab) -> Lab:
-    """Both tables, each with one row that is admitted; and one more event that waits for the next run of courses."""
+def opened(lab: Lab) -> None:
+    """Make both tables, each with one row that is admitted; one more event waits for the next run of courses."""
     for topic in (STUDENT, COURSE):
         lab.register(topic, lab.flat("Row", NAME))
         lab.land(topic, [event(1, "first")], name="first.parquet")
     lab.apply()
     lab.land(COURSE, [event(2, "second")], name="second.parquet")
-    return lab
+
+
+@pytest.fixture
+def shop(begun: Begun) -> Lab:
+    return begun(opened)
 
 
 COURSES = [row(1, "first"), row(2, "second")]

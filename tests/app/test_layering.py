@@ -18,7 +18,7 @@ from schemasync.core.sharding import by_key
 from schemasync.core.types import Primitive
 from schemasync.io.parquet import late, shard_writer, shards
 from schemasync.io.parquet.merge import merge_shard
-from tests.lab import HOUR, Lab
+from tests.lab import HOUR, Begun, Lab
 
 pytestmark = pytest.mark.spark
 
@@ -34,14 +34,17 @@ def kernel() -> str:
     return "arrow"
 
 
-@pytest.fixture
-def table(lab: Lab, kernel: str) -> Lab:
-    """A base of twenty rows, of which no rewrite is cheap."""
+def twenty_rows(lab: Lab, kernel: str) -> None:
+    """Make a base of which no rewrite is cheap."""
     lab.settings = {"defaults": {"compaction": {"kernel": kernel}}}
     lab.register(TOPIC, lab.flat("Student", ("n", "int")))
     lab.land(TOPIC, changes(*range(20), ts_ms=1))
     lab.compact()
-    return lab
+
+
+@pytest.fixture
+def table(begun: Begun, kernel: str) -> Lab:
+    return begun(twenty_rows, kernel)
 
 
 def compacted(lab: Lab, mode: Mode = Mode.AUTO, **options: Any) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import pytest
 from schemasync.app.history import history
 from schemasync.errors import StorageError
 from schemasync.io.lake.arrow import ArrowLake
-from tests.lab import DAY, HOUR, Lab
+from tests.lab import DAY, HOUR, Begun, Lab
 
 pytestmark = [pytest.mark.spark, pytest.mark.one_spark]
 
@@ -35,16 +35,19 @@ def kernel() -> str:
     return "arrow"
 
 
-@pytest.fixture
-def table(lab: Lab, kernel: str) -> Lab:
-    """A table whose base holds key 1 alive and key 2 deleted; all graces are over."""
+def one_deleted(lab: Lab, kernel: str) -> None:
+    """Make a base that holds key 1 alive and key 2 deleted; all graces are over."""
     lab.settings = {"defaults": {"compaction": {"kernel": kernel}}}
     lab.register(TOPIC, lab.flat("S", ("a", ["null", "int"])))
     lab.land(TOPIC, [event(1, 1), event(2, 1), event(2, 5, "d")], name="first.parquet")
     lab.compact()
     lab.now_ms += 2 * HOUR
     lab.compact()
-    return lab
+
+
+@pytest.fixture
+def table(begun: Begun, kernel: str) -> Lab:
+    return begun(one_deleted, kernel)
 
 
 def changed(lab: Lab, *events: dict[str, Any], later: int = 0) -> None:
