@@ -19,11 +19,11 @@ from schemasync.core.keys import print_key
 from schemasync.core.layering import Mode
 from schemasync.io.parquet import late
 from schemasync.io.parquet.sorted_rows import KeyColumns
-from tests.lab import HOUR, Lab
+from tests.lab import HOUR, Begun, Lab
 from tests.naming import WAYS, naming
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from pyspark.sql import DataFrame
 
@@ -70,7 +70,7 @@ def events(*keys: Any, ts_ms: int = 1, op: str = "u", **row: Any) -> list[dict[s
     return [{"id": key, "name": f"n{ts_ms}", "op": op, "ts_ms": ts_ms} | row for key in keys]
 
 
-def first_base(lab: Lab, keys: list[Any], type_: Any = "long") -> None:
+def first_base(lab: Lab, keys: Sequence[Any], type_: Any = "long") -> None:
     value = lab.flat("Student", NAME)
     value["fields"][0] = {"name": "id", "type": type_}
     lab.register(TOPIC, value, key=None)
@@ -80,19 +80,23 @@ def first_base(lab: Lab, keys: list[Any], type_: Any = "long") -> None:
     compacted(lab)
 
 
-def test_only_the_shard_that_changes_fall_into_is_rewritten(lab: Lab) -> None:
-    keys = list(range(12))
-    first_base(lab, keys)
-    before = places(lab)
-    lab.land(TOPIC, events(7, ts_ms=2), hour="2026112001")
-    done = compacted(lab)
-    after = places(lab)
+@pytest.fixture
+def twelve(begun: Begun) -> Lab:
+    """A base of twelve rows in two shards."""
+    return begun(first_base, range(12))
+
+
+def test_only_the_shard_that_changes_fall_into_is_rewritten(twelve: Lab) -> None:
+    before = places(twelve)
+    twelve.land(TOPIC, events(7, ts_ms=2), hour="2026112001")
+    done = compacted(twelve)
+    after = places(twelve)
     assert sorted(sorted(keys_in(p)) for p in before.values()) == [[0, 1, 2, 3, 4, 5], [6, 7, 8, 9, 10, 11]]
     new = [place for name, place in after.items() if name not in before]
     assert {name: after[name] for name in before} == before
-    assert sorted(key for place in new for key in keys_in(place)) == keys[6:]
+    assert sorted(key for place in new for key in keys_in(place)) == [6, 7, 8, 9, 10, 11]
     assert (done["shards"], done["shards_rewritten"], done["updated"]) == (1 + len(new), len(new), 1)
-    assert [row["name"] for row in lab.rows(TABLE)] == ["n1"] * 7 + ["n2"] + ["n1"] * 4
+    assert [row["name"] for row in twelve.rows(TABLE)] == ["n1"] * 7 + ["n2"] + ["n1"] * 4
 
 
 def test_what_has_no_keys_rewrites_no_shard_but_a_small_one(lab: Lab) -> None:
@@ -116,43 +120,41 @@ def test_what_has_no_keys_rewrites_no_shard_but_a_small_one(lab: Lab) -> None:
     assert lab.rows(TABLE) == [{"id": key, "grade": None} for key in range(20) for _ in range(4)]
 
 
-def test_a_column_that_was_added_rewrites_no_shard_and_one_that_was_dropped_all(lab: Lab) -> None:
-    first_base(lab, list(range(12)))
-    before = places(lab)
+def test_a_column_that_was_added_rewrites_no_shard_and_one_that_was_dropped_all(twelve: Lab) -> None:
+    before = places(twelve)
     name, grade = ("name", ["null", "string"]), ("grade", ["null", "int"])
-    lab.register(TOPIC, lab.flat("Student", name, grade), key=None)
-    (applied,) = lab.apply().tables
-    assert (applied.plan.bytes, compacted(lab)["generation"], places(lab)) == (0, 1, before)
-    lab.land(TOPIC, events(7, ts_ms=2, grade=5), hour="2026112001")
-    done = compacted(lab)
+    twelve.register(TOPIC, twelve.flat("Student", name, grade), key=None)
+    (applied,) = twelve.apply().tables
+    assert (applied.plan.bytes, compacted(twelve)["generation"], places(twelve)) == (0, 1, before)
+    twelve.land(TOPIC, events(7, ts_ms=2, grade=5), hour="2026112001")
+    done = compacted(twelve)
     assert (done["shards"] - done["shards_rewritten"], done["updated"]) == (1, 1)
     seen = [{"id": key, "name": "n2" if key == 7 else "n1", "grade": 5 if key == 7 else None} for key in range(12)]
-    assert lab.rows(TABLE) == seen
-    view = lab.workspace.metastore.table(lab.database, f"{TABLE}_view")
+    assert twelve.rows(TABLE) == seen
+    view = twelve.workspace.metastore.table(twelve.database, f"{TABLE}_view")
     assert view is not None
     assert "CASE" not in view.view_text
     files = done["shards"]
-    lab.register(TOPIC, lab.flat("Student", grade), key=None)
-    (planned,) = lab.plan().tables
+    twelve.register(TOPIC, twelve.flat("Student", grade), key=None)
+    (planned,) = twelve.plan().tables
     cost = (planned.files, planned.bytes)
-    done = compacted(lab)
+    done = compacted(twelve)
     assert (done["shards"] - done["shards_rewritten"], done["updated"]) == (0, 0)
     assert cost == (files, done["bytes_read"])
-    assert lab.rows(TABLE) == [{"id": row["id"], "grade": row["grade"]} for row in seen]
+    assert twelve.rows(TABLE) == [{"id": row["id"], "grade": row["grade"]} for row in seen]
 
 
-def test_shards_that_became_small_are_joined_and_their_partitions_go_after_the_grace(lab: Lab) -> None:
-    first_base(lab, list(range(12)))
-    lab.settings = lab.settings | {"defaults": {}}
-    lab.land(TOPIC, events(0, 11, op="d", ts_ms=2), hour="2026112001")
-    done = compacted(lab)
-    joined = places(lab)
+def test_shards_that_became_small_are_joined_and_their_partitions_go_after_the_grace(twelve: Lab) -> None:
+    twelve.settings = twelve.settings | {"defaults": {}}
+    twelve.land(TOPIC, events(0, 11, op="d", ts_ms=2), hour="2026112001")
+    done = compacted(twelve)
+    joined = places(twelve)
     assert (done["shards"], done["deleted"], len(joined)) == (1, 2, 3)
     assert keys_in(joined["base_s00000003"]) == list(range(12))
-    assert [row["id"] for row in lab.rows(TABLE)] == list(range(1, 11))
-    lab.now_ms += HOUR
-    compacted(lab)
-    assert sorted(places(lab)) == ["base_s00000003"]
+    assert [row["id"] for row in twelve.rows(TABLE)] == list(range(1, 11))
+    twelve.now_ms += HOUR
+    compacted(twelve)
+    assert sorted(places(twelve)) == ["base_s00000003"]
 
 
 def test_there_are_as_many_shards_as_the_rows_that_live_need(lab: Lab) -> None:
@@ -181,55 +183,51 @@ def test_there_are_as_many_shards_as_the_rows_that_live_need(lab: Lab) -> None:
     assert [row["id"] for row in lab.rows(TABLE)] == list(left)
 
 
-def test_the_view_sorts_nothing_of_the_base_while_changes_are_known_to_be_newer(lab: Lab) -> None:
-    first_base(lab, list(range(12)))
-    seen = [text_and_rows(lab)]
+def test_the_view_sorts_nothing_of_the_base_while_changes_are_known_to_be_newer(twelve: Lab) -> None:
+    seen = [text_and_rows(twelve)]
     for key, ts_ms in ((3, 2), (4, 3)):
-        lab.land(TOPIC, events(key, ts_ms=ts_ms), hour=f"202611200{ts_ms}")
-        lab.apply()
-        seen.append(text_and_rows(lab))
-    lab.now_ms += 1000
-    compacted(lab)
-    seen.append(text_and_rows(lab))
+        twelve.land(TOPIC, events(key, ts_ms=ts_ms), hour=f"202611200{ts_ms}")
+        twelve.apply()
+        seen.append(text_and_rows(twelve))
+    twelve.now_ms += 1000
+    compacted(twelve)
+    seen.append(text_and_rows(twelve))
     both = [*CHANGED[:4], "n3", *CHANGED[5:]]
     assert seen == [("scan", ["n1"] * 12), ("named", CHANGED), ("named", both), ("scan", both)]
 
 
 @pytest.mark.parametrize("arrow_limit", ["256MB", "0"], ids=["in this process", "in tasks"])
-def test_an_event_that_is_late_beside_an_earlier_delta_does_not_show(lab: Lab, arrow_limit: str) -> None:
-    first_base(lab, list(range(12)))
-    lab.settings = {"defaults": {"compaction": {"arrow_limit": arrow_limit}}, "tables": lab.settings["tables"]}
+def test_an_event_that_is_late_beside_an_earlier_delta_does_not_show(twelve: Lab, arrow_limit: str) -> None:
+    twelve.settings = {"defaults": {"compaction": {"arrow_limit": arrow_limit}}, "tables": twelve.settings["tables"]}
     for number, (key, ts_ms) in enumerate([(3, 5), (4, 2), (3, 4), (4, 6)]):
-        lab.land(TOPIC, events(key, ts_ms=ts_ms), hour=f"202611200{number + 1}")
-        lab.apply()
+        twelve.land(TOPIC, events(key, ts_ms=ts_ms), hour=f"202611200{number + 1}")
+        twelve.apply()
     expected = [*["n1"] * 3, "n5", "n6", *["n1"] * 7]
-    assert text_and_rows(lab) == ("named", expected)
-    compacted(lab)
-    assert text_and_rows(lab) == ("scan", expected)
+    assert text_and_rows(twelve) == ("named", expected)
+    compacted(twelve)
+    assert text_and_rows(twelve) == ("scan", expected)
 
 
-def test_changes_that_nobody_compared_with_each_other_are_sorted_without_the_base(lab: Lab) -> None:
-    first_base(lab, list(range(12)))
+def test_changes_that_nobody_compared_with_each_other_are_sorted_without_the_base(twelve: Lab) -> None:
     with patch.object(late, "MOST_ROWS", 0):
         for number, (key, ts_ms) in enumerate([(3, 4), (3, 3)]):
-            lab.land(TOPIC, events(key, ts_ms=ts_ms), hour=f"202611200{number + 1}")
-            lab.apply()
+            twelve.land(TOPIC, events(key, ts_ms=ts_ms), hour=f"202611200{number + 1}")
+            twelve.apply()
     expected = [*["n1"] * 3, "n4", *["n1"] * 8]
-    assert text_and_rows(lab) == ("join of the newest", expected)
-    lab.now_ms += 1000
-    (merged,) = compact(lab.workspace, mode=Mode.MINOR).tables
+    assert text_and_rows(twelve) == ("join of the newest", expected)
+    twelve.now_ms += 1000
+    (merged,) = compact(twelve.workspace, mode=Mode.MINOR).tables
     assert merged.failure is None
-    assert text_and_rows(lab) == ("named", expected)
+    assert text_and_rows(twelve) == ("named", expected)
 
 
-def test_changes_that_nobody_compared_with_the_base_are_sorted_with_it(lab: Lab) -> None:
-    first_base(lab, list(range(12)))
-    lab.land(TOPIC, events(3, ts_ms=2), hour="2026112001")
-    lab.land(TOPIC, events(5, ts_ms=0), hour="2026112001", name="late.parquet")
+def test_changes_that_nobody_compared_with_the_base_are_sorted_with_it(twelve: Lab) -> None:
+    twelve.land(TOPIC, events(3, ts_ms=2), hour="2026112001")
+    twelve.land(TOPIC, events(5, ts_ms=0), hour="2026112001", name="late.parquet")
     with patch.object(late, "MOST_ROWS", 0):
-        lab.apply()
-    assert text_and_rows(lab) == ("the newest", CHANGED)
-    text = physical_plan(lab, f"SELECT name FROM {lab.database}.{TABLE}_view WHERE id = 3")
+        twelve.apply()
+    assert text_and_rows(twelve) == ("the newest", CHANGED)
+    text = physical_plan(twelve, f"SELECT name FROM {twelve.database}.{TABLE}_view WHERE id = 3")
     assert ("Window" in text, {"EqualTo(id,3)" in filters for filters in pushed(text)}) == (True, {True})
 
 
@@ -248,39 +246,36 @@ def test_many_shards_that_no_change_falls_into_are_read_plain(lab: Lab) -> None:
     assert ["EqualTo(id," in filters for filters in pushed(text)] == [True] * 3
 
 
-def test_changes_are_read_in_one_scan_with_a_base_that_they_fall_into_much_of(lab: Lab, scans: int) -> None:
+def test_changes_are_read_in_one_scan_with_a_base_that_they_fall_into_much_of(twelve: Lab, scans: int) -> None:
     """So that what adds up their rows takes them as the scan gives them: a union would hand them on one by one."""
-    first_base(lab, list(range(12)))
-    lab.land(TOPIC, events(3, 30, ts_ms=2) + events(9, ts_ms=0) + events(5, op="d", ts_ms=2), hour="2026112001")
-    lab.apply()
-    text = physical_plan(lab, f"SELECT count(name) FROM {lab.database}.{TABLE}_view")
+    twelve.land(TOPIC, events(3, 30, ts_ms=2) + events(9, ts_ms=0) + events(5, op="d", ts_ms=2), hour="2026112001")
+    twelve.apply()
+    text = physical_plan(twelve, f"SELECT count(name) FROM {twelve.database}.{TABLE}_view")
     assert (text.count("FileScan parquet"), "Union" in text, "Join" in text) == (scans, False, scans == 2)
-    assert {row["id"]: row["name"] for row in lab.rows(TABLE)} == {
+    assert {row["id"]: row["name"] for row in twelve.rows(TABLE)} == {
         **{key: "n1" for key in range(12) if key != 5},
         3: "n2",
         30: "n2",
     }
 
 
-def test_a_range_of_keys_reaches_the_changes(lab: Lab, scans: int) -> None:
-    first_base(lab, list(range(12)))
-    lab.land(TOPIC, events(3, 8, ts_ms=2), hour="2026112001")
-    lab.apply()
-    text = physical_plan(lab, f"SELECT name FROM {lab.database}.{TABLE}_view WHERE id BETWEEN 2 AND 4")
+def test_a_range_of_keys_reaches_the_changes(twelve: Lab, scans: int) -> None:
+    twelve.land(TOPIC, events(3, 8, ts_ms=2), hour="2026112001")
+    twelve.apply()
+    text = physical_plan(twelve, f"SELECT name FROM {twelve.database}.{TABLE}_view WHERE id BETWEEN 2 AND 4")
     assert ["GreaterThanOrEqual(id,2)" in filters for filters in pushed(text)] == [True] * scans
 
 
 @pytest.mark.parametrize("several", [False, True])
-def test_no_row_is_shuffled_for_changes_that_wait(lab: Lab, scans: int, several: bool) -> None:
-    first_base(lab, list(range(12)))
+def test_no_row_is_shuffled_for_changes_that_wait(twelve: Lab, scans: int, several: bool) -> None:
     for ts_ms in (2, 3) if several else (2,):
-        lab.land(TOPIC, events(3, ts_ms=ts_ms), hour=f"202611200{ts_ms}")
-        lab.apply()
-    with unsure_of_sizes(lab):
-        text = physical_plan(lab, f"SELECT name FROM {lab.database}.{TABLE}_view")
+        twelve.land(TOPIC, events(3, ts_ms=ts_ms), hour=f"202611200{ts_ms}")
+        twelve.apply()
+    with unsure_of_sizes(twelve):
+        text = physical_plan(twelve, f"SELECT name FROM {twelve.database}.{TABLE}_view")
     joins = ("BroadcastHashJoin" in text, "SortMergeJoin" in text)
     assert (*joins, "Window" in text, "hashpartitioning" in text) == (scans == 2, False, False, False)
-    picked = physical_plan(lab, f"SELECT name FROM {lab.database}.{TABLE}_view WHERE id = 3")
+    picked = physical_plan(twelve, f"SELECT name FROM {twelve.database}.{TABLE}_view WHERE id = 3")
     found = [scan.partition("ReadSchema")[0] for scan in picked.split("FileScan parquet")[1:]]
     assert len(found) == scans
     assert all("EqualTo(id,3)" in scan and "segment#" in scan.partition("PartitionFilters")[2] for scan in found)
@@ -306,16 +301,16 @@ def test_texts_are_looked_for_in_a_list_where_all_engines_read_them_alike(lab: L
 @pytest.mark.parametrize(("type_", "first"), [("int", -40), ("long", -(2**63)), ("long", 2**63 - 100)])
 @pytest.mark.parametrize("way", WAYS)
 def test_many_changes_are_looked_for_by_words_or_buckets_of_keys(
-    lab: Lab, type_: str, first: int, several: bool, way: str
+    begun: Begun, type_: str, first: int, several: bool, way: str
 ) -> None:
     """All bits of some words, none of others, and words of which the base has only a part: in the text, or joined.
 
     Or some keys of each bucket.
     """
-    keys = list(range(first, first + 100))
-    first_base(lab, keys[3:], type_)
+    keys = range(first, first + 100)
+    lab = begun(first_base, keys[3:], type_)
     expected = dict.fromkeys(keys[3:], "n1")
-    changes = [keys[:3] + keys[20:70] + keys[99:]] + ([keys[60:75] + keys[98:]] if several else [])
+    changes = [[*keys[:3], *keys[20:70], *keys[99:]], *[[*keys[60:75], *keys[98:]]] * several]
     with naming(way), patch.object(manifest, "FEW_ROWS", 0):
         for ts_ms, changed in enumerate(changes, start=2):
             gone, there = changed[::7], [key for key in changed if key not in changed[::7]]
@@ -387,53 +382,49 @@ def test_of_changes_too_many_to_be_sent_around_only_rows_that_share_a_hash_are_j
     assert ["getbit" in sent, bool(scanned)] == [True, True]
 
 
-def test_whoever_resolved_the_view_earlier_sees_the_state_of_then_until_the_grace_is_over(lab: Lab) -> None:
+def test_whoever_resolved_the_view_earlier_sees_the_state_of_then_until_the_grace_is_over(twelve: Lab) -> None:
     """A notebook resolves the view once, and asks it again after changes were admitted, folded and split."""
-    first_base(lab, list(range(12)))
-    readers = [resolved(lab)]
+    readers = [resolved(twelve)]
     seen = [[names(reader) for reader in readers]]
     for step in (2, 3):
-        lab.land(TOPIC, events(step + 1, ts_ms=2), hour=f"202611200{step}")
-        lab.apply()
-        readers.append(resolved(lab))
+        twelve.land(TOPIC, events(step + 1, ts_ms=2), hour=f"202611200{step}")
+        twelve.apply()
+        readers.append(resolved(twelve))
         seen.append([names(reader) for reader in readers])
-        lab.now_ms += HOUR // 3
-        compacted(lab)
-        lab.session.catalog.refreshTable(f"{lab.database}.{TABLE}")
+        twelve.now_ms += HOUR // 3
+        compacted(twelve)
+        twelve.session.catalog.refreshTable(f"{twelve.database}.{TABLE}")
         seen.append([names(reader) for reader in readers])
     states = [["n1"] * 12, CHANGED, [*CHANGED[:4], "n2", *CHANGED[5:]]]
     assert seen == [states[:1], states[:2], states[:2], states, states]
 
 
-def test_a_kept_plan_stays_good_while_changes_are_admitted_under_the_schema_before_it(lab: Lab) -> None:
-    first_base(lab, list(range(12)))
-    lab.register(TOPIC, lab.flat("Student", ("name", ["null", "string"]), ("n", ["null", "int"])), key=None)
-    settled = lab.plan().tables[0]
-    lab.land(TOPIC, events(3, ts_ms=2), version=1, hour="2026112001")
-    admitted = apply_table(lab.workspace, settled.target, allowed=lambda _: False).admitted
+def test_a_kept_plan_stays_good_while_changes_are_admitted_under_the_schema_before_it(twelve: Lab) -> None:
+    twelve.register(TOPIC, twelve.flat("Student", ("name", ["null", "string"]), ("n", ["null", "int"])), key=None)
+    settled = twelve.plan().tables[0]
+    twelve.land(TOPIC, events(3, ts_ms=2), version=1, hour="2026112001")
+    admitted = apply_table(twelve.workspace, settled.target, allowed=lambda _: False).admitted
     assert admitted is not None
-    assert (admitted.files, lab.plan().tables[0].seen) == (1, settled.seen)
+    assert (admitted.files, twelve.plan().tables[0].seen) == (1, settled.seen)
 
 
-def test_predicates_on_keys_and_segments_reach_the_files(lab: Lab) -> None:
-    first_base(lab, list(range(12)))
-    lab.land(TOPIC, events(7, ts_ms=2), hour="2026112001")
-    shards = compacted(lab)["shards"]
-    assert shards < len(lab.workspace.metastore.partitions(lab.database, TABLE))
-    text = physical_plan(lab, f"SELECT name FROM {lab.database}.{TABLE}_view WHERE id = 7")
+def test_predicates_on_keys_and_segments_reach_the_files(twelve: Lab) -> None:
+    twelve.land(TOPIC, events(7, ts_ms=2), hour="2026112001")
+    shards = compacted(twelve)["shards"]
+    assert shards < len(twelve.workspace.metastore.partitions(twelve.database, TABLE))
+    text = physical_plan(twelve, f"SELECT name FROM {twelve.database}.{TABLE}_view WHERE id = 7")
     assert "Window" not in text
     assert "EqualTo(id,7)" in text
     assert f"InMemoryFileIndex({shards} paths)" in text
 
 
 @pytest.mark.parametrize("changes", [0, 1, 2])
-def test_of_columns_that_nobody_asks_for_nothing_is_read(lab: Lab, scans: int, changes: int) -> None:
-    first_base(lab, list(range(12)))
+def test_of_columns_that_nobody_asks_for_nothing_is_read(twelve: Lab, scans: int, changes: int) -> None:
     for ts_ms in range(2, 2 + changes):
-        lab.land(TOPIC, events(3, ts_ms=ts_ms), hour=f"202611200{ts_ms}")
-        lab.apply()
+        twelve.land(TOPIC, events(3, ts_ms=ts_ms), hour=f"202611200{ts_ms}")
+        twelve.apply()
     for asked, other in (("id", "name"), ("name", "kafka_offset")):
-        text = physical_plan(lab, f"SELECT {asked} FROM {lab.database}.{TABLE}_view")
+        text = physical_plan(twelve, f"SELECT {asked} FROM {twelve.database}.{TABLE}_view")
         found = text.split("FileScan parquet")[1:]
         read = [scan.partition("ReadSchema: struct<")[2].partition(">")[0] for scan in found]
         assert [len(read), other in "".join(read)] == [scans if changes else 1, False]
@@ -516,6 +507,11 @@ LOGICAL: dict[str, tuple[Any, list[Any]]] = {
 }
 
 
+def keyed_by(lab: Lab, kind: str) -> None:
+    type_, keys = LOGICAL[kind]
+    first_base(lab, keys, type_)
+
+
 @pytest.mark.parametrize(
     "kernels",
     [
@@ -531,10 +527,9 @@ LOGICAL: dict[str, tuple[Any, list[Any]]] = {
         for kind in LOGICAL
     ],
 )
-def test_keys_of_every_type_find_their_shard_again(lab: Lab, kind: str, kernels: str) -> None:
+def test_keys_of_every_type_find_their_shard_again(begun: Begun, kind: str, kernels: str) -> None:
     """Whichever way shards were written, and late events find what is there of their key."""
-    type_, keys = LOGICAL[kind]
-    first_base(lab, keys, type_)
+    lab, (_, keys) = begun(keyed_by, kind), LOGICAL[kind]
     for ts_ms, some, kernel in zip((2, 4), (keys[::2], keys), kernels.split(), strict=True):
         lab.settings = lab.settings | {"defaults": {"compaction": {"shard_size": "1KB", "kernel": kernel}}}
         lab.land(TOPIC, events(*some, ts_ms=ts_ms), hour=f"20261120{ts_ms:02}")
