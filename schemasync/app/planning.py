@@ -302,7 +302,6 @@ def next_properties(decision: Decision) -> TableProperties | None:
         columns=shape.columns_hash,
         state=old.state if old else StateId(generation=0, admission=0),
         partition_by=old.partition_by if old and stays else decision.target.partition_by,
-        marks=shape.marks,
         lives=old.lives if old and stays else shape.lives_hash,
         view=old.view if old and stays else kept_name(decision.target, "view", old.view if old else ""),
         history=old.history if old and stays else kept_name(decision.target, "history", old.history if old else ""),
@@ -381,7 +380,6 @@ def _rebuilt(found: TableView) -> Contents | None:
         toasted=found.manifest.toasted,
         placeholders=found.manifest.placeholders,
         base=tuple((shard.shard, shard.shard) for shard in fold.shards),
-        marked=current.marks,
         unique=found.manifest.keyed,
     )
 

@@ -272,7 +272,7 @@ def _never_follows(manifest: Manifest, properties: TableProperties) -> bool:
 
     What a version changes is decided with the values that the table has then; these rows were not among them.
     """
-    moved = manifest.parent == properties.state and manifest.made_under not in {0, properties.version}
+    moved = manifest.parent == properties.state and manifest.made_under != properties.version
     return moved or _comes_too_late(manifest, properties.state)
 
 

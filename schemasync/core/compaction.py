@@ -118,9 +118,7 @@ def plan_rekey(current: Manifest, keys: tuple[str, ...]) -> FoldPlan | None:
 
     Tombstones stay however old they are, where the key tells them from rows: a delete says nothing of another row.
     """
-    # What the first release wrote says neither.
-    remembering = any(shard.tombstones or not shard.sorted_by for shard in current.base)
-    if not (current.deltas or remembering):
+    if not (current.deltas or any(shard.tombstones for shard in current.base)):
         return None
     return FoldPlan(
         shards=in_one_shard(current),

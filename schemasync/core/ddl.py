@@ -257,7 +257,8 @@ def view_body(target: TableTarget, shape: Shape, contents: Contents, dialect: Di
         "keys": keys,
         "order_by": list(order_by(shape.envelope, dialect)),
         "op": f"t.{quote_identifier(OP, dialect)}",
-        "alive": _alive(contents, dialect),
+        # Not by the operation: that is a text of each row to compare.
+        "alive": f"t.{quote_identifier(TOMBSTONE, dialect)} IS NULL",
         "settled": contents.settled,
         "segments": of_segments(contents, dialect),
         # A key that stood in another column in older rows is not the one that changes were compared by.
@@ -271,12 +272,6 @@ def view_body(target: TableTarget, shape: Shape, contents: Contents, dialect: Di
         "hashes": named.hashes,
     }
     return Statement(template="view_body", values=values | _join(shape, contents, physical, dialect))
-
-
-def _alive(contents: Contents, dialect: Dialect) -> str:
-    """Return the condition that a row ``t`` is not a remembered delete."""
-    column, condition = (TOMBSTONE, "IS NULL") if contents.marked else (OP, "<> 'd'")
-    return f"t.{quote_identifier(column, dialect)} {condition}"
 
 
 def _join(shape: Shape, contents: Contents, keys: Sequence[str], dialect: Dialect) -> dict[str, Any]:
@@ -570,9 +565,6 @@ def _among(column: str, names: Sequence[str], dialect: Dialect) -> str:
 def _folded(shape: Shape, columns: Iterable[ViewColumn], dialect: Dialect) -> list[dict[str, str]]:
     row = [(shape.layout.current(c).name, v.expression) for c, v in zip(shape.columns, columns, strict=True)]
     meta = [(c.name, f"t.{quote_identifier(c.name, dialect)}") for c in shape.own_columns]
-    rewritten = {
-        SCHEMA_VERSION: f"CAST({shape.version.version} AS INT)",
-        TOMBSTONE: f"CASE WHEN t.{quote_identifier(OP, dialect)} = 'd' THEN TRUE END",
-    }
+    rewritten = {SCHEMA_VERSION: f"CAST({shape.version.version} AS INT)"}
     found = row + [(name, rewritten.get(name, sql)) for name, sql in meta]
     return [{"name": quote_identifier(name, dialect), "expression": sql} for name, sql in found]

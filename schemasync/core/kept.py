@@ -79,8 +79,7 @@ def kept_of(view: HiveTable | None, *, table: str, current: Shape | None, desire
     if view is None:
         return NOTHING
     before = current or desired
-    # The last is what earlier releases wrote on a view without a key.
-    ours = {"", view_comment(before, table), view_comment(desired, table), f"every event of {table}"}
+    ours = {"", view_comment(before, table), view_comment(desired, table)}
     said = view.properties.get("comment", "")
     return Kept(
         properties={k: v for k, v in view.properties.items() if _is_foreign(k)},

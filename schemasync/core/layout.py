@@ -27,8 +27,7 @@ SCHEMA_VERSION: Final = "__schema_version"
 ADMITTED_MS: Final = "__admitted_ms"
 TOMBSTONE: Final = "__tombstone"
 """Says of a row that it is a remembered delete, as `OP` does, at next to no cost for a scan: nearly all rows have NULL
-there, which are runs of a few bytes, where each operation is a text that is compared. Files of earlier releases lack
-it: whoever rewrites rows derives it from `OP`."""
+there, which are runs of a few bytes, where each operation is a text that is compared."""
 
 METADATA: Final = (("__op", OP), ("__ts_ms", TS_MS), ("__segment", SEGMENT))
 """What ``view: {metadata: true}`` adds to a view, and the physical columns that it comes from."""

@@ -19,7 +19,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from schemasync.core.changed_keys import ChangedKeys, fit
 from schemasync.core.keys import Bound
-from schemasync.core.layout import TOMBSTONE
 from schemasync.core.moments import Moment
 from schemasync.core.partitioning import partition_name
 
@@ -97,7 +96,7 @@ class Segment(_Value):
     toasted: tuple[str, ...] = ()
     """Physical columns in which rows have a placeholder for a value that the source did not send."""
     placeholders: tuple[str, ...] = ()
-    """What was configured to be one when the rows were admitted; empty where an earlier release wrote them."""
+    """What was configured to be one when the rows were admitted."""
     events: int = 0
     """Landed events that a delta was made from."""
     tombstones: int = 0
@@ -108,7 +107,7 @@ class Segment(_Value):
     """Lowest key that a shard may hold (`schemasync.core.keys.print_key`); None for the first one."""
     key_range: tuple[int, int] | tuple[Bound, Bound] | None = None
     """Lowest and highest key of its rows: numbers where it is one whole number. None where a key has no order, or one
-    of these lacks a value; also where an earlier release wrote it, for what is not one whole number."""
+    of these lacks a value."""
     oldest: Moment | None = None
     """No row of it is older (`schemasync.core.moments`); None where that is not known."""
     newest: Moment | None = None
@@ -209,7 +208,7 @@ class Contents(_Value):
 
     Schema versions of rows, physical columns with placeholders to carry a value for, what these are
     (`Manifest.placeholders`), and the segments that it reads: all that are registered where it is no ``known`` state.
-    ``marked``: all files tell deleted rows by `TOMBSTONE`. ``few``: the keys of the changes fit the memory of every
+    ``few``: the keys of the changes fit the memory of every
     task that joins them; ``packed``: only as bits, `WORD` keys to a row. ``unique``: the base has one row per key.
     ``ahead``: so does each delta, all of these are newer than the base's, and none has a key in a shard that is
     ``untouched``. Few such shards are read like the others. ``ascending``: the deltas are few, and rows of each are
@@ -224,7 +223,6 @@ class Contents(_Value):
     untouched: tuple[Names, ...] = ()
     deltas: tuple[Names, ...] = ()
     known: bool = True
-    marked: bool = False
     few: bool = False
     packed: bool = False
     unique: bool = False
@@ -253,8 +251,7 @@ class Manifest(_Value):
     parent: StateId | None
     schema_version: int
     made_under: int = 0
-    """Version that the table had when it was written: its rows were made, and looked at, for that one alone. 0 where an
-    earlier release wrote it."""
+    """Version that the table had when it was written: its rows were made, and looked at, for that one alone."""
     keyed: bool
     """Whether rows have a key; without one every event is a row, and no row may ever be registered twice."""
     published_ms: int
@@ -322,7 +319,6 @@ class Manifest(_Value):
             base=self._named({s.name for s in touched}),
             untouched=self._named(untouched),
             deltas=self._named({s.name for s in self.deltas}),
-            marked=bool(self.segments) and all(TOMBSTONE in s.columns for s in self.segments),
             few=few,
             packed=packed,
             unique=self.keyed,

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from schemasync.core.admission import UnsentRule
 from schemasync.core.ddl import expected_columns
-from schemasync.core.layout import SCHEMA_VERSION, TOMBSTONE, MetaColumn, ordering_columns
+from schemasync.core.layout import SCHEMA_VERSION, MetaColumn, ordering_columns
 from schemasync.core.manifest import Manifest, SegmentKind
 from schemasync.core.mapping import TableTarget
-from schemasync.core.merging import Deleted, MergeRequest, ShardMerge, SortedFile, StoredColumn
+from schemasync.core.merging import MergeRequest, ShardMerge, SortedFile, StoredColumn
 from schemasync.core.projection import Carried, Fill, carried
 from schemasync.core.reshape import Keep
 from schemasync.core.schema import Column
@@ -69,10 +69,10 @@ def stored_columns(shape: Shape, version: int) -> Iterator[StoredColumn]:
         yield StoredColumn(name=meta.name, type=meta.type, source=_own(shape, meta))
 
 
-def _own(shape: Shape, meta: MetaColumn) -> Carried | Fill | Deleted:
+def _own(shape: Shape, meta: MetaColumn) -> Carried | Fill:
     if meta.name == SCHEMA_VERSION:
         return Fill(value=shape.version.version)
-    return Deleted() if meta.name == TOMBSTONE else Carried(name=meta.name, shape=Keep(target=meta.type))
+    return Carried(name=meta.name, shape=Keep(target=meta.type))
 
 
 def _stored_column(shape: Shape, column: Column, version: int) -> StoredColumn:

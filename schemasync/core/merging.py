@@ -18,18 +18,13 @@ from schemasync.core.sharding import KeyRange
 from schemasync.core.types import Type
 
 
-@dataclass(frozen=True, slots=True)
-class Deleted:
-    """What a row's operation says: TRUE where it is a remembered delete, NULL elsewhere."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredColumn:
     """One physical column to write, and what it holds of rows that were stored under one version."""
 
     name: str
     type: Type
-    source: Carried | Fill | Deleted
+    source: Carried | Fill
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -165,7 +165,8 @@ def _decide_ours(inspected: Inspected, table: HiveTable) -> Decision:
     try:
         properties = read_properties(table.properties)
     except ValueError as error:
-        return _held(target, diagnose("SS214", f"{table.database}.{table.name}: {error}", fix="Restore the property."))
+        fix = "Restore the property. A table of release 0.1.0 has to be made anew: CHANGELOG.md says how."
+        return _held(target, diagnose("SS214", f"{table.database}.{table.name}: {error}", fix=fix))
     if properties.subject != target.subject:
         message = f"{table.database}.{table.name} belongs to the subject {properties.subject}"
         return _held(target, diagnose("SS201", message, fix="Give each subject a table of its own (table:)."))
@@ -190,8 +191,8 @@ def _decide_evolution(inspected: Inspected, history: History, properties: TableP
     current, _ = shape_of(
         _as_applied(target, properties), history, known, key=properties.keys, baseline=baseline, ordering=ordering
     )
-    current = replace(current, keys=properties.keys, marks=properties.marks)
-    if current.columns_hash != properties.columns or properties.lives not in {"", current.lives_hash}:
+    current = replace(current, keys=properties.keys)
+    if current.columns_hash != properties.columns or current.lives_hash != properties.lives:
         message = f"{target.full_name}: its columns would be told apart otherwise than when they were applied"
         return _held(target, diagnose("SS408", message), *inspected.trouble, properties=properties)
     if inspected.trouble:
@@ -353,9 +354,7 @@ def _any_case(ordering: tuple[OrderingField, ...]) -> list[OrderingField]:
 
 def _carries(version: SubjectVersion, properties: TableProperties) -> bool:
     """Tell whether events of a version still hold every field that the table is ordered by."""
-    # Earlier releases made tables with a key that nothing orders.
-    unordered = properties.keys and not properties.ordering and version.envelope.offset is None
-    return not unordered and all(_stands_in(version.event, field) for field in properties.ordering)
+    return all(_stands_in(version.event, field) for field in properties.ordering)
 
 
 def _stands_in(event: Encoding | None, field: OrderingField) -> bool:

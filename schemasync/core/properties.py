@@ -22,8 +22,6 @@ STATE: Final = "schemasync.state"
 """The compare-and-set key: every publication and every schema change gives it a new value."""
 
 PARTITION_BY: Final = "schemasync.partition_by"
-MARKS: Final = "schemasync.tombstones"
-LIVES: Final = "schemasync.lives"
 KEPT: Final = "schemasync.kept"
 VIEW: Final = "schemasync.view"
 HISTORY: Final = "schemasync.history"
@@ -42,17 +40,15 @@ class TableProperties:
     ordering: tuple[OrderingField, ...]
     columns: str
     """Hash of which physical column each column of the version stands in: identities must never be told anew."""
+    lives: str
+    """Hash of the identity of each column, and of all members inside of it, which ``columns`` alone does not tell where
+    a type changes, too."""
     state: StateId
     partition_by: tuple[tuple[str, str], ...] = ()
     """(name, expression) of the user partitions that the table was created with."""
-    marks: bool = True
-    """Whether the table has the column that tells deleted rows; tables of earlier releases do not say so."""
-    lives: str = ""
-    """Hash of the identity of each column, and of all members inside of it, which ``columns`` alone does not tell where
-    a type changes, too. Tables of earlier releases have none until their schema is next applied."""
     kept: bool | None = None
     """Whether the view shows dropped columns, which ``policies.drop: keep`` kept: another policy would drop them. None
-    where it never did; tables of earlier releases do not say so until their schema is next applied."""
+    where it never did."""
     view: str = ""
     """Name of the view, empty while it was never another one than ``{table}_view``."""
     history: str = ""
@@ -67,10 +63,7 @@ class TableProperties:
 def write_properties(values: TableProperties) -> dict[str, str]:
     """Return the properties as the metastore holds them."""
     ordering = [["/".join(field.path), field.type.value, field.meaning.value] for field in values.ordering]
-    # Most tables have no user partitions, and those of earlier releases lack the others.
     some = {PARTITION_BY: json.dumps(values.partition_by)} if values.partition_by else {}
-    some |= {MARKS: "true"} if values.marks else {}
-    some |= {LIVES: values.lives} if values.lives else {}
     some |= {} if values.kept is None else {KEPT: json.dumps(values.kept)}
     some |= {name: value for name, value in ((VIEW, values.view), (HISTORY, values.history)) if value}
     return some | {
@@ -82,6 +75,7 @@ def write_properties(values: TableProperties) -> dict[str, str]:
         "schemasync.keys": json.dumps(values.keys),
         "schemasync.ordering": json.dumps(ordering),
         "schemasync.columns": values.columns,
+        "schemasync.lives": values.lives,
         "schemasync.generation": str(values.state.generation),
         STATE: values.token,
     }
@@ -107,10 +101,9 @@ def read_properties(properties: Mapping[str, str]) -> TableProperties:
         keys=_read(properties, "schemasync.keys", _keys),
         ordering=_read(properties, "schemasync.ordering", _ordering),
         columns=_read(properties, "schemasync.columns", str),
+        lives=_read(properties, "schemasync.lives", str),
         state=_read(properties, STATE, lambda text: StateId.parse(text.partition("@")[0])),
         partition_by=_read(properties, PARTITION_BY, _pairs) if PARTITION_BY in properties else (),
-        marks=properties.get(MARKS) == "true",
-        lives=properties.get(LIVES, ""),
         kept=properties[KEPT] == "true" if KEPT in properties else None,
         view=properties.get(VIEW, ""),
         history=properties.get(HISTORY, ""),

@@ -12,7 +12,7 @@ from schemasync.core.diff import retypes
 from schemasync.core.encoding import lives
 from schemasync.core.envelope import compared_as_text, listed_columns
 from schemasync.core.history import History, read_history
-from schemasync.core.layout import METADATA, TOMBSTONE, Layout, MetaColumn, lay_out, meta_columns, shown_metadata
+from schemasync.core.layout import METADATA, Layout, MetaColumn, lay_out, meta_columns, shown_metadata
 from schemasync.core.locations import parse_location
 from schemasync.core.mapping import TableTarget
 from schemasync.core.names import MAX_NAME, MAX_TYPE, Dialect, TakenNames, folded, utf16_length
@@ -37,15 +37,13 @@ class Shape:
     fill_defaults: bool
     partitions: tuple[PartitionColumn, ...] = ()
     """The user partitions, beside the segment."""
-    marks: bool = True
-    """Whether what is written has `TOMBSTONE`: tables of earlier releases get it when their schema is next applied."""
     keeps: bool = False
     """Whether columns are shown that were dropped."""
 
     @property
     def own_columns(self) -> tuple[MetaColumn, ...]:
         """Our own columns, beside the row's."""
-        return tuple(c for c in meta_columns(self.envelope) if self.marks or c.name != TOMBSTONE)
+        return meta_columns(self.envelope)
 
     @property
     def key_columns(self) -> tuple[tuple[str, Type], ...]:

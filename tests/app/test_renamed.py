@@ -67,7 +67,6 @@ def test_a_view_of_another_table_of_ours_keeps_its_name(still: Still) -> None:
 
 
 def test_a_default_name_needs_no_property_and_is_known_all_the_same(tmp_path: Path) -> None:
-    """As are the names of tables that earlier releases made."""
     still = Still(tmp_path)
     still.register(avro(NAME))
     still.settle()

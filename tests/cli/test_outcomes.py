@@ -46,6 +46,7 @@ PROPERTIES = TableProperties(
     keys=("id",),
     ordering=(),
     columns="",
+    lives="",
     state=StateId(generation=0, admission=0),
 )
 PROBLEM = (UsageError("two entries claim one table"),)

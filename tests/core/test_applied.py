@@ -29,6 +29,7 @@ def properties(version: int, **more: Any) -> TableProperties:
         keys=("id",),
         ordering=FLAT.ordering,
         columns="c0",
+        lives="l0",
         state=StateId(generation=0, admission=0),
         **(given | more),
     )

@@ -129,6 +129,7 @@ PROPERTIES = TableProperties(
     keys=("id",),
     ordering=DEBEZIUM.ordering,
     columns="c0",
+    lives="l0",
     state=StateId(generation=0, admission=0),
 )
 
@@ -203,10 +204,9 @@ RETYPED = history((col("id", BIGINT), col("a", INT)), (col("id", BIGINT), col("a
 SHARDS = (("base_s00000004", "base_s00000009"), ("base_s00000012", "base_s00000012"))
 CHANGES = (("delta_00000007", "delta_00000007"),)
 SOME = Contents(base=SHARDS, deltas=CHANGES, unique=True)
-SETTLED = Contents(base=SHARDS[:1], unique=True, marked=True)
-UNMARKED = Contents(base=SHARDS[:1], unique=True)
-AHEAD = Contents(untouched=SHARDS[:1], base=SHARDS[1:], deltas=CHANGES, unique=True, marked=True, ahead=True)
-ELSEWHERE = Contents(untouched=SHARDS, deltas=CHANGES, unique=True, marked=True, ahead=True)
+SETTLED = Contents(base=SHARDS[:1], unique=True)
+AHEAD = Contents(untouched=SHARDS[:1], base=SHARDS[1:], deltas=CHANGES, unique=True, ahead=True)
+ELSEWHERE = Contents(untouched=SHARDS, deltas=CHANGES, unique=True, ahead=True)
 UNORDERED = AHEAD.model_copy(
     update={"untouched": (), "base": SHARDS[:1], "deltas": (("delta_00000007", "delta_00000008"),), "few": True}
 )
@@ -268,7 +268,6 @@ STATEMENTS: dict[str, dict[Dialect, str]] = {
     },
     "view_of_nothing": {d: view(shape(STUDENT, baseline=2), d, 2, contents=Contents(unique=True)) for d in Dialect},
     "view_settled": {d: view(shape(STUDENT, baseline=2), d, 2, contents=SETTLED) for d in Dialect},
-    "view_settled_by_operations": {d: view(shape(STUDENT, baseline=2), d, 2, contents=UNMARKED) for d in Dialect},
     "view_ahead": {d: view(shape(STUDENT, baseline=2), d, 2, contents=AHEAD) for d in Dialect},
     "view_ahead_elsewhere": {d: view(shape(STUDENT, baseline=2), d, 2, contents=ELSEWHERE) for d in Dialect},
     "view_ahead_of_several": {d: view(shape(STUDENT, baseline=2), d, 2, contents=SEVERAL) for d in Dialect},

@@ -46,6 +46,7 @@ PROPERTIES = TableProperties(
     keys=("id",),
     ordering=V1.envelope.ordering,
     columns=V1.columns_hash,
+    lives=V1.lives_hash,
     state=StateId(generation=1, admission=0),
 )
 
@@ -123,16 +124,6 @@ def test_a_lost_column_that_only_files_of_earlier_versions_carry_is_missed_too()
     nothing = looked(current=V3, effective=V3, table=hive(columns), partitions={}, placed=None)
     assert [d.message for d in lost.diagnostics if d.code == "SS202"] == ["lake.student lacks fullname"]
     assert [d.message for d in nothing.diagnostics if d.code == "SS202"] == []
-
-
-def test_a_column_that_an_earlier_release_did_not_have_is_missing_not_lost() -> None:
-    earlier, placed = without("__tombstone"), replace(PLACED, carried={"base": CARRIED[:-1]})
-    found: dict[str, Any] = {"table": hive(earlier), "partitions": in_base(columns=earlier), "placed": placed}
-    unmarked, properties = replace(V1, marks=False), replace(PROPERTIES, marks=False)
-    drift = looked(**found, current=unmarked, properties=properties)
-    assert drift == Drift(missing=COLUMNS[-1:], wanted=earlier)
-    assert looked(**found, current=unmarked, effective=unmarked, properties=properties) == Drift(wanted=earlier)
-    assert said(looked(**found))[0] == ("SS202", "lake.student lacks __tombstone")
 
 
 def test_a_retyped_column_is_put_back_and_its_comment_and_foreign_columns_stay() -> None:
@@ -349,11 +340,6 @@ def test_what_trino_wrote_on_a_view_that_was_its_own_is_not_kept(comment: str) -
     adopted = view(kept=Kept(properties={**dict.fromkeys(marks, "true"), "team": "blue"}, comment=comment))
     found = kept_of(adopted, table="lake.student", current=None, desired=V1)
     assert found == Kept(properties={"team": "blue"})
-
-
-def test_what_earlier_releases_wrote_on_a_view_is_not_kept() -> None:
-    earlier = view(properties={"comment": "every event of lake.student"})
-    assert kept_of(earlier, table="lake.student", current=V1, desired=V1) == NOTHING
 
 
 def test_what_a_killed_run_wrote_already_is_not_kept() -> None:

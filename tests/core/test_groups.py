@@ -64,7 +64,6 @@ def test_a_table_takes_its_own_past_along_to_a_group_that_forked_later(
 
 @pytest.mark.parametrize("applied", [(1, 3, 4), (1, 2, 4), (1, 2, 3, 4)])
 def test_what_a_table_went_through_stays_its_past(applied: tuple[int, ...]) -> None:
-    """Also what an earlier release took for it: its columns were told apart by that."""
     assert followed("1", "2", "1", "3", "1", "3", wanted="3", current=4, applied=applied) == ([*applied, 6], [])
 
 

@@ -196,13 +196,6 @@ def test_a_view_names_what_it_reads_and_sorts_nothing_where_the_base_has_it_all(
     assert (unanswered.toasted, unanswered.contents.toasted) == (placeholders, frozenset())
 
 
-def test_rows_are_told_by_tombstones_where_all_files_have_them() -> None:
-    old, *new = (segment(f"base_s0000000{n}", columns=("id", "__tombstone")[:n]) for n in (1, 2, 3))
-    of_segments = [(), (old,), tuple(new), (old, *new)]
-    manifests = [fresh().model_copy(update={"segments": segments}) for segments in of_segments]
-    assert [m.contents.marked for m in manifests] == [False, False, True, False]
-
-
 def test_changes_are_ahead_where_all_of_them_are_and_none_has_a_placeholder() -> None:
     base = segment("base_s00000001")
     one, other = (segment(f"delta_0000000{n}", ahead=True) for n in (1, 2))

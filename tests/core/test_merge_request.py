@@ -6,7 +6,7 @@ from schemasync.core.admission import UnsentRule
 from schemasync.core.history import read_history
 from schemasync.core.manifest import DataFile, Segment, SegmentKind
 from schemasync.core.merge_request import merge_request
-from schemasync.core.merging import Deleted, MergeRequest, ShardMerge, SortedFile, StoredColumn
+from schemasync.core.merging import MergeRequest, ShardMerge, SortedFile, StoredColumn
 from schemasync.core.projection import Carried, Fill
 from schemasync.core.reshape import Convert, Keep
 from schemasync.core.shape import Shape
@@ -38,7 +38,7 @@ def kept(name: str, type_: Type, at: str | None = None) -> StoredColumn:
 
 META = (("__op", P.STRING), ("__ts_ms", P.BIGINT), ("__seq1", P.BIGINT), ("__offset", P.BIGINT))
 VERSION = StoredColumn(name="__schema_version", type=P.INT, source=Fill(value=2))
-LAST = (kept("__admitted_ms", P.BIGINT), StoredColumn(name="__tombstone", type=P.BOOLEAN, source=Deleted()))
+LAST = (kept("__admitted_ms", P.BIGINT), kept("__tombstone", P.BOOLEAN))
 
 
 def request(**manifest: object) -> MergeRequest:

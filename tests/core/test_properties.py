@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from schemasync.core.encoding import Meaning
 from schemasync.core.manifest import StateId
 from schemasync.core.properties import (
-    MARKS,
     PARTITION_BY,
     STATE,
     SUBJECT,
@@ -41,9 +40,9 @@ properties = st.builds(
     keys=st.lists(st.text(min_size=1), max_size=3).map(tuple),
     ordering=st.lists(fields, max_size=3).map(tuple),
     columns=st.text(),
+    lives=st.text(),
     state=states,
     partition_by=st.lists(st.tuples(st.text(), st.text()), max_size=2).map(tuple),
-    marks=st.booleans(),
     kept=st.sampled_from((None, True, False)),
     view=st.text(),
     history=st.text(),
@@ -57,6 +56,7 @@ ONE = TableProperties(
     keys=("id", "größe"),
     ordering=DEBEZIUM.ordering,
     columns="c0",
+    lives="l0",
     state=StateId(generation=7, admission=2),
 )
 
@@ -76,9 +76,9 @@ def test_the_properties_as_people_see_them() -> None:
         "schemasync.keys": '["id", "gr\\u00f6\\u00dfe"]',
         "schemasync.ordering": '[["source/lsn", "bigint", "plain"], ["ts_ms", "bigint", "plain"]]',
         "schemasync.columns": "c0",
+        "schemasync.lives": "l0",
         "schemasync.generation": "7",
         "schemasync.state": "000007-0002@3",
-        "schemasync.tombstones": "true",
     }
 
 
@@ -98,7 +98,7 @@ def test_properties_of_other_tools_are_passed_over(values: TableProperties) -> N
     assert read_properties(write_properties(values) | {"owner": "me", "numRows": "-1"}) == values
 
 
-@pytest.mark.parametrize("name", sorted(set(write_properties(ONE)) - {"schemasync.generation", MARKS}))
+@pytest.mark.parametrize("name", sorted(set(write_properties(ONE)) - {"schemasync.generation"}))
 def test_a_missing_property_is_named(name: str) -> None:
     written = write_properties(ONE)
     del written[name]

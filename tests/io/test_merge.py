@@ -22,7 +22,7 @@ from schemasync.core.admission import UnsentRule
 from schemasync.core.compaction import FoldCounts
 from schemasync.core.keys import Key
 from schemasync.core.manifest import DataFile, SegmentKind
-from schemasync.core.merging import Deleted, MergeRequest, ShardMerge, SortedFile, StoredColumn
+from schemasync.core.merging import MergeRequest, ShardMerge, SortedFile, StoredColumn
 from schemasync.core.projection import Carried, Fill
 from schemasync.core.reshape import Convert, Keep
 from schemasync.core.sharding import KeyRange
@@ -54,13 +54,10 @@ EVERYWHERE = KeyRange()
 
 
 def stored(version: int) -> tuple[StoredColumn, ...]:
-    """Return how rows are read: version 1 had ``v`` as an int in another column, both get the newest version.
-
-    None has ``__tombstone``, as none did that an earlier release wrote.
-    """
+    """Return how rows are read: version 1 had ``v`` as an int in another column, both get the newest version."""
     old_v = Carried(name="v_old", shape=Convert(stored=P.INT, target=P.BIGINT))
     sources = {name: Carried(name=name, shape=Keep(target=type_)) for name, type_ in COLUMNS}
-    given: dict[str, Any] = sources | {"__schema_version": Fill(value=2), "__tombstone": Deleted()}
+    given: dict[str, Any] = sources | {"__schema_version": Fill(value=2)}
     given |= {"v": old_v} if version == 1 else {}
     return tuple(StoredColumn(name=name, type=type_, source=given[name]) for name, type_ in COLUMNS)
 
@@ -93,10 +90,14 @@ class Files:
         self._numbers = count()
 
     def write(self, rows: Sequence[Row], version: int = 2, *, group: int = 3) -> str:
-        columns = [("v_old" if name == "v" and version == 1 else name, type_) for name, type_ in COLUMNS[:-1]]
+        columns = [("v_old" if name == "v" and version == 1 else name, type_) for name, type_ in COLUMNS]
         narrow = {"v_old": pa.int32()}
         schema = pa.schema([pa.field(name, narrow.get(name, arrow_type(type_))) for name, type_ in columns])
-        renamed = [{("v_old" if n == "v" and version == 1 else n): v for n, v in row.items()} for row in rows]
+        renamed = [
+            {("v_old" if n == "v" and version == 1 else n): v for n, v in row.items()}
+            | {"__tombstone": True if row["__op"] == "d" else None}
+            for row in rows
+        ]
         path = f"file-{next(self._numbers)}.parquet"
         pq.write_table(pa.Table.from_pylist(renamed, schema=schema), self.root / path, row_group_size=group)
         return path

@@ -15,12 +15,12 @@ from pyarrow import fs
 
 from schemasync.core.keys import Key
 from schemasync.core.layout import OP
-from schemasync.core.merging import Deleted, StoredColumn
+from schemasync.core.merging import StoredColumn
 from schemasync.core.projection import Carried, Fill
 from schemasync.core.reshape import Keep, may_misfit
 from schemasync.core.sharding import KeyRange
 from schemasync.io.parquet.batches import batches, buffer_size
-from schemasync.io.parquet.rows import null_in_deletes, open_parquet, table_schema, tombstones
+from schemasync.io.parquet.rows import null_in_deletes, open_parquet, table_schema
 from schemasync.io.parquet.values import arrow_type, constant, reshape
 
 _BATCH_ROWS: Final = 16_384
@@ -140,8 +140,6 @@ class Stored:
         source = column.source
         if isinstance(source, Fill):
             return constant(source.value, column.type, batch.num_rows)
-        if isinstance(source, Deleted):
-            return tombstones(batch.column(OP))
         place = batch.schema.get_field_index(source.name)
         if place < 0:
             return pa.nulls(batch.num_rows, arrow_type(column.type))

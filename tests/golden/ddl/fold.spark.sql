@@ -35,7 +35,7 @@ FROM (
     t.`__offset` AS `__offset`,
     CAST(2 AS INT) AS `__schema_version`,
     t.`__admitted_ms` AS `__admitted_ms`,
-    CASE WHEN t.`__op` = 'd' THEN TRUE END AS `__tombstone`,
+    t.`__tombstone` AS `__tombstone`,
     max((t.`segment` = 'base') AND t.`__op` <> 'd') OVER (PARTITION BY CASE WHEN t.`__schema_version` <= 1 THEN CAST(t.`id` AS bigint) ELSE t.`id__2` END) AS schemasync_was,
     max(NOT (t.`segment` = 'base')) OVER (PARTITION BY CASE WHEN t.`__schema_version` <= 1 THEN CAST(t.`id` AS bigint) ELSE t.`id__2` END) AS schemasync_changed,
     NOT (t.`segment` = 'base') AS schemasync_last,

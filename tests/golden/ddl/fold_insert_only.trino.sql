@@ -35,7 +35,7 @@ FROM (
     t."__offset" AS "__offset",
     CAST(2 AS INT) AS "__schema_version",
     t."__admitted_ms" AS "__admitted_ms",
-    CASE WHEN t."__op" = 'd' THEN TRUE END AS "__tombstone",
+    t."__tombstone" AS "__tombstone",
     (t."segment" = 'base') AS schemasync_was,
     NOT (t."segment" = 'base') AS schemasync_changed,
     NOT (t."segment" = 'base') AS schemasync_last,

@@ -31,7 +31,7 @@ FROM (
     t."__offset" AS "__offset",
     CAST(1 AS INT) AS "__schema_version",
     t."__admitted_ms" AS "__admitted_ms",
-    CASE WHEN t."__op" = 'd' THEN TRUE END AS "__tombstone",
+    t."__tombstone" AS "__tombstone",
     max((t."segment" = 'base') AND t."__op" <> 'd') OVER (PARTITION BY t."id") AS schemasync_was,
     max(NOT (t."segment" = 'base')) OVER (PARTITION BY t."id") AS schemasync_changed,
     NOT (t."segment" = 'base') AS schemasync_last,

@@ -25,10 +25,10 @@ TBLPROPERTIES (
   'schemasync.fingerprint' = 'fp2',
   'schemasync.generation' = '0',
   'schemasync.keys' = '["id"]',
+  'schemasync.lives' = 'l0',
   'schemasync.ordering' = '[["source/lsn", "bigint", "plain"], ["ts_ms", "bigint", "plain"]]',
   'schemasync.schema_id' = '102',
   'schemasync.state' = '000000@2',
   'schemasync.subject' = 'shop.student-value',
-  'schemasync.tombstones' = 'true',
   'schemasync.version' = '2'
 )

@@ -21,4 +21,4 @@ SELECT
   t.`first-seen` AS `first-seen`,
   t.`segment__2` AS `segment`
 FROM `lake`.`student` t
-WHERE t.`__op` <> 'd'
+WHERE t.`__tombstone` IS NULL
