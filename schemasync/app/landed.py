@@ -135,10 +135,9 @@ def _look_at_one(
     footer: Footer | Unreadable,
     asked_again: Callable[[], History],
 ) -> LandedFile | Diagnostic:
-    if isinstance(footer, Unreadable):
-        code = "SS305" if footer.incomplete else "SS301"
-        return diagnose(code, f"{target.location}/{footer.path}: {footer.reason}")
     where = f"{target.location}/{file.path}"
+    if isinstance(footer, Unreadable):
+        return diagnose("SS305" if footer.incomplete else "SS301", f"{where}: {footer.reason}")
     try:
         embedded = _embedded(footer, target)
     except SchemaError as error:

@@ -272,6 +272,6 @@ def _odd_footers(workspace: Workspace, plan: TablePlan, manifest: Manifest) -> t
         try:
             footer = reader.footer(file, now_ms=now)
         except StorageError as error:
-            footer = Unreadable(path=file.path, reason=str(error))
+            footer = Unreadable(reason=str(error))
         findings += footer_drift(sampled, footer, columns)
     return tuple(findings)

@@ -58,8 +58,6 @@ def first_offset(path: str) -> int | None:
 class Footer:
     """What a landed file says of itself. ``avro`` is the writer's Avro schema where the footer has it."""
 
-    path: str
-    bytes: int
     rows: int
     avro: str | None
     type: Struct
@@ -87,7 +85,6 @@ class WrittenFooter:
 class Unreadable:
     """A landed file whose footer could not be read. ``incomplete``: it may still be being written."""
 
-    path: str
     reason: str
     incomplete: bool = False
 

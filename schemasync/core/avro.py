@@ -76,7 +76,6 @@ def read_value_schema(
         subject=registered.subject,
         version=registered.version,
         schema_id=registered.schema_id,
-        fullname=root["name"],
         columns=columns,
         envelope=found,
         fingerprint=schema_fingerprint(registered),

@@ -161,10 +161,9 @@ class HiveColumn:
 class HiveTable:
     """A table or view as the metastore holds it.
 
-    ``kind`` is Hive's (``EXTERNAL_TABLE``, ``MANAGED_TABLE``, ``VIRTUAL_VIEW``); ``spark_columns`` are those of
-    ``spark.sql.sources.schema``, None where that property is missing or partial. ``view_text`` is a view's query as
-    it was written, ``expanded_text`` as the engine completed it. ``formats`` are the class names of input format,
-    output format and serde, in this order.
+    ``kind`` is Hive's (``EXTERNAL_TABLE``, ``MANAGED_TABLE``, ``VIRTUAL_VIEW``). ``view_text`` is a view's query as it
+    was written, ``expanded_text`` as the engine completed it. ``formats`` are the class names of input format, output
+    format and serde, in this order.
     """
 
     database: str
@@ -176,7 +175,6 @@ class HiveTable:
     properties: Mapping[str, str]
     view_text: str = ""
     expanded_text: str = ""
-    spark_columns: tuple[str, ...] | None = None
     owner: str = ""
     formats: tuple[str, ...] = ()
 

@@ -53,9 +53,7 @@ class Projection:
     """All columns of a table for the files of one writer version, and how their events are read."""
 
     writer: int
-    table: int
     columns: tuple[Projected, ...]
-    keys: tuple[str, ...]
     envelope: Envelope
 
 
@@ -91,14 +89,7 @@ def project(
             projected.append(Projected(name=target.name, type=target.type, source=source))
     if reasons:
         return Unprojectable(writer=writer.version, reasons=tuple(reasons))
-    names = {c.name: layout.current(c).name for c in columns}
-    return Projection(
-        writer=writer.version,
-        table=layout.version,
-        columns=tuple(projected),
-        keys=tuple(names[k] for k in keys),
-        envelope=writer.envelope,
-    )
+    return Projection(writer=writer.version, columns=tuple(projected), envelope=writer.envelope)
 
 
 def _from_file(

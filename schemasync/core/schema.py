@@ -111,7 +111,6 @@ class SubjectVersion:
     subject: str
     version: int
     schema_id: int
-    fullname: str
     columns: tuple[Column, ...]
     envelope: Envelope
     fingerprint: str

@@ -40,11 +40,10 @@ _KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadedConfig:
-    """A configuration, the file that it came from, and the directory that its relative paths started from."""
+    """A configuration, and the file that it came from."""
 
     config: Config
     path: Path
-    root: Path
 
 
 def load_config(path: Path | None, *, environ: Mapping[str, str], cwd: Path) -> LoadedConfig:
@@ -65,7 +64,7 @@ def load_config(path: Path | None, *, environ: Mapping[str, str], cwd: Path) -> 
     except ValidationError as error:
         # Not from error: its text shows unknown keys, and `password:secret` without the space is one.
         raise _explained(error, file, variables) from None
-    return LoadedConfig(config=resolve(config, file.parent), path=file, root=file.parent)
+    return LoadedConfig(config=resolve(config, file.parent), path=file)
 
 
 def resolve(config: Config, root: Path) -> Config:

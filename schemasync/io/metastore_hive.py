@@ -524,18 +524,16 @@ def _has_text(view: Any, text: str) -> bool:
 def _table(told: Mapping[str, Any]) -> HiveTable:
     place, properties = told["sd"], told["parameters"]
     columns = _columns(place["cols"])
-    fields = spark_schema.read_fields(properties)
     return HiveTable(
         database=told["dbName"],
         name=told["tableName"],
         kind=told["tableType"],
-        columns=_parked(fields) or columns if _is_placeholder(columns) else columns,
+        columns=_parked(properties) or columns if _is_placeholder(columns) else columns,
         partition_keys=_columns(told["partitionKeys"]),
         location=place.get("location", ""),
         properties=properties,
         view_text=told.get("viewOriginalText", ""),
         expanded_text=told.get("viewExpandedText", ""),
-        spark_columns=None if fields is None else tuple(f.name for f in fields),
         owner=told.get("owner", ""),
         formats=_formats(place),
     )
@@ -583,6 +581,7 @@ def _is_placeholder(columns: Sequence[HiveColumn]) -> bool:
     return [(c.name, c.type) for c in columns] == [("col", "array<string>")]
 
 
-def _parked(fields: Sequence[spark_schema.SparkField] | None) -> tuple[HiveColumn, ...]:
+def _parked(properties: Mapping[str, str]) -> tuple[HiveColumn, ...]:
     """Return the columns that Spark then keeps in properties: names and comments; their types are no Hive types."""
-    return tuple(HiveColumn(name=field.name.lower(), type="", comment=field.comment) for field in fields or ())
+    fields = spark_schema.read_fields(properties) or ()
+    return tuple(HiveColumn(name=field.name.lower(), type="", comment=field.comment) for field in fields)

@@ -60,7 +60,7 @@ def surroundings(root: Path, answers: Answers | None = None, **settings: Any) ->
         yield cast(Workspace, Fake())
 
     return Surroundings(
-        load=lambda: LoadedConfig(config=config, path=root / "schemasync.yaml", root=root),
+        load=lambda: LoadedConfig(config=config, path=root / "schemasync.yaml"),
         environ={},
         open_workspace=opened,
         open_registry=lambda _: registry,

@@ -73,7 +73,6 @@ def version(number: int, *columns: Column, envelope: Envelope = FLAT) -> Subject
         subject=SUBJECT,
         version=number,
         schema_id=100 + number,
-        fullname="shop.Student",
         columns=columns,
         envelope=envelope,
         fingerprint=f"fp{number}",

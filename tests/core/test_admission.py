@@ -34,7 +34,7 @@ from tests.core.builders import (
 def footer(type_: Type | None = None) -> Footer:
     """Return the footer of a file whose columns have these types."""
     assert type_ is None or isinstance(type_, Struct)
-    return Footer(path="f.parquet", bytes=7, rows=1, avro=None, type=type_ or Struct(fields=()))
+    return Footer(rows=1, avro=None, type=type_ or Struct(fields=()))
 
 
 def written(*columns: Any) -> Footer:

@@ -46,7 +46,7 @@ TABLE = (
 
 def footer(rows: int = 1, **columns: Type) -> Footer:
     fields = tuple(StructField(name=name, type=type_) for name, type_ in columns.items())
-    return Footer(path="base/a", bytes=10, rows=rows, avro=None, type=Struct(fields=fields))
+    return Footer(rows=rows, avro=None, type=Struct(fields=fields))
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def footer(rows: int = 1, **columns: Type) -> Footer:
         (footer(id=P.INT, name=P.STRING), "id is int, the table says bigint"),
         (footer(id=P.BIGINT, name=P.STRING, x=P.INT), "it and the manifest disagree about the columns x"),
         (footer(id=P.BIGINT, name=P.STRING, y=P.INT), "it and the manifest disagree about the columns y"),
-        (Unreadable(path="base/a", reason="no footer"), "it cannot be read: no footer"),
+        (Unreadable(reason="no footer"), "it cannot be read: no footer"),
     ],
 )
 def test_a_footer_is_what_manifest_and_table_say(found: Any, reason: str | None) -> None:

@@ -45,12 +45,10 @@ def test_a_file_of_the_tables_version_is_taken_as_it_is() -> None:
     found = history((col("Id", BIGINT), col("name", STRING)))
     assert projected(found, 1, keys=("Id",)) == Projection(
         writer=1,
-        table=1,
         columns=(
             Projected(name="id", type=Primitive.BIGINT, source=take("Id", BIGINT)),
             Projected(name="name", type=Primitive.STRING, source=take("name", STRING)),
         ),
-        keys=("id",),
         envelope=found.newest.envelope,
     )
 

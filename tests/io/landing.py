@@ -34,7 +34,7 @@ def land(root: Path, name: str, columns: Mapping[str, pa.Array], **options: Any)
     return name
 
 
-def landed(root: Path, name: str, columns: Mapping[str, Encoding], keys: tuple[str, ...]) -> LandedFile:
+def landed(root: Path, name: str, columns: Mapping[str, Encoding]) -> LandedFile:
     projected = tuple(
         Projected(
             name=column,
@@ -49,7 +49,7 @@ def landed(root: Path, name: str, columns: Mapping[str, Encoding], keys: tuple[s
         modified_ms=0,
         rows=pq.read_metadata(root / name).num_rows,
         first_offset=None,
-        projection=Projection(writer=1, table=1, columns=projected, keys=keys, envelope=FLAT),
+        projection=Projection(writer=1, columns=projected, envelope=FLAT),
     )
 
 
@@ -64,7 +64,7 @@ def request(
 ) -> AdmissionRequest:
     row = tuple((name, shown_type(encoding)) for name, encoding in columns.items())
     return AdmissionRequest(
-        files=tuple(landed(root, name, columns, keys) for name in names),
+        files=tuple(landed(root, name, columns) for name in names),
         directory=directory,
         columns=(*row, *((c.name, c.type) for c in meta_columns(FLAT))),
         keys=keys,

@@ -29,11 +29,7 @@ def refused(directory: Path, text: str, environ: Mapping[str, str] | None = None
 
 def test_the_file_in_the_current_directory_is_found(tmp_path: Path) -> None:
     loaded = load(tmp_path, MINIMAL)
-    assert (loaded.config.registry.url, loaded.path, loaded.root) == (
-        "http://r:8081",
-        tmp_path / "schemasync.yaml",
-        tmp_path,
-    )
+    assert (loaded.config.registry.url, loaded.path) == ("http://r:8081", tmp_path / "schemasync.yaml")
 
 
 def test_a_file_that_is_named_beats_the_one_beside_us(tmp_path: Path) -> None:

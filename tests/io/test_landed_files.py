@@ -500,7 +500,7 @@ def test_a_file_that_may_not_be_read_is_told_by_name(tmp_path: Path) -> None:
     land(tmp_path, "x.parquet", own(3))
     files = ArrowFiles(Failing([PermissionError(errno.EACCES, "Permission denied")]), str(tmp_path))
     file = FileInfo(path="x.parquet", bytes=1, modified_ms=0)
-    told = Unreadable(path="x.parquet", reason="[Errno 13] Permission denied")
+    told = Unreadable(reason="[Errno 13] Permission denied")
     assert files.footer(file, now_ms=10**9) == told
 
 

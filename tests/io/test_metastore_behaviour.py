@@ -20,7 +20,7 @@ from py4j.java_collections import JavaList
 from schemasync.core.drift import PARQUET
 from schemasync.core.partitioning import directory_of, partition_name
 from schemasync.core.ports import HiveColumn, HivePartition, HiveTable, Metastore, PartitionSize
-from schemasync.core.spark_schema import disagreement
+from schemasync.core.spark_schema import disagreement, read_fields
 from schemasync.errors import EngineError
 from tests.twins.metastore import MemoryMetastore
 
@@ -76,7 +76,6 @@ class Memory:
                 partition_keys=tuple(HiveColumn(name=key, type="string") for key in ("segment", *by)),
                 location=f"{self.root}/{name}",
                 properties=properties,
-                spark_columns=("id", "name", "segment", *by),
                 formats=PARQUET,
             )
         )
@@ -174,12 +173,11 @@ def value(server: Server) -> str:
 def test_a_table_is_read_as_it_is(server: Server) -> None:
     table = server.metastore.table(server.database, TABLE)
     assert table is not None
-    assert (table.kind, table.columns, table.partition_keys, table.location, table.spark_columns) == (
+    assert (table.kind, table.columns, table.partition_keys, table.location) == (
         "EXTERNAL_TABLE",
         (HiveColumn(name="id", type="bigint"), HiveColumn(name="name", type="string", comment="who")),
         (HiveColumn(name="segment", type="string"),),
         f"{server.root}/{TABLE}",
-        ("id", "name", "segment"),
     )
 
 
@@ -358,7 +356,7 @@ def test_replaced_columns_are_those_of_the_table_of_its_partitions_and_of_sparks
     table = server.metastore.table(server.database, TABLE)
     described = server.metastore.described_partitions(server.database, TABLE)
     assert table is not None
-    assert (table.columns, table.spark_columns, table.properties[KEY]) == (columns, ("id", "age", "segment"), "0")
+    assert (table.columns, table.properties[KEY]) == (columns, "0")
     assert (described["a"].columns, disagreement(table.properties, columns, table.partition_keys)) == (columns, "")
 
 
@@ -408,7 +406,7 @@ def test_a_view_takes_the_definition_of_another_which_goes(server: Server) -> No
     assert wanted is not None
     assert after is not None
     assert (after.name, after.owner, after.view_text) == ("seen", before.owner, wanted.view_text)
-    assert (after.columns, after.spark_columns) == (wanted.columns, wanted.spark_columns)
+    assert (after.columns, read_fields(after.properties)) == (wanted.columns, read_fields(wanted.properties))
     assert server.metastore.table(server.database, "next") is None
 
 

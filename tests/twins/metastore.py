@@ -120,13 +120,7 @@ class MemoryMetastore:
         with self._lock:
             table = self._found(database, name)
             properties = spark_schema.rewritten(table.properties, columns, table.partition_keys)
-            fields = spark_schema.read_fields(properties)
-            self._tables[database, name] = replace(
-                table,
-                columns=tuple(columns),
-                properties=properties,
-                spark_columns=None if fields is None else tuple(f.name for f in fields),
-            )
+            self._tables[database, name] = replace(table, columns=tuple(columns), properties=properties)
             there = self._partitions[database, name]
             self._partitions[database, name] = {s: replace(p, columns=tuple(columns)) for s, p in there.items()}
 

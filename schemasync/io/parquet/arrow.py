@@ -94,17 +94,17 @@ class ArrowFiles:
             with self._opened(file.path) as parquet:
                 schema, rows = parquet.schema_arrow, parquet.metadata.num_rows
         except FileNotFoundError:
-            return Unreadable(path=file.path, reason="it vanished while it was looked at", incomplete=True)
+            return Unreadable(reason="it vanished while it was looked at", incomplete=True)
         except (OSError, pa.ArrowException) as error:
             if is_of_storage(error):
                 raise not_read(self._path(file.path), error) from error
             young = now_ms - file.modified_ms < STILL_WRITING_MS
             beginning = self._beginning(file)
             incomplete = beginning == b"" or (young and beginning == _MAGIC)
-            return Unreadable(path=file.path, reason=str(error).splitlines()[0], incomplete=incomplete)
+            return Unreadable(reason=str(error).splitlines()[0], incomplete=incomplete)
         metadata = schema.metadata or {}
         avro = next((metadata[key].decode(errors="replace") for key in _AVRO_KEYS if key in metadata), None)
-        return Footer(path=file.path, bytes=file.bytes, rows=rows, avro=avro, type=_struct_type(schema))
+        return Footer(rows=rows, avro=avro, type=_struct_type(schema))
 
     def written(self, path: str, columns: Collection[str], *, keys: Sequence[str] = ()) -> WrittenFooter:
         """Read the footer of a file of ours, with the extents of these columns, and its first and last key."""
