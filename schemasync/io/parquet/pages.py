@@ -27,16 +27,13 @@ from schemasync.io.parquet.structs import (
     RowGroup,
     SchemaElement,
     Statistics,
-    dump,
+    as_file,
+    footer_of,
     parse,
 )
 
 LONG_ROWS: Final = 262_144
 """A file of more rows than these has page footers; of others whoever looks for few rows reads little anyway."""
-
-_MAGIC: Final = b"PAR1"
-_TAIL: Final = 8
-"""Bytes behind a footer: its length, and the magic number."""
 
 
 def is_long(rows: int) -> bool:
@@ -93,10 +90,7 @@ class _File:
     """A Parquet file's footer and page indexes, read at once: these lie right before the footer."""
 
     def __init__(self, source: pa.NativeFile) -> None:
-        size = source.size()
-        (length,) = bytes_of.unpack("<I", source.read_at(_TAIL, size - _TAIL)[:4])
-        end = size - _TAIL - length
-        self._footer = parse(FileMetaData, source.read_at(length, end))
+        self._footer, end = footer_of(source)
         self._groups = [group for group in self._footer.row_groups if group.num_rows]
         chunks = [chunk for group in self._groups for chunk in group.columns]
         offsets = [chunk.column_index_offset or end for chunk in chunks]
@@ -122,7 +116,7 @@ class _File:
         root, *elements = self._footer.schema
         leaves = [element for element in elements if element.num_children is None]
         orders = self._footer.column_orders
-        data = dump(
+        return as_file(
             FileMetaData(
                 version=self._footer.version,
                 schema=[SchemaElement(name=root.name, num_children=1), leaves[place]],
@@ -132,7 +126,6 @@ class _File:
                 column_orders=orders and orders[place : place + 1],
             )
         )
-        return b"".join((_MAGIC, data, bytes_of.pack("<I", len(data)), _MAGIC))
 
     def _pieces(self, chunk: Any, rows: int) -> list[Any] | None:
         """Return a row group for each page of a column of one, or one for all of them."""

@@ -5,7 +5,7 @@ Memory is that of the parts that are held at once, whatever the size of the file
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
@@ -50,14 +50,7 @@ class KeyColumns:
 
     def first_from(self, key: Key) -> int:
         """Return how many rows come before this key; the rows are sorted."""
-        low, high = 0, self._rows
-        while low < high:
-            middle = (low + high) // 2
-            if self[middle] < key:
-                low = middle + 1
-            else:
-                high = middle
-        return low
+        return bisect_left(self, key)
 
     def rows_of(self, key: Key) -> range:
         """Return the rows that have this key; the rows are sorted."""

@@ -1,16 +1,23 @@
-"""The structs of Parquet footers and page indexes, as far as pages are told by them, read and written by Thrift.
+"""Parquet footers and page indexes, as far as pages are told by them, read and written by Thrift.
 
 Numbers and names of fields are those of parquet.thrift in apache/parquet-format; what is not listed is passed over.
 """
 
 from __future__ import annotations
 
+import struct as bytes_of
 from typing import Any, Final
 
+import pyarrow as pa
 from thrift.protocol.TBase import TBase
 from thrift.protocol.TCompactProtocol import TCompactProtocolAccelerated
 from thrift.Thrift import TException, TType
 from thrift.transport.TTransport import TMemoryBuffer
+
+_MAGIC: Final = b"PAR1"
+"""What every Parquet file begins and ends with."""
+_TAIL: Final = 8
+"""Bytes behind a footer: its length, and the magic number."""
 
 _Kind = tuple[int, Any]
 """A type of Thrift's, and what it needs to know beside."""
@@ -140,3 +147,22 @@ def dump(struct: Any) -> bytes:
     buffer = TMemoryBuffer()
     struct.write(TCompactProtocolAccelerated(buffer, fallback=True))
     return bytes(buffer.getvalue())
+
+
+def footer_of(source: pa.NativeFile) -> tuple[Any, int]:
+    """Read the footer of a file, and where in the file it begins.
+
+    Raises:
+        ValueError, struct.error: it has none.
+        OSError: it cannot be read.
+    """
+    size = source.size()
+    (length,) = bytes_of.unpack("<I", source.read_at(_TAIL, size - _TAIL)[:4])
+    start = size - _TAIL - length
+    return parse(FileMetaData, source.read_at(length, start)), start
+
+
+def as_file(footer: Any) -> bytes:
+    """Write a footer as a file of nothing else."""
+    data = dump(footer)
+    return b"".join((_MAGIC, data, bytes_of.pack("<I", len(data)), _MAGIC))

@@ -92,7 +92,7 @@ def decode(values: pa.Array, encoding: Encoding, losses: Losses) -> pa.Array:
         case MapOf(key=key, value=value):
             return _map(values, decode(values.keys, key, losses), decode(values.items, value, losses))
         case Record(members=members):
-            parts = {m.name: decode(_member(values, m.name), m.encoding, losses) for m in members}
+            parts = {m.name: decode(pc.struct_field(values, m.name), m.encoding, losses) for m in members}
             return _struct(values, parts)
         case _:  # pragma: no cover
             assert_never(encoding)
@@ -121,7 +121,7 @@ def reshape(values: pa.Array, shape: Reshape) -> pa.Array:
             return convert(values, stored, target)
         case Fields(fields=fields, lost=lost):
             for name in lost:
-                _none(_member(values, name), target_of(shape))
+                _none(pc.struct_field(values, name), target_of(shape))
             return _struct(values, {f.name: _field(values, f) for f in fields})
         case Elements(element=element):
             return _list(values, reshape(values.values, element))
@@ -134,7 +134,7 @@ def reshape(values: pa.Array, shape: Reshape) -> pa.Array:
 def _field(values: pa.Array, field: Field) -> pa.Array:
     if field.source is None:
         return pa.nulls(len(values), arrow_type(target_of(field.shape)))
-    return reshape(_member(values, field.source), field.shape)
+    return reshape(pc.struct_field(values, field.source), field.shape)
 
 
 def convert(values: pa.Array, stored: Type, target: Type) -> pa.Array:
@@ -218,10 +218,6 @@ def _misfit(values: pa.Array, target: Type, why: str) -> DataError:
         why=why,
         fix="The column was retyped; the file is of a version before, and its values cannot follow.",
     )
-
-
-def _member(values: pa.Array, name: str) -> pa.Array:
-    return pc.struct_field(values, name)
 
 
 def _struct(values: pa.Array, parts: dict[str, pa.Array]) -> pa.Array:

@@ -5,21 +5,17 @@ Called wherever a landed file is opened; without it one such column would stop i
 
 from __future__ import annotations
 
-import struct as bytes_of
 from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from schemasync.io.parquet.structs import FileMetaData, dump, parse
+from schemasync.io.parquet.structs import as_file, footer_of
 
 MOST: Final = 76
 """Digits of Arrow's widest decimal."""
 _DECIMAL: Final = 5
 """The older annotation's number of decimals."""
-_MAGIC: Final = b"PAR1"
-_TAIL: Final = 8
-"""Bytes after a footer: its length, and what every Parquet file ends with."""
 
 
 def read_footer(source: pa.NativeFile, *, as_bytes: bool) -> pq.FileMetaData:
@@ -40,17 +36,15 @@ def read_footer(source: pa.NativeFile, *, as_bytes: bool) -> pq.FileMetaData:
         if footer is None:
             raise
     _narrow(footer, as_bytes=as_bytes)
-    data = dump(footer)
-    return pq.read_metadata(pa.BufferReader(b"".join((_MAGIC, data, bytes_of.pack("<I", len(data)), _MAGIC))))
+    return pq.read_metadata(pa.BufferReader(as_file(footer)))
 
 
 def _understood(source: pa.NativeFile) -> Any:
-    size = source.size()
-    (length,) = bytes_of.unpack("<I", source.read_at(_TAIL, size - _TAIL)[:4])
     try:
-        return parse(FileMetaData, source.read_at(length, size - _TAIL - length))
+        footer, _ = footer_of(source)
     except ValueError:
         return None
+    return footer
 
 
 def _narrow(footer: Any, *, as_bytes: bool) -> None:
