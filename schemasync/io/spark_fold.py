@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
+from pyspark.sql import Observation
+from pyspark.sql import functions as f
 
 from schemasync.core.compaction import FoldCounts
 from schemasync.core.layout import OP
@@ -48,9 +50,6 @@ class SparkFold:
         partition_by: Sequence[PartitionColumn] = (),
     ) -> FoldCounts:
         """Write what ``select`` yields into an empty directory, counting in the same pass."""
-        from pyspark.sql import Observation  # noqa: PLC0415 - importing pyspark costs half a second
-        from pyspark.sql import functions as f  # noqa: PLC0415
-
         observation = Observation()
         try:
             rows = self._session.sql(select)
@@ -58,7 +57,7 @@ class SparkFold:
             kept = counted.where(f"NOT {_PURGE}").drop(_WAS, _CHANGED, _LAST, _PURGE, _READ)
             placed = kept.withColumns({partition.name: f.expr(spark_sql(partition)) for partition in partition_by})
             names = [partition.name for partition in partition_by]
-            order = [f"`{name}`" for name in (*names, *sort_by)]
+            order = [quote_identifier(name, Dialect.SPARK) for name in (*names, *sort_by)]
             ordered = placed.sortWithinPartitions(*order) if order else placed
             options = without_float_dictionaries(ordered.schema.jsonValue())
             ordered.write.mode("append").options(**options).parquet(into, partitionBy=names)
@@ -71,8 +70,6 @@ class SparkFold:
 
     def repeats_keys(self, directory: str, keys: Sequence[str]) -> bool:
         """Look at all files below a directory, by their own columns: directories may be named like one of these."""
-        from pyspark.sql import functions as f  # noqa: PLC0415
-
         try:
             rows = self._session.read.option("recursiveFileLookup", "true").parquet(as_pattern(directory))
             counted = rows.groupBy(*(quote_identifier(key, Dialect.SPARK) for key in keys)).agg(f.expr("count(*) AS n"))
@@ -83,8 +80,6 @@ class SparkFold:
 
 def _metrics(unsent: Mapping[str, str]) -> list[Column]:
     """Return what is counted; as texts, because to put each together from columns takes a tenth of a second."""
-    from pyspark.sql import functions as f  # noqa: PLC0415
-
     alive = f"`{OP}` <> 'd'"
     conditions = {
         "written": f"NOT {_PURGE}",
