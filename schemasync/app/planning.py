@@ -399,19 +399,19 @@ def _view(context: _Context) -> Iterator[Step]:
         yield Step(kind="replace_view", why=reason, sql=view_statement(workspace, target, shape, left[0], kept=kept))
 
 
-def _view_drift(found: TableView, texts: _LeftTexts) -> tuple[Diagnostic, ...]:
+def _view_drift(found: TableView, texts: _LeftTexts) -> Iterator[Diagnostic]:
     """Name what is not as it was left of the view of a table that is ours."""
     decision, view = found.decision, found.inspected.view
     current, effective = decision.current, decision.effective
     if found.manifest is None or current is None or effective is None:
-        return ()
+        return
     if view is None and decision.properties is not None and old_names(decision.target, decision.properties).view:
-        return ()  # it never was there
+        return  # it never was there
     kept = kept_on_view(view, decision, current)
     left = texts.of(current, effective)
     text = next((text for text in left if view is not None and same_text(view.view_text, text)), left[0])
     reasons = view_reasons(view, decision.target, current, text, kept)
-    return view_drift(view, decision.target, left=left, reasons=reasons, kept=kept)
+    yield from view_drift(view, decision.target, left=left, reasons=reasons, kept=kept)
 
 
 class _LeftTexts:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, assert_never
 
 from schemasync.core.beyond import Beyond
 from schemasync.core.encoding import Encoding, Leaf, ListOf, MapOf, Meaning, Record, lives, without_lives, without_names
@@ -329,7 +329,7 @@ def _means_alike(one: SubjectVersion, other: SubjectVersion) -> bool:
     return first == second and one.envelope == other.envelope
 
 
-def _meaning(encoding: object) -> object:
+def _meaning(encoding: Encoding) -> object:
     match encoding:
         case Leaf(type=type_, meaning=meaning):
             return type_, meaning
@@ -340,4 +340,4 @@ def _meaning(encoding: object) -> object:
         case Record(members=members):
             return tuple((m.name, _meaning(m.encoding)) for m in members)
         case _:  # pragma: no cover
-            raise AssertionError(encoding)
+            assert_never(encoding)

@@ -119,7 +119,7 @@ def single_text(value: float) -> str:
     """Return the shortest text by which a single-precision number is known from all others.
 
     Raises:
-        OverflowError: it is none.
+        ValueError: it is none, or the largest, which fewer digits round up to none.
     """
     texts = (f"{value:.{digits}g}" for digits in range(1, _SINGLE_DIGITS + 1))
     return next((text for text in texts if _single(text) == value), repr(value))

@@ -180,15 +180,8 @@ def mark_history(target: TableTarget, properties: Mapping[str, str], dialect: Di
 
 def add_columns(target: TableTarget, columns: Sequence[HiveColumn], dialect: Dialect) -> Statement:
     """Append columns, typed as the metastore writes types, to the long-lived table."""
-    listed = [
-        {
-            "name": quote_identifier(c.name, dialect),
-            "type": print_type(parse_type(c.type, Dialect.HIVE), dialect, declared=True),
-            "comment": quote_string(c.comment, dialect) if c.comment else "",
-        }
-        for c in columns
-    ]
-    values = {"table": qualified(target.database, target.table, dialect), "columns": listed}
+    typed = ((c.name, parse_type(c.type, Dialect.HIVE), c.comment) for c in columns)
+    values = {"table": qualified(target.database, target.table, dialect), "columns": _columns(typed, dialect)}
     return Statement(template="add_columns", values=values)
 
 

@@ -84,11 +84,17 @@ class Found:
 
 def table_drift(found: Found) -> Drift:
     """Compare a table of ours and its partitions with what schemasync left."""
-    wanted = (*_retyped(found), *_lost(found))
-    parts = (_column_drift(found), _partition_column_drift(found, wanted), _spark_drift(found))
-    placed = partition_drift(found.table, found.partitions, found.placed)
-    rest = (_definition_drift(found), placed, _property_drift(found))
-    return _joined((*parts, *rest), wanted)
+    lost = _lost(found)
+    wanted = (*_retyped(found), *lost)
+    parts = (
+        _column_drift(found, lost),
+        _partition_column_drift(found, wanted),
+        _spark_drift(found),
+        _definition_drift(found),
+        partition_drift(found.table, found.partitions, found.placed),
+        _property_drift(found),
+    )
+    return _joined(parts, wanted)
 
 
 def _joined(parts: Sequence[Drift], wanted: tuple[HiveColumn, ...]) -> Drift:
@@ -142,9 +148,8 @@ def _name(table: HiveTable) -> str:
     return f"{table.database}.{table.name}"
 
 
-def _column_drift(found: Found) -> Drift:
-    table, lost = found.table, _lost(found)
-    actual = {c.name.lower(): c for c in table.columns}
+def _column_drift(found: Found, lost: Sequence[HiveColumn]) -> Drift:
+    actual = {c.name.lower(): c for c in found.table.columns}
     needed = _needed(found.effective)
     wrong = [c for c in needed if c.name in actual and not same_type(actual[c.name].type, c.type)]
     there = actual.keys() | {c.name for c in lost}
@@ -265,11 +270,11 @@ def partition_drift(table: HiveTable, actual: Mapping[str, HivePartition], place
 
 
 def _property_drift(found: Found) -> Drift:
-    written = write_properties(found.properties)
-    derived = {"schemasync.schema_id": str(found.current.version.schema_id)}
     table = found.table
-    edited = sorted(k for k, v in (written | derived).items() if table.properties.get(k) != v)
+    derived = {"schemasync.schema_id": str(found.current.version.schema_id)}
+    wanted = write_properties(found.properties) | derived
+    edited = sorted(k for k, v in wanted.items() if table.properties.get(k) != v)
     if not edited:
         return Drift()
-    shown = ", ".join(f"{k} is {table.properties.get(k)!r}, not {(written | derived)[k]!r}" for k in edited)
+    shown = ", ".join(f"{k} is {table.properties.get(k)!r}, not {wanted[k]!r}" for k in edited)
     return Drift(diagnostics=(diagnose("SS214", f"{_name(table)}: {shown}"),), properties=tuple(edited))

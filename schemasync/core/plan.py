@@ -15,22 +15,13 @@ from schemasync.core.diagnostics import Diagnostic, diagnose
 from schemasync.core.diff import diff, same_meaning
 from schemasync.core.encoding import Encoding, Leaf, Meaning, Record
 from schemasync.core.history import History
-from schemasync.core.layout import (
-    SEGMENT,
-)
+from schemasync.core.layout import SEGMENT
 from schemasync.core.mapping import TableTarget
 from schemasync.core.names import Dialect, folded
 from schemasync.core.partitioning import Call
 from schemasync.core.policy import Judgement, Verdict, judge
 from schemasync.core.ports import HiveTable
-from schemasync.core.properties import (
-    STATE,
-    SUBJECT,
-    TableProperties,
-    is_ours,
-    read_properties,
-    readable,
-)
+from schemasync.core.properties import STATE, SUBJECT, TableProperties, is_ours, read_properties, readable
 from schemasync.core.reshape import Convert, NoConversion, Reshape, reshape
 from schemasync.core.schema import Column, Life, OrderingField, SubjectVersion
 from schemasync.core.shape import Shape, replaced_by, shape_of

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any, Final
@@ -201,7 +201,7 @@ class _Step:
     """What one version changed, compared with the one before it (None: the first)."""
 
     before: int | None = None
-    changes: tuple[Change, ...] = field(default=())
+    changes: tuple[Change, ...] = ()
 
 
 def _changes(history: History) -> dict[int, _Step]:

@@ -16,6 +16,7 @@ from schemasync.core.mapping import TableTarget
 from schemasync.core.ports import HiveTable
 from schemasync.core.properties import SUBJECT
 from schemasync.core.shape import Shape
+from schemasync.core.spark_schema import SparkField
 from schemasync.core.types import Type
 
 
@@ -28,21 +29,21 @@ def view_reasons(view: HiveTable | None, target: TableTarget, shape: Shape, body
     if view.properties.get(SUBJECT) != target.subject:
         return (f"{SUBJECT} is to say whose it is",)
     shown = ddl.shown_columns(target, shape, kept)
-    if stale := _stale_columns(view, shown):
+    fields = spark_schema.read_fields(view.properties)
+    if stale := _stale_columns(view, fields, shown):
         return (f"its columns are stale: {stale}",)
     actual = {c.name.lower(): c.comment for c in view.columns}
-    spark = {f.name.lower(): f.comment for f in spark_schema.read_fields(view.properties) or ()}
+    spark = {f.name.lower(): f.comment for f in fields or ()}
     wanted = {name.lower(): comment for name, _, comment in shown}
     if any(actual[name] != comment or spark[name] != comment for name, comment in wanted.items()):
         return ("its comments changed",)
     return ()
 
 
-def _stale_columns(view: HiveTable, shown: Sequence[tuple[str, Type, str]]) -> str:
-    """Say how a view's columns, as Hive or as Spark holds them, differ from what its text yields."""
+def _stale_columns(view: HiveTable, fields: Sequence[SparkField] | None, shown: Sequence[tuple[str, Type, str]]) -> str:
+    """Say how a view's columns, as Hive or as Spark (``fields``) holds them, differ from what its text yields."""
     if [c.name.lower() for c in view.columns] != [name.lower() for name, _, _ in shown]:
         return f"Hive has {', '.join(c.name for c in view.columns)}"
-    fields = spark_schema.read_fields(view.properties)
     if fields is None:
         return "Spark's copy of them is missing, or parts of it are"
     if [f.name for f in fields] != [name for name, _, _ in shown]:
@@ -62,17 +63,11 @@ def same_text(actual: str, wanted: str) -> bool:
 
 def view_drift(
     view: HiveTable | None, target: TableTarget, *, left: tuple[str, ...], reasons: Sequence[str], kept: Kept
-) -> tuple[Diagnostic, ...]:
+) -> Iterator[Diagnostic]:
     """Name what of a view is not as it was left: ``left`` are the texts that schemasync may have left.
 
     ``reasons`` are those of `view_reasons` for the shape that the table has.
     """
-    return tuple(_view_findings(view, target, left, reasons, kept))
-
-
-def _view_findings(
-    view: HiveTable | None, target: TableTarget, left: tuple[str, ...], reasons: Sequence[str], kept: Kept
-) -> Iterator[Diagnostic]:
     name = f"{target.database}.{target.view}"
     if view is None or not any(same_text(view.view_text, text) for text in left):
         yield diagnose("SS203", f"{name} is missing or was replaced")
