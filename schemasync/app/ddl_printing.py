@@ -20,12 +20,11 @@ from schemasync.core.avro import read_key_schema, read_value_schema
 from schemasync.core.config import Config, TableEntry
 from schemasync.core.diagnostics import Diagnostic, Severity
 from schemasync.core.groups import line_of
-from schemasync.core.manifest import Contents, SegmentKind, StateId, new_run_directory, shard_directory, shard_name
+from schemasync.core.manifest import Contents, SegmentKind, new_run_directory, shard_directory, shard_name
 from schemasync.core.mapping import TableTarget, map_subjects
-from schemasync.core.names import Dialect
+from schemasync.core.names import Dialect, hour_directory
+from schemasync.core.plan import properties_of
 from schemasync.core.ports import RegisteredSchema, Registry
-from schemasync.core.properties import TableProperties
-from schemasync.core.renamed import kept_name
 from schemasync.core.schema import SubjectVersion
 from schemasync.core.shape import Shape, history_of, shape_of
 from schemasync.errors import SchemaError, UsageError
@@ -228,7 +227,7 @@ class _Printing:
     def statements(self) -> Iterator[PrintedStatement]:
         target = self.target
         yield self._printed("database", target.database, ddl.create_database(target.database, self.dialect))
-        table = ddl.create_table(target, self.shape, self._properties(), self.dialect)
+        table = ddl.create_table(target, self.shape, properties_of(target, self.shape), self.dialect)
         yield self._printed("table", target.table, table)
         contents = Contents(versions=frozenset({self.shape.version.version}), known=False)
         body = self._text(ddl.view_body(target, self.shape, contents, self.dialect))
@@ -244,24 +243,6 @@ class _Printing:
     def _text(self, statement: ddl.Statement) -> str:
         return self.renderer.render(statement.template, statement.values, dialect=self.dialect.value)
 
-    def _properties(self) -> TableProperties:
-        version = self.shape.version
-        return TableProperties(
-            subject=version.subject,
-            version=version.version,
-            schema_id=version.schema_id,
-            fingerprint=version.fingerprint,
-            baseline=self.shape.layout.baseline,
-            keys=self.shape.keys,
-            ordering=self.shape.envelope.ordering,
-            columns=self.shape.columns_hash,
-            state=StateId(generation=0, admission=0),
-            partition_by=self.target.partition_by,
-            lives=self.shape.lives_hash,
-            view=kept_name(self.target, "view", ""),
-            history=kept_name(self.target, "history", ""),
-        )
-
     def _run(self) -> ddl.PerRun:
         """Where the tables of the very first compaction would lie; a real one has a token of its own."""
         place = self.target.location
@@ -274,16 +255,6 @@ class _Printing:
             increments={self.hour: f"{place}/{increment}"},
             present=frozenset(name for name, _, _ in ddl.physical_columns(self.shape)),
         )
-
-
-def hour_directory(pattern: str, hour: str) -> str:
-    """Return the increment directory of an hour (yyyyMMddHH), relative to the table's location."""
-    parts = {"yyyy": hour[:4], "MM": hour[4:6], "dd": hour[6:8], "HH": hour[8:]}
-
-    def filled(braced: re.Match[str]) -> str:
-        return re.sub("yyyy|MM|dd|HH", lambda part: parts[part[0]], braced[1])
-
-    return re.sub(r"\{([^{}]*)\}", filled, pattern.strip("/"))
 
 
 def write_files(printed: PrintedDdl, directory: Path) -> tuple[Path, ...]:

@@ -38,15 +38,15 @@ from schemasync.core.describe import change_json, diagnostic_json
 from schemasync.core.diagnostics import Diagnostic, diagnose, names_held_file
 from schemasync.core.drift import Drift
 from schemasync.core.kept import NOTHING, Kept
-from schemasync.core.manifest import Contents, Manifest, Segment, StateId
+from schemasync.core.manifest import Contents, Manifest, Segment
 from schemasync.core.mapping import TableMapping, TableTarget
 from schemasync.core.migration import to_rewrite
 from schemasync.core.names import Dialect
-from schemasync.core.plan import Decision, Step
+from schemasync.core.plan import Step, next_properties
 from schemasync.core.policy import Verdict
 from schemasync.core.ports import HiveTable
 from schemasync.core.properties import TableProperties
-from schemasync.core.renamed import is_old_view, kept_name, left_alone, old_names
+from schemasync.core.renamed import is_old_view, left_alone, old_names
 from schemasync.core.shape import Shape
 from schemasync.core.toast import unknown_values
 from schemasync.core.view_drift import same_text, view_drift, view_reasons
@@ -282,36 +282,6 @@ def _base(found: TableView) -> tuple[Segment, ...]:
 def _desired_version(found: TableView) -> int | None:
     history = found.inspected.history
     return history.newest.version if history else None
-
-
-def next_properties(decision: Decision) -> TableProperties | None:
-    """Return the properties that the table has once its schema steps are done."""
-    shape = decision.effective
-    if shape is None:
-        return decision.properties
-    old = decision.properties
-    stays = old is not None and shape is decision.current
-    return TableProperties(
-        subject=decision.target.subject,
-        version=shape.version.version,
-        schema_id=shape.version.schema_id,
-        fingerprint=shape.version.fingerprint,
-        baseline=old.baseline if old else shape.layout.baseline,
-        keys=shape.keys,
-        ordering=shape.envelope.ordering,
-        columns=shape.columns_hash,
-        state=old.state if old else StateId(generation=0, admission=0),
-        partition_by=old.partition_by if old and stays else decision.target.partition_by,
-        lives=old.lives if old and stays else shape.lives_hash,
-        view=old.view if old and stays else kept_name(decision.target, "view", old.view if old else ""),
-        history=old.history if old and stays else kept_name(decision.target, "history", old.history if old else ""),
-        kept=_kept(shape, old),
-    )
-
-
-def _kept(shape: Shape, old: TableProperties | None) -> bool | None:
-    """Say whether dropped columns are shown, also where that is over; nothing of a table that never had any."""
-    return True if shape.keeps else None if old is None or old.kept is None else False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

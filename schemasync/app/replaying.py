@@ -13,7 +13,6 @@ from typing import Any
 
 from schemasync.app.inspecting import read_key, select
 from schemasync.app.kept_schemas import kept_schemas
-from schemasync.app.planning import next_properties
 from schemasync.core.avro import read_key_schema, read_value_schema
 from schemasync.core.changes import Change
 from schemasync.core.config import Config
@@ -21,7 +20,7 @@ from schemasync.core.describe import change_json, diagnostic_json
 from schemasync.core.diagnostics import Diagnostic, diagnose
 from schemasync.core.groups import line_of
 from schemasync.core.mapping import TableTarget, map_subjects
-from schemasync.core.plan import Decision, Inspected, decide
+from schemasync.core.plan import Decision, Inspected, decide, next_properties
 from schemasync.core.policy import Verdict
 from schemasync.core.ports import HiveColumn, HiveTable, Lake, RegisteredSchema, Registry
 from schemasync.core.properties import TableProperties, write_properties

@@ -296,3 +296,13 @@ def parse_hour(pattern: str, relative_dir: str) -> str | None:
     except ValueError:
         return None
     return found["yyyy"] + found["MM"] + found["dd"] + found["HH"]
+
+
+def hour_directory(pattern: str, hour: str) -> str:
+    """Return the increment directory of an hour (yyyyMMddHH), relative to the table's location."""
+    parts = {"yyyy": hour[:4], "MM": hour[4:6], "dd": hour[6:8], "HH": hour[8:]}
+
+    def filled(braced: re.Match[str]) -> str:
+        return re.sub("yyyy|MM|dd|HH", lambda part: parts[part[0]], braced[1])
+
+    return re.sub(r"\{([^{}]*)\}", filled, pattern.strip("/"))

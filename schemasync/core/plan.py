@@ -16,12 +16,14 @@ from schemasync.core.diff import diff, same_meaning
 from schemasync.core.encoding import Encoding, Leaf, Meaning, Record
 from schemasync.core.history import History
 from schemasync.core.layout import SEGMENT
+from schemasync.core.manifest import StateId
 from schemasync.core.mapping import TableTarget
 from schemasync.core.names import Dialect, folded
 from schemasync.core.partitioning import Call
 from schemasync.core.policy import Judgement, Verdict, judge
 from schemasync.core.ports import HiveTable
 from schemasync.core.properties import STATE, SUBJECT, TableProperties, is_ours, read_properties, readable
+from schemasync.core.renamed import kept_name
 from schemasync.core.reshape import Convert, NoConversion, Reshape, reshape
 from schemasync.core.schema import Column, Life, OrderingField, SubjectVersion
 from schemasync.core.shape import Shape, replaced_by, shape_of
@@ -367,6 +369,44 @@ def _earlier_names(history: History, version: int) -> frozenset[str]:
     """Return the names (lower case) that any version up to this one had."""
     versions = history.between(history.versions[0].version, version)
     return frozenset(c.name.lower() for v in versions for c in v.columns)
+
+
+def next_properties(decision: Decision) -> TableProperties | None:
+    """Return the properties that the table has once its schema steps are done."""
+    shape = decision.effective
+    if shape is None:
+        return decision.properties
+    return properties_of(decision.target, shape, decision.properties, stays=shape is decision.current)
+
+
+def properties_of(
+    target: TableTarget, shape: Shape, old: TableProperties | None = None, *, stays: bool = False
+) -> TableProperties:
+    """Return a table's properties under a shape: of a new table, or of one that had ``old`` ones.
+
+    ``stays`` says that the shape is the one that it had: what was decided with it then goes on.
+    """
+    return TableProperties(
+        subject=target.subject,
+        version=shape.version.version,
+        schema_id=shape.version.schema_id,
+        fingerprint=shape.version.fingerprint,
+        baseline=old.baseline if old else shape.layout.baseline,
+        keys=shape.keys,
+        ordering=shape.envelope.ordering,
+        columns=shape.columns_hash,
+        state=old.state if old else StateId(generation=0, admission=0),
+        partition_by=old.partition_by if old and stays else target.partition_by,
+        lives=old.lives if old and stays else shape.lives_hash,
+        view=old.view if old and stays else kept_name(target, "view", old.view if old else ""),
+        history=old.history if old and stays else kept_name(target, "history", old.history if old else ""),
+        kept=_kept(shape, old),
+    )
+
+
+def _kept(shape: Shape, old: TableProperties | None) -> bool | None:
+    """Say whether dropped columns are shown, also where that is over; nothing of a table that never had any."""
+    return True if shape.keeps else None if old is None or old.kept is None else False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from schemasync.app.ddl_printing import PrintedDdl, from_file, from_registry, hour_directory, print_ddl, write_files
+from schemasync.app.ddl_printing import PrintedDdl, from_file, from_registry, print_ddl, write_files
 from schemasync.core.config import Config
 from schemasync.core.names import Dialect
 from schemasync.errors import SchemaError, UsageError
@@ -110,11 +110,6 @@ def test_the_per_run_tables_lie_where_a_first_compaction_would_put_them(registry
 def test_what_is_no_hour_is_refused(registry: MemoryRegistry, hour: str) -> None:
     with pytest.raises(UsageError, match="is no hour"):
         printed(registry, hour=hour)
-
-
-def test_an_hour_fills_any_increment_pattern() -> None:
-    pattern = "year={yyyy}/month={MM}/day={dd}/hour={HH}"
-    assert hour_directory(pattern, "2026112007") == "year=2026/month=11/day=20/hour=07"
 
 
 @pytest.mark.parametrize(

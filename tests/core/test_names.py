@@ -17,6 +17,7 @@ from schemasync.core.names import (
     expand_pattern,
     folded,
     free_name,
+    hour_directory,
     is_field_name,
     is_hidden,
     parse_hour,
@@ -144,6 +145,11 @@ def test_an_hour_pattern_with_other_letters_is_refused() -> None:
 def test_an_hour_pattern_that_lacks_parts_is_refused() -> None:
     with pytest.raises(UsageError, match="an hour pattern without dd, HH"):
         parse_hour("{yyyy}/{MM}", "2026/11")
+
+
+def test_an_hour_fills_any_increment_pattern() -> None:
+    pattern = "year={yyyy}/month={MM}/day={dd}/hour={HH}"
+    assert hour_directory(pattern, "2026112007") == "year=2026/month=11/day=20/hour=07"
 
 
 def test_the_tables_own_columns_are_reserved() -> None:

@@ -13,7 +13,7 @@ from schemasync.core.diff import retypes
 from schemasync.core.encoding import Encoding, Leaf, ListOf, Meaning
 from schemasync.core.history import History, read_history
 from schemasync.core.manifest import StateId
-from schemasync.core.plan import Decision, Inspected, Step, decide
+from schemasync.core.plan import Decision, Inspected, Step, decide, next_properties, properties_of
 from schemasync.core.policy import Verdict
 from schemasync.core.ports import HiveColumn, HiveTable
 from schemasync.core.projection import Carried, carried
@@ -116,6 +116,36 @@ def test_what_older_rows_read_is_told_of_the_version_that_added_the_column() -> 
 def test_a_table_of_the_newest_version_needs_nothing() -> None:
     decision = seen(TWO, applied(TWO, 2))
     assert (outcome(decision), decision.changes) == ((Verdict.NONE, []), ())
+
+
+def test_a_tables_next_properties_are_those_of_the_shape_that_it_will_have() -> None:
+    created = seen(TWO)
+    assert created.desired is not None
+    assert next_properties(created) == properties_of(created.target, created.desired)
+    old = applied(TWO, 1, state=StateId(generation=3, admission=7))
+    assert next_properties(seen(TWO, old)) == replace(applied(TWO, 2), state=old.state)
+
+
+def test_a_table_goes_on_with_its_properties_where_no_shape_of_it_is_known() -> None:
+    old = applied(TWO, 2)
+    assert next_properties(seen(None, old)) == old
+    assert next_properties(seen(None)) is None
+
+
+def test_a_held_table_keeps_its_partitions_and_names_of_now() -> None:
+    found = history((ID, NAME), (ID, col("name", INT)))
+    old = applied(found, 1, view="student_v")
+    held = seen(found, old, options={"policies": {"retype": "hold"}})
+    assert (held.verdict, next_properties(held)) == (Verdict.HOLD, old)
+
+
+def test_that_columns_were_kept_is_said_until_the_end() -> None:
+    found = history((ID, NAME), (ID,))
+    keeping = seen(found, applied(found, 1), options={"policies": {"drop": "keep"}})
+    later = next_properties(keeping)
+    assert (later and later.kept) is True
+    over = next_properties(seen(found, later, options={"policies": {"drop": "drop"}}))
+    assert (over and over.kept) is False
 
 
 def test_columns_that_would_be_told_apart_otherwise_than_when_they_were_applied_hold() -> None:
