@@ -27,7 +27,7 @@ from schemasync.app.repairing import (
     partition_steps,
     repair_steps,
 )
-from schemasync.app.states import state_before
+from schemasync.app.view_texts import LeftTexts, text_of, view_select, view_statement
 from schemasync.app.workspace import Workspace
 from schemasync.core import ddl
 from schemasync.core.amounts import many
@@ -37,8 +37,7 @@ from schemasync.core.compaction import plan_rekey
 from schemasync.core.describe import change_json, diagnostic_json
 from schemasync.core.diagnostics import Diagnostic, diagnose, names_held_file
 from schemasync.core.drift import Drift
-from schemasync.core.kept import NOTHING, Kept
-from schemasync.core.manifest import Contents, Manifest, Segment
+from schemasync.core.manifest import Contents, Segment
 from schemasync.core.mapping import TableMapping, TableTarget
 from schemasync.core.migration import to_rewrite
 from schemasync.core.names import Dialect
@@ -227,7 +226,7 @@ def lay_out_steps(workspace: Workspace, found: TableView) -> TablePlan:
     found = with_keys_checked(workspace, with_values_checked(workspace, found))
     decision, target = found.decision, found.decision.target
     properties = next_properties(decision)
-    drift, texts = find_drift(workspace, found), _LeftTexts(workspace, found)
+    drift, texts = find_drift(workspace, found), LeftTexts(workspace, found)
     steps = tuple(partition_steps(drift))
     shape = decision.effective
     if shape is not None and properties is not None and decision.verdict is not Verdict.HOLD:
@@ -291,7 +290,7 @@ class _Context:
     shape: Shape
     properties: TableProperties
     drift: Drift
-    texts: _LeftTexts
+    texts: LeftTexts
 
     @property
     def target(self) -> TableTarget:
@@ -364,12 +363,11 @@ def _view(context: _Context) -> Iterator[Step]:
     workspace, target = context.workspace, context.target
     # Where it is only that of the state before, it needs no step: every run makes it follow the state in force.
     left = (view_select(workspace, target, shape, rebuilt),) if rebuilt else context.texts.of(shape)
-    body = next((t for t in left if view is not None and same_text(view.view_text, t)), left[0])
-    for reason in view_reasons(view, target, shape, body, kept):
+    for reason in view_reasons(view, target, shape, text_of(view, left), kept):
         yield Step(kind="replace_view", why=reason, sql=view_statement(workspace, target, shape, left[0], kept=kept))
 
 
-def _view_drift(found: TableView, texts: _LeftTexts) -> Iterator[Diagnostic]:
+def _view_drift(found: TableView, texts: LeftTexts) -> Iterator[Diagnostic]:
     """Name what is not as it was left of the view of a table that is ours."""
     decision, view = found.decision, found.inspected.view
     current, effective = decision.current, decision.effective
@@ -379,57 +377,11 @@ def _view_drift(found: TableView, texts: _LeftTexts) -> Iterator[Diagnostic]:
         return  # it never was there
     kept = kept_on_view(view, decision, current)
     left = texts.of(current, effective)
-    text = next((text for text in left if view is not None and same_text(view.view_text, text)), left[0])
-    reasons = view_reasons(view, decision.target, current, text, kept)
+    reasons = view_reasons(view, decision.target, current, text_of(view, left), kept)
     yield from view_drift(view, decision.target, left=left, reasons=reasons, kept=kept)
 
 
-class _LeftTexts:
-    """The texts that a view may have been left with. Each is written once: one may name thousands of keys."""
-
-    def __init__(self, workspace: Workspace, found: TableView) -> None:
-        self._workspace = workspace
-        self._found = found
-        self._written: list[tuple[Shape, str]] = []
-
-    def of(self, *shapes: Shape) -> tuple[str, ...]:
-        """Return those of the state in force, by shape, then that of the state before, if it could be that.
-
-        A run that was killed once it had published leaves the view of the state before.
-        """
-        found = self._found
-        target, view, manifest = found.decision.target, found.inspected.view, found.manifest
-        left = tuple(self._in_force(shape) for shape in shapes)
-        if manifest is None or view is None or any(same_text(view.view_text, text) for text in left):
-            return left
-        before = text_before(self._workspace, target, found.decision.current, manifest)
-        return left if before is None else (*left, before)
-
-    def _in_force(self, shape: Shape) -> str:
-        for known, text in self._written:
-            if known == shape:
-                return text
-        text = view_select(self._workspace, self._found.decision.target, shape, _contents(self._found))
-        self._written.append((shape, text))
-        return text
-
-
-def text_before(workspace: Workspace, target: TableTarget, shape: Shape | None, manifest: Manifest) -> str | None:
-    """Return the view's text of the last state that showed something else, None where this shape can show none."""
-    lake = workspace.storage(target).lake
-    before = state_before(lake, target, manifest)
-    while before is not None and before.contents == manifest.contents:
-        # It shows the same, and what went before it may be what a killed run left.
-        before = state_before(lake, target, before)
-    if before is None or shape is None:
-        return None
-    try:
-        return view_select(workspace, target, shape, before.contents)
-    except ValueError:  # its rows had types that nothing of this shape can be made of
-        return None
-
-
-def _restored_view(workspace: Workspace, found: TableView, current: Shape, texts: _LeftTexts) -> Iterator[Step]:
+def _restored_view(workspace: Workspace, found: TableView, current: Shape, texts: LeftTexts) -> Iterator[Step]:
     """Bring back the view of a held table: a hold means that it goes on answering, under its name of now."""
     if found.inspected.view is None:
         select, *_ = texts.of(current)
@@ -465,31 +417,7 @@ def _data_steps(found: TableView, shape: Shape | None) -> Iterator[Step]:
         yield Step(kind="admit", why=f"{landed} ({size} bytes) not in the table yet")
 
 
-def view_select(
-    workspace: Workspace, target: TableTarget, shape: Shape, contents: Contents, dialect: Dialect = Dialect.SPARK
-) -> str:
-    """Render the dedup view's SELECT for what its segments hold."""
-    return workspace.text(ddl.view_body(target, shape, contents, dialect), dialect)
-
-
-def view_statement(
-    workspace: Workspace,
-    target: TableTarget,
-    shape: Shape,
-    select: str,
-    dialect: Dialect = Dialect.SPARK,
-    *,
-    kept: Kept = NOTHING,
-) -> str:
-    """Render the statement that makes the view of its SELECT; ``kept`` is what people wrote on it."""
-    return workspace.text(ddl.create_view(target, shape, select, dialect, kept), dialect)
-
-
-def _contents(found: TableView) -> Contents:
-    return Contents() if found.manifest is None else found.manifest.contents
-
-
-def _seen(workspace: Workspace, found: TableView, texts: _LeftTexts) -> str:
+def _seen(workspace: Workspace, found: TableView, texts: LeftTexts) -> str:
     table, view, current = found.inspected.table, found.inspected.view, found.decision.current
     desired = found.decision.effective
     shown = None if desired is None else _shown(workspace, found.decision.target, desired)

@@ -8,9 +8,9 @@ the moment at which a state becomes visible.
 from __future__ import annotations
 
 from schemasync.app.inspecting import look
-from schemasync.app.planning import text_before, view_select, view_statement
 from schemasync.app.repairing import replace_view
 from schemasync.app.states import Draft, properties_in_force, publish, sync_partitions
+from schemasync.app.view_texts import text_before, view_select, view_statement
 from schemasync.app.workspace import Workspace
 from schemasync.core.compaction import shown_late
 from schemasync.core.kept import Kept, kept_of

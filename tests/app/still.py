@@ -13,7 +13,8 @@ from typing import Any, cast
 
 from schemasync.app.inspecting import look, map_tables
 from schemasync.app.opening import in_this_process, open_renderer
-from schemasync.app.planning import Plan, TablePlan, lay_out_steps, plan, view_select
+from schemasync.app.planning import Plan, TablePlan, lay_out_steps, plan
+from schemasync.app.view_texts import view_select
 from schemasync.app.workspace import Storage, Workspace
 from schemasync.core import ddl, spark_schema
 from schemasync.core.config import Config

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, Phase, example, given, settings
 from schemasync.app.applying import apply
 from schemasync.app.compacting import compact
 from schemasync.app.inspecting import look, map_tables
-from schemasync.app.planning import view_select
+from schemasync.app.view_texts import view_select
 from schemasync.app.workspace import Workspace
 from schemasync.core import ddl, manifest
 from schemasync.core.changed_keys import ChangedKeys, hash_of

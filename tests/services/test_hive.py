@@ -20,7 +20,7 @@ from pyhive import hive
 from pyhive.hive import Cursor
 
 from schemasync.app.inspecting import look, map_tables
-from schemasync.app.planning import view_select, view_statement
+from schemasync.app.view_texts import view_select, view_statement
 from schemasync.core import ddl
 from schemasync.core.ddl import Statement
 from schemasync.core.names import Dialect, quote_identifier

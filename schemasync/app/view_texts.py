@@ -1,0 +1,91 @@
+"""The texts of a table's view: of the state in force, and those that an earlier run may have left it with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from schemasync.app.inspecting import TableView
+from schemasync.app.states import state_before
+from schemasync.app.workspace import Workspace
+from schemasync.core import ddl
+from schemasync.core.kept import NOTHING, Kept
+from schemasync.core.manifest import Contents, Manifest
+from schemasync.core.mapping import TableTarget
+from schemasync.core.names import Dialect
+from schemasync.core.ports import HiveTable
+from schemasync.core.shape import Shape
+from schemasync.core.view_drift import same_text
+
+
+def view_select(
+    workspace: Workspace, target: TableTarget, shape: Shape, contents: Contents, dialect: Dialect = Dialect.SPARK
+) -> str:
+    """Render the dedup view's SELECT for what its segments hold."""
+    return workspace.text(ddl.view_body(target, shape, contents, dialect), dialect)
+
+
+def view_statement(
+    workspace: Workspace,
+    target: TableTarget,
+    shape: Shape,
+    select: str,
+    dialect: Dialect = Dialect.SPARK,
+    *,
+    kept: Kept = NOTHING,
+) -> str:
+    """Render the statement that makes the view of its SELECT; ``kept`` is what people wrote on it."""
+    return workspace.text(ddl.create_view(target, shape, select, dialect, kept), dialect)
+
+
+def text_of(view: HiveTable | None, texts: Sequence[str]) -> str:
+    """Return which of the texts a view has, the first where it has none of them."""
+    return next((text for text in texts if view is not None and same_text(view.view_text, text)), texts[0])
+
+
+class LeftTexts:
+    """The texts that a view may have been left with. Each is written once: one may name thousands of keys."""
+
+    def __init__(self, workspace: Workspace, found: TableView) -> None:
+        self._workspace = workspace
+        self._found = found
+        self._written: list[tuple[Shape, str]] = []
+
+    def of(self, *shapes: Shape) -> tuple[str, ...]:
+        """Return those of the state in force, by shape, then that of the state before, if it could be that.
+
+        A run that was killed once it had published leaves the view of the state before.
+        """
+        found = self._found
+        target, view, manifest = found.decision.target, found.inspected.view, found.manifest
+        left = tuple(self._in_force(shape) for shape in shapes)
+        if manifest is None or view is None or any(same_text(view.view_text, text) for text in left):
+            return left
+        before = text_before(self._workspace, target, found.decision.current, manifest)
+        return left if before is None else (*left, before)
+
+    def _in_force(self, shape: Shape) -> str:
+        for known, text in self._written:
+            if known == shape:
+                return text
+        text = view_select(self._workspace, self._found.decision.target, shape, _contents(self._found))
+        self._written.append((shape, text))
+        return text
+
+
+def _contents(found: TableView) -> Contents:
+    return Contents() if found.manifest is None else found.manifest.contents
+
+
+def text_before(workspace: Workspace, target: TableTarget, shape: Shape | None, manifest: Manifest) -> str | None:
+    """Return the view's text of the last state that showed something else, None where this shape can show none."""
+    lake = workspace.storage(target).lake
+    before = state_before(lake, target, manifest)
+    while before is not None and before.contents == manifest.contents:
+        # It shows the same, and what went before it may be what a killed run left.
+        before = state_before(lake, target, before)
+    if before is None or shape is None:
+        return None
+    try:
+        return view_select(workspace, target, shape, before.contents)
+    except ValueError:  # its rows had types that nothing of this shape can be made of
+        return None
