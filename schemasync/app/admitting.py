@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from schemasync.app.folding import abandoned
 from schemasync.app.landed import Landed, look_at, pending_files
-from schemasync.app.reading_back import changed_keys, checked_footer, extents, key_range, moments
+from schemasync.app.reading_back import abandoned, changed_keys, checked_footer, extents, key_range, moments
 from schemasync.app.states import Draft, publish, read_draft
 from schemasync.app.viewing import refresh_view
 from schemasync.app.workspace import Storage, Workspace

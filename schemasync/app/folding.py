@@ -7,31 +7,28 @@ stays readable.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 
 from schemasync.app.per_run import per_run_tables
-from schemasync.app.reading_back import checked_footer, key_range, moments
+from schemasync.app.reading_back import abandoned, read_back
 from schemasync.app.states import Draft, publish, require_files
 from schemasync.app.workspace import Workspace
 from schemasync.core import ddl
-from schemasync.core.admission import WrittenFooter
 from schemasync.core.compaction import FoldCounts, FoldPlan, after_fold
-from schemasync.core.keys import Bound, Key
-from schemasync.core.layout import ordering_columns
-from schemasync.core.manifest import DataFile, Manifest, Segment, SegmentKind, new_run_directory, shard_directory
+from schemasync.core.keys import Key
+from schemasync.core.manifest import Manifest, Segment, SegmentKind, new_run_directory, shard_directory
 from schemasync.core.mapping import TableTarget
 from schemasync.core.merge_request import merge_request
 from schemasync.core.merging import MergedShard
-from schemasync.core.names import Dialect, is_hidden
+from schemasync.core.names import Dialect
 from schemasync.core.ports import Lake
 from schemasync.core.shape import Shape
 from schemasync.core.sharding import ShardFold, behind, bounds, cut, has_ranges, in_one_shard
 from schemasync.core.toast import asked_placeholders, left_unsent
-from schemasync.errors import DataError, SchemasyncError, StorageError
+from schemasync.errors import DataError, StorageError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,17 +125,6 @@ def run_fold(
     folded = after_fold(cleaned.manifest, fold, written=written, now_ms=workspace.now_ms())
     counts = sum((m.counts for m in merged), start=FoldCounts())
     return Folded(written=written, counts=counts, draft=publish(workspace, target, cleaned, folded))
-
-
-@contextmanager
-def abandoned(lake: Lake, directory: str) -> Iterator[None]:
-    """Delete what a failing run wrote: no state names it yet. On a full disk that is what makes the next run fit."""
-    try:
-        yield
-    except SchemasyncError:
-        with suppress(SchemasyncError):
-            lake.delete_directory(directory)
-        raise
 
 
 def merge_shards(
@@ -261,60 +247,3 @@ class _Selecting:
             partition_by=shape.partitions,
         )
         return MergedShard(shard=shard.shard, directory=directory, counts=counts)
-
-
-def read_back(
-    workspace: Workspace,
-    target: TableTarget,
-    shape: Shape,
-    merged: MergedShard,
-    *,
-    kind: SegmentKind,
-    low: Bound | None = None,
-    placeholders: tuple[str, ...] = (),
-) -> Segment:
-    """Look at what was written before anyone else does: files, rows, columns; return it as a segment.
-
-    ``placeholders`` are those that rows may still have.
-
-    Raises:
-        StorageError: it is not what the job said that it wrote; nothing is published then.
-    """
-    storage, keys, ordering = workspace.storage(target), shape.key_columns, ordering_columns(shape.envelope)[0]
-    files: list[DataFile] = []
-    footers: list[WrittenFooter] = []
-    declared = [(name, type_) for name, type_, _ in ddl.physical_columns(shape)]
-    columns = tuple(name for name, _ in declared)
-    for file in storage.lake.files(merged.directory):
-        if is_hidden(file.path):
-            continue
-        footer = checked_footer(storage.small, file.path, declared, ordering=ordering, keys=keys)
-        footers.append(footer)
-        files.append(DataFile(path=file.path, rows=footer.rows, bytes=file.bytes))
-    rows = sum(f.rows for f in files)
-    if rows != merged.counts.written:
-        raise StorageError(
-            "what was written is not what the job says",
-            where=storage.lake.uri(merged.directory),
-            why=f"{rows} rows read back, {merged.counts.written} written",
-            fix="Run again; the old state is in force.",
-        )
-    return Segment(
-        name=merged.shard,
-        kind=kind,
-        location=merged.directory,
-        files=tuple(files),
-        rows=rows,
-        bytes=sum(f.bytes for f in files),
-        schema_version=shape.version.version,
-        columns=columns,
-        toasted=merged.counts.unsent,
-        placeholders=placeholders if merged.counts.unsent else (),
-        created_ms=workspace.now_ms(),
-        partition_by=tuple(p.name for p in shape.partitions),
-        tombstones=merged.counts.written - merged.counts.rows,
-        sorted_by=tuple(name for name, _ in shape.key_columns),
-        low=low,
-        key_range=key_range(footers, keys),
-        **moments(footers, shape.envelope),
-    )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from schemasync.app.folding import abandoned, is_by_sql, merge_shards, read_back
-from schemasync.app.reading_back import changed_keys
+from schemasync.app.folding import is_by_sql, merge_shards
+from schemasync.app.reading_back import abandoned, changed_keys, read_back
 from schemasync.app.states import Draft, publish, require_files
 from schemasync.app.workspace import Workspace
 from schemasync.core.compaction import next_fold_ms

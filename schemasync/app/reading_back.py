@@ -1,10 +1,16 @@
-"""What a run has just written, looked at before anyone else does; called by admission and compaction."""
+"""What a run has just written: looked at before anyone else does, and deleted where the run fails before that.
+
+Called by admission and compaction.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any
 
+from schemasync.app.workspace import Workspace
+from schemasync.core import ddl
 from schemasync.core.admission import WrittenFooter
 from schemasync.core.changed_keys import (
     LISTED,
@@ -22,13 +28,84 @@ from schemasync.core.changed_keys import (
 from schemasync.core.in_place import misreads
 from schemasync.core.keys import Bound, is_ordered, print_key, whole_number, whole_number_or_text
 from schemasync.core.layout import ordering_columns
-from schemasync.core.manifest import HASHED_FROM, Segment, named_keys
+from schemasync.core.manifest import HASHED_FROM, DataFile, Segment, SegmentKind, named_keys
 from schemasync.core.mapping import TableTarget
+from schemasync.core.merging import MergedShard
 from schemasync.core.moments import Moment, Newest, never, newest_of
-from schemasync.core.ports import LandedFiles
+from schemasync.core.names import is_hidden
+from schemasync.core.ports import Lake, LandedFiles
 from schemasync.core.schema import Envelope
+from schemasync.core.shape import Shape
 from schemasync.core.types import Primitive, Type
-from schemasync.errors import DataError, StorageError
+from schemasync.errors import DataError, SchemasyncError, StorageError
+
+
+@contextmanager
+def abandoned(lake: Lake, directory: str) -> Iterator[None]:
+    """Delete what a failing run wrote: no state names it yet. On a full disk that is what makes the next run fit."""
+    try:
+        yield
+    except SchemasyncError:
+        with suppress(SchemasyncError):
+            lake.delete_directory(directory)
+        raise
+
+
+def read_back(
+    workspace: Workspace,
+    target: TableTarget,
+    shape: Shape,
+    merged: MergedShard,
+    *,
+    kind: SegmentKind,
+    low: Bound | None = None,
+    placeholders: tuple[str, ...] = (),
+) -> Segment:
+    """Look at what was written before anyone else does: files, rows, columns; return it as a segment.
+
+    ``placeholders`` are those that rows may still have.
+
+    Raises:
+        StorageError: it is not what the job said that it wrote; nothing is published then.
+    """
+    storage, keys, ordering = workspace.storage(target), shape.key_columns, ordering_columns(shape.envelope)[0]
+    files: list[DataFile] = []
+    footers: list[WrittenFooter] = []
+    declared = [(name, type_) for name, type_, _ in ddl.physical_columns(shape)]
+    columns = tuple(name for name, _ in declared)
+    for file in storage.lake.files(merged.directory):
+        if is_hidden(file.path):
+            continue
+        footer = checked_footer(storage.small, file.path, declared, ordering=ordering, keys=keys)
+        footers.append(footer)
+        files.append(DataFile(path=file.path, rows=footer.rows, bytes=file.bytes))
+    rows = sum(f.rows for f in files)
+    if rows != merged.counts.written:
+        raise StorageError(
+            "what was written is not what the job says",
+            where=storage.lake.uri(merged.directory),
+            why=f"{rows} rows read back, {merged.counts.written} written",
+            fix="Run again; the old state is in force.",
+        )
+    return Segment(
+        name=merged.shard,
+        kind=kind,
+        location=merged.directory,
+        files=tuple(files),
+        rows=rows,
+        bytes=sum(f.bytes for f in files),
+        schema_version=shape.version.version,
+        columns=columns,
+        toasted=merged.counts.unsent,
+        placeholders=placeholders if merged.counts.unsent else (),
+        created_ms=workspace.now_ms(),
+        partition_by=tuple(p.name for p in shape.partitions),
+        tombstones=merged.counts.written - merged.counts.rows,
+        sorted_by=tuple(name for name, _ in shape.key_columns),
+        low=low,
+        key_range=key_range(footers, keys),
+        **moments(footers, shape.envelope),
+    )
 
 
 def checked_footer(
