@@ -10,11 +10,9 @@ import click
 from schemasync.app.checking import check as examine
 from schemasync.app.checking import read_proposal
 from schemasync.cli import outcomes, rendering_checks
-from schemasync.cli.context import Call
+from schemasync.cli.context import Call, pass_call
 from schemasync.cli.options import global_options
 from schemasync.errors import UsageError
-
-pass_call = click.make_pass_decorator(Call)
 
 
 @click.command(short_help="Say what a proposed schema would do, for CI.")

@@ -17,7 +17,7 @@ from schemasync.app import status as standing
 from schemasync.app.opening import is_left_to_spark, open_lake, open_notifiers, open_registry
 from schemasync.app.plan_file import plan_json, read_plan, require_plan_or_nothing, write_plan
 from schemasync.cli import outcomes, rendering, rendering_checks
-from schemasync.cli.context import Call
+from schemasync.cli.context import Call, pass_call
 from schemasync.cli.history_text import history_text
 from schemasync.cli.options import global_options
 from schemasync.cli.signals import stopping
@@ -28,7 +28,6 @@ from schemasync.core.release import Release
 from schemasync.errors import MetastoreBusyError, UsageError
 from schemasync.io.notify import LinesNotifier
 
-pass_call = click.make_pass_decorator(Call)
 tables_argument = click.argument("tables", nargs=-1, metavar="[TABLE]...")
 
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, TextIO
 
+import click
 from rich.text import Text
 
 from schemasync.app.opening import open_session, workspace_of
@@ -182,3 +183,7 @@ class Call:
     def configure_logging(self) -> None:
         """Send log lines to stderr, as the options say."""
         configure_logging(self.options.log_format, self.options.verbosity, self.err)
+
+
+pass_call = click.make_pass_decorator(Call)
+"""Hands a command its `Call`."""

@@ -7,13 +7,10 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from schemasync.app.history import TableHistory, published_at
-from schemasync.core.amounts import many as _many
+from schemasync.cli.lines import Line, sign_of
+from schemasync.core.amounts import many
 from schemasync.core.manifest import Manifest
 from schemasync.core.timeline import ColumnLife, Event, VersionEntry, iso, value_text
-
-Line = str | Text
-
-_SIGNS = {"add": ("+", "green"), "drop": ("-", "red")}
 
 
 def history_text(history: TableHistory) -> Iterator[Line]:
@@ -40,7 +37,7 @@ def _when(entry: VersionEntry) -> str:
 
 
 def _event(event: Event) -> Text:
-    sign, style = _SIGNS.get(event.kind.partition("_")[0], ("~", "yellow"))
+    sign, style = sign_of(event.kind)
     name = f" {event.column}" if event.column else ""
     sides = " -> ".join(text for side in (event.current, event.desired) if (text := value_text(side)))
     where = f"  (in {event.physical})" if event.physical and not _stands_in(event.column or "", event.physical) else ""
@@ -72,5 +69,5 @@ def _column(column: ColumnLife) -> tuple[str, ...]:
 
 def _generation(manifest: Manifest) -> tuple[str, ...]:
     rows = sum(s.rows for s in manifest.segments)
-    parts = (_many(rows, "row"), _many(len(manifest.segments), "segment"), f"schema version {manifest.schema_version}")
+    parts = (many(rows, "row"), many(len(manifest.segments), "segment"), f"schema version {manifest.schema_version}")
     return (str(manifest.state), published_at(manifest) or "", *parts)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from typing import Final
 
 from rich.text import Text
 
@@ -13,6 +12,7 @@ from schemasync.core.changes import Change
 from schemasync.core.describe import change_json
 from schemasync.core.diagnostics import Diagnostic, Severity
 from schemasync.core.policy import Verdict
+from schemasync.core.timeline import value_text
 
 Line = str | Text
 
@@ -23,7 +23,18 @@ VERDICTS: Final = {
     Verdict.HOLD: "bold red",
 }
 SEVERITIES: Final = {Severity.INFO: "dim", Severity.WARNING: "yellow", Severity.ERROR: "bold red"}
-SIGNS: Final = {"add": ("+", "green"), "drop": ("-", "red")}
+_SIGNS: Final = {"add": ("+", "green"), "drop": ("-", "red")}
+
+
+def head_line(table: TablePlan, word: str, style: str) -> Text:
+    """Say which table it is, in a word how it stands, its versions, and its subject."""
+    return Text.assemble(
+        (table.target.full_name, "bold"),
+        "  ",
+        (word, style),
+        f"  {versions_text(table)}  ",
+        (table.target.subject, "dim"),
+    )
 
 
 def versions_text(table: TablePlan) -> str:
@@ -41,14 +52,15 @@ def change_lines(changes: Iterable[Change]) -> Iterator[Line]:
     for change in changes:
         shown = change_json(change)
         kind = shown["kind"]
-        sign, style = SIGNS.get(kind.partition("_")[0], ("~", "yellow"))
-        sides = " -> ".join(_side(shown[end]) for end in ("from", "to") if shown[end] is not None)
+        sign, style = sign_of(kind)
+        sides = " -> ".join(text for end in ("from", "to") if (text := value_text(shown[end])) is not None)
         column = f" {shown['column']}" if shown["column"] else ""
         yield Text.assemble((f"  {sign} {kind.replace('_', ' ')}{column}", style), f"  {sides}".rstrip())
 
 
-def _side(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+def sign_of(kind: str) -> tuple[str, str]:
+    """Return the sign of a kind of change, and its style."""
+    return _SIGNS.get(kind.partition("_")[0], ("~", "yellow"))
 
 
 def diagnostic_lines(diagnostics: Iterable[Diagnostic]) -> Iterator[Line]:

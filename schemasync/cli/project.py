@@ -15,14 +15,12 @@ from schemasync.app import doctor as examining
 from schemasync.app.opening import open_registry, open_renderer
 from schemasync.app.workspace import Workspace
 from schemasync.cli import outcomes, rendering
-from schemasync.cli.context import Call
+from schemasync.cli.context import Call, pass_call
 from schemasync.cli.options import global_options
 from schemasync.core.config import Config
 from schemasync.core.names import Dialect
 from schemasync.errors import UsageError
 from schemasync.io.config_file import DEFAULT_NAME, FILE_VARIABLE, holds_config, resolve
-
-pass_call = click.make_pass_decorator(Call)
 
 
 @click.command(short_help="Write a commented schemasync.yaml.")

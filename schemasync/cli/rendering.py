@@ -16,14 +16,16 @@ from schemasync.app.compacting import Compacted, CompactResult
 from schemasync.app.doctor import Check, Health, Report
 from schemasync.app.planning import Plan, TablePlan
 from schemasync.app.status import Status, TableStatus
-from schemasync.cli.lines import VERDICTS as _VERDICTS
-from schemasync.cli.lines import Line
-from schemasync.cli.lines import change_lines as _changes
-from schemasync.cli.lines import diagnostic_lines as _diagnostics
-from schemasync.cli.lines import duration_text as _duration
-from schemasync.cli.lines import size_text as _size
-from schemasync.cli.lines import versions_text as _versions
-from schemasync.core.amounts import many as _many
+from schemasync.cli.lines import (
+    VERDICTS,
+    Line,
+    change_lines,
+    diagnostic_lines,
+    duration_text,
+    head_line,
+    size_text,
+)
+from schemasync.core.amounts import many
 from schemasync.core.compaction import FoldPlan
 from schemasync.core.layering import MergePlan
 from schemasync.core.manifest import Segment
@@ -44,7 +46,7 @@ def plan_text(plan: Plan) -> Iterator[Line]:
     pending = sum(table.due for table in plan.tables)
     held = sum(table.held for table in plan.tables)
     admitting = sum(1 for table in plan.tables if table.landed)
-    yield f"{_many(len(plan.tables), 'table')}: {pending} to change, {held} held, {admitting} with landed files"
+    yield f"{many(len(plan.tables), 'table')}: {pending} to change, {held} held, {admitting} with landed files"
 
 
 def _skipped(subjects: Sequence[str]) -> Iterator[Line]:
@@ -55,14 +57,11 @@ def _skipped(subjects: Sequence[str]) -> Iterator[Line]:
 
 
 def _table_plan(table: TablePlan) -> Iterator[Line]:
-    head = table.target.full_name
-    yield Text.assemble(
-        (head, "bold"), "  ", (table.verdict.value, _VERDICTS[table.verdict]), f"  {_versions(table)}  "
-    ) + Text(table.target.subject, "dim")
-    yield from _changes(table.changes)
-    yield from _diagnostics(table.diagnostics)
+    yield head_line(table, table.verdict.value, VERDICTS[table.verdict])
+    yield from change_lines(table.changes)
+    yield from diagnostic_lines(table.diagnostics)
     if table.rewrite:
-        yield f"  the next compaction rewrites {_many(table.files, 'file')} ({_size(table.bytes)}) for it"
+        yield f"  the next compaction rewrites {many(table.files, 'file')} ({size_text(table.bytes)}) for it"
     if not table.steps and table.verdict is Verdict.NONE:
         yield "  nothing to do"
     for number, step in enumerate(table.steps, start=1):
@@ -81,7 +80,7 @@ def apply_text(result: ApplyResult) -> Iterator[Line]:
         yield from _applied(table)
     failed = sum(table.error is not None for table in result.tables)
     held = sum(table.held for table in result.tables)
-    yield f"{_many(len(result.tables), 'table')}: {failed} failed, {held} held"
+    yield f"{many(len(result.tables), 'table')}: {failed} failed, {held} held"
 
 
 def _applied(table: Applied) -> Iterator[Line]:
@@ -93,10 +92,10 @@ def _applied(table: Applied) -> Iterator[Line]:
             continue  # told below, with what came of it
         yield f"  {step.kind.replace('_', ' ')}: {step.why}"
     if table.admitted and table.admitted.files:
-        yield f"  admitted {_many(table.admitted.events, 'event')} from {_many(table.admitted.files, 'file')}"
+        yield f"  admitted {many(table.admitted.events, 'event')} from {many(table.admitted.files, 'file')}"
     if table.admitted and table.admitted.waiting:
-        yield f"  {_many(table.admitted.waiting, 'file')} waiting"
-    yield from _diagnostics(table.diagnostics)
+        yield f"  {many(table.admitted.waiting, 'file')} waiting"
+    yield from diagnostic_lines(table.diagnostics)
 
 
 def compact_text(result: CompactResult, *, dry_run: bool) -> Iterator[Line]:
@@ -115,22 +114,21 @@ def _compacted(table: Compacted, *, dry_run: bool) -> Iterator[Line]:
     elif fold is None:
         yield name + Text("  nothing to fold")
     elif counts is None:
-        would = f"  would fold {_many(fold.events, 'event')} of {_many(len(fold.fold), 'segment')}"
-        yield name + Text(f"{would} into generation {fold.generation}, reading {_size(fold.bytes_read)}")
+        would = f"  would fold {many(fold.events, 'event')} of {many(len(fold.fold), 'segment')}"
+        yield name + Text(f"{would} into generation {fold.generation}, reading {size_text(fold.bytes_read)}")
         yield f"  {_shards(fold, table.base)} written: {_costs(fold.rewrite_bytes, fold.change_bytes)}"
     else:
-        yield name + Text(f"  generation {table.generation}: {_many(fold.events, 'event')} folded", "green")
-        yield f"  {_many(table.rows, 'row')}: {counts.inserted} inserted, {counts.updated} updated, " + (
-            f"{counts.deleted} deleted"
-        )
-        sizes = f"read {_size(fold.bytes_read)}, wrote {_size(table.bytes_written)}"
+        yield name + Text(f"  generation {table.generation}: {many(fold.events, 'event')} folded", "green")
+        counted = f"{counts.inserted} inserted, {counts.updated} updated, {counts.deleted} deleted"
+        yield f"  {many(table.rows, 'row')}: {counted}"
+        sizes = f"read {size_text(fold.bytes_read)}, wrote {size_text(table.bytes_written)}"
         yield f"  {_shards(fold, table.base)} written: {sizes} in {table.seconds:.1f} s"
     if table.why:
         yield f"  {'would be ' if dry_run else ''}folded although --minor was asked for: {table.why}"
     if dry_run:
         yield from _first(table.applied)
     if table.applied.held or not dry_run:
-        yield from _diagnostics(table.applied.diagnostics)
+        yield from diagnostic_lines(table.applied.diagnostics)
 
 
 def _first(applied: Applied) -> Iterator[Line]:
@@ -148,18 +146,18 @@ def _left(name: Text, table: Compacted, merge: MergePlan, *, dry_run: bool) -> I
     """Say what a minor compaction did, and why it was none that folds."""
     would = "would be " if dry_run else ""
     merged = f"{len(merge.merge)} merged into one" if merge.merge else "few enough"
-    yield name + Text(f"  changes {would}left beside the base: {_many(len(table.deltas), 'delta')}, {merged}", "green")
+    yield name + Text(f"  changes {would}left beside the base: {many(len(table.deltas), 'delta')}, {merged}", "green")
     yield f"  {_costs(merge.rewrite_bytes, merge.change_bytes)}"
 
 
 def _costs(rewrite_bytes: int, change_bytes: int) -> str:
     """Say between what a compaction chooses."""
-    rewrite, change = _size(rewrite_bytes), _size(change_bytes)
+    rewrite, change = size_text(rewrite_bytes), size_text(change_bytes)
     return f"folding changes writes {rewrite} of shards anew, leaving them lets queries read {change} more"
 
 
 def _shards(fold: FoldPlan, base: Sequence[Segment]) -> str:
-    return f"{len(fold.shards)} of {_many(max(len(base), len(fold.shards)), 'shard')}"
+    return f"{len(fold.shards)} of {many(max(len(base), len(fold.shards)), 'shard')}"
 
 
 def status_text(status: Status) -> Iterator[Line]:
@@ -170,32 +168,29 @@ def status_text(status: Status) -> Iterator[Line]:
     yield from _skipped(status.skipped)
     drifted = sum(bool(table.drift) for table in status.tables)
     held = sum(table.held for table in status.tables)
-    yield f"{_many(len(status.tables), 'table')}: {drifted} drifted, {held} held"
+    yield f"{many(len(status.tables), 'table')}: {drifted} drifted, {held} held"
 
 
 def _status(table: TableStatus) -> Iterator[Line]:
     word, style = ("held", "bold red") if table.held else ("drift", "yellow") if table.drift else ("ok", "green")
-    name = table.target.full_name
-    yield Text.assemble((name, "bold"), "  ", (word, style), f"  {_versions(table.plan)}  ") + Text(
-        table.target.subject, "dim"
-    )
+    yield head_line(table.plan, word, style)
     shown = table.to_json()
     if table.manifest is not None:
         yield f"  state      {shown['state']} (generation {shown['generation']})"
         for kind in ("base", "delta"):
             part = shown["segments"][kind]
-            counted = f"{_many(part['segments'], 'segment')}, {_many(part['rows'], 'row')}, {_size(part['bytes'])}"
+            counted = f"{many(part['segments'], 'segment')}, {many(part['rows'], 'row')}, {size_text(part['bytes'])}"
             yield f"  {kind:<10} {counted}"
     pending = shown["pending"]
     if pending["files"]:
         since = f", the oldest of hour {pending['oldest_hour']}" if pending["oldest_hour"] else ""
-        lag = f", {_duration(table.lag_s)} old" if table.lag_s is not None else ""
-        yield f"  pending    {_many(pending['files'], 'file')}, {_size(pending['bytes'])}{since}{lag}"
+        lag = f", {duration_text(table.lag_s)} old" if table.lag_s is not None else ""
+        yield f"  pending    {many(pending['files'], 'file')}, {size_text(pending['bytes'])}{since}{lag}"
     if pending["waiting"]:
-        yield f"  waiting    {_many(pending['waiting'], 'file')} cannot be admitted"
+        yield f"  waiting    {many(pending['waiting'], 'file')} cannot be admitted"
     due = shown["to_retire"]
     if any(due.values()):
-        parts = (_many(due[what], what[:-1] if what != "directories" else "directory") for what in due)
+        parts = (many(due[what], what[:-1] if what != "directories" else "directory") for what in due)
         yield f"  to retire  {', '.join(parts)}"
     if table.hold is not None:
         hold = table.hold.to_json()
@@ -203,7 +198,7 @@ def _status(table: TableStatus) -> Iterator[Line]:
         yield f"  release    {hold['release'] or 'not before the cause is mended, see below'}"
     for sentence in table.drift:
         yield Text.assemble(("  drift      ", "yellow"), sentence)
-    yield from _diagnostics(table.diagnostics)
+    yield from diagnostic_lines(table.diagnostics)
 
 
 def _since(plan: TablePlan, moment: str | None) -> str:
@@ -240,7 +235,7 @@ def rows_text(rows: Rows, *, width: int) -> Iterator[Line]:
         yield from _aligned(rows.columns, cells, widths)
     else:
         yield from _blocks(rows.columns, cells)
-    yield f"({_many(len(cells), 'row')})"
+    yield f"({many(len(cells), 'row')})"
 
 
 def _aligned(columns: Sequence[str], cells: Sequence[Sequence[str]], widths: Sequence[int]) -> Iterator[Line]:

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from schemasync.app.checking import CheckResult
 from schemasync.app.replaying import Moment, Replay, TableReplay
-from schemasync.cli.lines import VERDICTS, Line, change_lines, diagnostic_lines, size_text, versions_text
+from schemasync.cli.lines import VERDICTS, Line, change_lines, diagnostic_lines, head_line, size_text, versions_text
 from schemasync.core.amounts import many
 from schemasync.core.dependents import Dependent
 from schemasync.core.diagnostics import Severity
@@ -24,13 +24,7 @@ _LEVELS: Final = {Severity.INFO: "notice", Severity.WARNING: "warning", Severity
 def check_text(check: CheckResult) -> Iterator[Line]:
     """Say what a proposed schema would do: verdict, changes, findings, cost, and the views that read the table."""
     plan = check.plan
-    yield Text.assemble(
-        (plan.target.full_name, "bold"),
-        "  ",
-        (plan.verdict.value, VERDICTS[plan.verdict]),
-        f"  {versions_text(plan)}  ",
-        (plan.target.subject, "dim"),
-    )
+    yield head_line(plan, plan.verdict.value, VERDICTS[plan.verdict])
     yield from change_lines(plan.changes)
     yield from diagnostic_lines(finding.diagnostic for finding in check.findings)
     if plan.files:
