@@ -6,14 +6,14 @@ never recorded is unknown, not wrong: tables are older than the records of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
 from schemasync.app.applied_records import applied_versions
 from schemasync.app.inspecting import inspect, map_tables, select_one
-from schemasync.app.states import advanced, read_manifest, written_states
+from schemasync.app.states import read_manifest, written_states
 from schemasync.app.workspace import Workspace
 from schemasync.core.describe import diagnostic_json
 from schemasync.core.diagnostics import Diagnostic, diagnose
@@ -96,10 +96,7 @@ def history(workspace: Workspace, name: str) -> TableHistory:
         RegistryUnavailableError: the registry does not answer.
     """
     mapping = map_tables(workspace)
-    return _history(workspace, select_one(mapping, name), mapping.problems)
-
-
-def _history(workspace: Workspace, target: TableTarget, problems: Sequence[UsageError]) -> TableHistory:
+    target = select_one(mapping, name)
     inspected = inspect(workspace, target)
     decision = decide(inspected)
     properties = decision.properties
@@ -112,7 +109,7 @@ def _history(workspace: Workspace, target: TableTarget, problems: Sequence[Usage
         past=timeline(inspected.history, properties, records) if inspected.history else Timeline(),
         generations=generations,
         diagnostics=tuple(dict.fromkeys((*inspected.trouble, *decision.diagnostics, *unreadable))),
-        problems=tuple(problems),
+        problems=mapping.problems,
     )
 
 
@@ -126,7 +123,7 @@ def _generations(
     def read(states: Iterable[StateId]) -> Iterator[Manifest]:
         for state in states:
             try:
-                yield read_manifest(lake, target, advanced(properties, state))
+                yield read_manifest(lake, target, replace(properties, state=state))
             except SchemasyncError as error:
                 # One that was never in force may have been deleted since it was listed.
                 if state in written_states(lake, properties):

@@ -231,7 +231,7 @@ def _put_in_force(
     *,
     becoming: TableProperties | None = None,
 ) -> TableProperties:
-    published = advanced(becoming or properties, manifest.state)
+    published = replace(becoming or properties, state=manifest.state)
     swapped = workspace.metastore.swap_properties(
         target.database, target.table, key=STATE, expected=properties.token, changes=write_properties(published)
     )
@@ -283,11 +283,6 @@ def _forget(lake: Lake, lost: Iterable[Manifest], in_force: Manifest) -> None:
         if manifest.state < in_force.state:
             with suppress(StorageError):
                 lake.delete(manifest_path(manifest.state))
-
-
-def advanced(properties: TableProperties, state: StateId) -> TableProperties:
-    """Return the properties with another state in force."""
-    return replace(properties, state=state)
 
 
 def _conflict(target: TableTarget, why: str) -> ConflictError:

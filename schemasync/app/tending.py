@@ -43,6 +43,7 @@ from schemasync.errors import RegistryError, RegistryUnavailableError, Schemasyn
 from schemasync.io.logs import redact
 from schemasync.io.status_server import TableMetrics
 
+_REFUSALS: Final = frozenset({"SS301", "SS305", "SS406"})
 _REFUSAL_MS: Final = 60_000
 """So long after a version could not be had, or not be understood, or a file not be read, the table is looked at again:
 a registry's refusal may pass, as that of a replica that lags or of a proxy does, and so may a storage's."""
@@ -207,9 +208,9 @@ class TendedTable:
         if due is not None and self._memory.folding.waits(now):
             due = max(due, self._memory.folding.until_ms)
         self._upkeep = upkeep if due is not None and due <= now else None
-        found = {d.code for d in applied.diagnostics}
-        times = {"SS301": now + _REFUSAL_MS, "SS305": now + _REFUSAL_MS, "SS406": now + _REFUSAL_MS}
-        dues = [time for code, time in times.items() if code in found] + ([] if due is None else [due])
+        dues = [] if due is None else [due]
+        if any(d.code in _REFUSALS for d in applied.diagnostics):
+            dues.append(now + _REFUSAL_MS)
         self._memory = self._memory.looked_at(
             landed, manifest=upkeep.manifest if upkeep else None, due_ms=min(dues, default=None)
         )

@@ -185,12 +185,13 @@ class _Watcher:
     def _list(self, *, sweep: bool) -> None:
         mapping = map_tables(self._workspace)
         self._tell_problems(mapping.problems)
-        tables = tuple(self._table(target) for target in select(mapping, ()))
+        targets = select(mapping, ())
+        tables = tuple(self._table(target) for target in targets)
         for gone in set(self._tables) - set(tables):
             text = "table %s: its subject %s is no longer in the registry; the table stays as it is"
             _log.warning(text, gone.name, gone.target.subject, extra={"table": gone.name})
         self._tables = tables
-        for table, target in zip(tables, select(mapping, ()), strict=True):
+        for table, target in zip(tables, targets, strict=True):
             table.listed(target, self._versions(target), sweep=sweep)
 
     def _table(self, target: TableTarget) -> TendedTable:
