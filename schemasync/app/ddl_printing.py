@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 from urllib.parse import unquote
 
+from schemasync.app.inspecting import without_order
 from schemasync.app.workspace import Renderer
 from schemasync.core import ddl
 from schemasync.core.avro import read_key_schema, read_value_schema
@@ -119,7 +120,9 @@ def _understood(target: TableTarget, registered: Sequence[RegisteredSchema]) -> 
         except SchemaError:
             if one.version == registered[-1].version:
                 raise
-            # A broken version in the past is history; only the wanted one decides.
+            # A broken version in the past is history; only the wanted one decides. That the events of one had no order
+            # yet breaks none of its columns' lives.
+            yield from without_order(target, one)
 
 
 def _key(registry: Registry, target: TableTarget) -> tuple[str, ...] | None:

@@ -226,13 +226,13 @@ def _understood(
             versions.append(read_value_schema(one, envelope=target.envelope, sequence_by=target.sequence_by))
         except SchemaError as error:
             broken[one.version] = diagnose(error.code, str(error))
-            versions += _without_order(target, one)
+            versions += without_order(target, one)
     # A broken version in the past is history; only the newest decides whether the table can follow.
     newest_broken = bool(broken) and registered[-1].version in broken
     return versions, list(broken.values()) if newest_broken else []
 
 
-def _without_order(target: TableTarget, registered: RegisteredSchema) -> Iterator[SubjectVersion]:
+def without_order(target: TableTarget, registered: RegisteredSchema) -> Iterator[SubjectVersion]:
     """Yield a version that lacks what orders the events now, none where that is not all that is wrong with it."""
     if target.sequence_by:
         with suppress(SchemaError):

@@ -106,6 +106,16 @@ def test_the_per_run_tables_lie_where_a_first_compaction_would_put_them(registry
     ]
 
 
+def test_a_column_lives_since_the_version_that_brought_it_though_events_had_no_order_then() -> None:
+    """The table would be held else: its columns would be told apart otherwise than when it was made."""
+    without = MemoryRegistry()
+    without.register("student-value", schema(("name", "string")))
+    without.register("student-value", schema(("name", "string"), ("seq", "long")))
+    ordered = config(tables=[{"subject": "student-value", "sequence_by": ["seq"], "keys": ["id"]}])
+    source = from_registry(without, ordered, "student-value")
+    assert [version.version for version in source.versions] == [1, 2]
+
+
 @pytest.mark.parametrize("hour", ["2026", "2026133000", "20260101aa", "\uff12" * 10])
 def test_what_is_no_hour_is_refused(registry: MemoryRegistry, hour: str) -> None:
     with pytest.raises(UsageError, match="is no hour"):
