@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from schemasync.app.workspace import Storage, Workspace
 from schemasync.core.mapping import TableTarget
@@ -64,19 +64,35 @@ class Crew:
             # One by one: an interrupt may come here, too.
             for item in items:
                 futures.append(self._threads.submit(begin, item))
-            # One that comes right before this thread falls asleep does not wake it.
-            while wait(futures, timeout=_NAP_SECONDS).not_done:
-                pass
+            finished(futures)
         except BaseException:
             failed.set()
-            self._interrupted.set()
-            self._given.stop.set()
+            self.give_up()
             wait(futures)
             # Where it came while a thread was started, nobody else knows of that.
             while at_hand:
                 time.sleep(_NAP_SECONDS)
             raise
         return tuple(result for future in futures for result in future.result())
+
+    @property
+    def spare(self) -> int:
+        """How many threads may be busy with what takes long, so that one is left to all else."""
+        return max(1, self.workspace.config.spark.tables_at_once - 1)
+
+    def begin(self, work: Callable[[], None]) -> Future[None]:
+        """Do the work beside whatever the caller does next; before that, where there are no threads."""
+        if self._threads is not None:
+            return self._threads.submit(work)
+        work()
+        done: Future[None] = Future()
+        done.set_result(None)
+        return done
+
+    def give_up(self) -> None:
+        """End all pauses, and all work that uses `workspace` when it next tells of a step or asks for the storage."""
+        self._interrupted.set()
+        self._given.stop.set()
 
     def _progress(self, table: str, text: str) -> None:
         self._go_on()
@@ -94,10 +110,25 @@ class Crew:
 
 @contextmanager
 def crew(workspace: Workspace) -> Iterator[Crew]:
-    """Open threads for as many tables at once as the configuration says; they end with the context."""
+    """Open threads for as many tables at once as the configuration says.
+
+    The context ends once their work is done; where it ends with an error, that work is given up.
+    """
     size = workspace.config.spark.tables_at_once
     if size == 1:
         yield Crew(workspace, None)
         return
     with workspace.lanes() as enter, ThreadPoolExecutor(size, "tables", initializer=enter) as threads:
-        yield Crew(workspace, threads)
+        opened = Crew(workspace, threads)
+        try:
+            yield opened
+        except BaseException:
+            opened.give_up()
+            raise
+
+
+def finished(futures: Iterable[Future[Any]]) -> None:
+    """Wait for all of them; an interrupt is noticed meanwhile."""
+    # One that comes right before this thread falls asleep does not wake it.
+    while wait(futures, timeout=_NAP_SECONDS).not_done:
+        pass

@@ -88,6 +88,7 @@ class TendedTable:
         self._memory = TableMemory()
         self._told = Told()
         self._upkeep: Upkeep | None = None
+        self._listing: tuple[TableTarget, Listed, bool] | None = None
         self._pending = 0
         self._failures = 0
 
@@ -109,10 +110,18 @@ class TendedTable:
             failures=self._failures,
         )
 
+    @property
+    def wants_upkeep(self) -> bool:
+        """Whether the last look found something to compact or to clean up."""
+        return self._upkeep is not None
+
+    def waits(self, now_ms: int) -> bool:
+        """Tell whether it failed, and is left alone for now."""
+        return self._memory.applying.waits(now_ms)
+
     def listed(self, target: TableTarget, listed: Listed, *, sweep: bool) -> None:
-        """Take note of what the registry lists for the table."""
-        self.target = target
-        self._memory = self._memory.listing(target, listed, sweep=sweep)
+        """Take note of what the registry lists for the table, for the next look: something else may be at hand."""
+        self._listing = (target, listed, sweep or (self._listing is not None and self._listing[2]))
 
     def look(self) -> None:
         """Plan, apply and admit where anything asks for it.
@@ -124,7 +133,10 @@ class TendedTable:
         """
         now = self._workspace.now_ms()
         self._upkeep = None
-        if self._memory.applying.waits(now):
+        if self._listing:
+            (self.target, listed, sweep), self._listing = self._listing, None
+            self._memory = self._memory.listing(self.target, listed, sweep=sweep)
+        if self.waits(now):
             return
         try:
             self._look(now)

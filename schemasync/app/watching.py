@@ -10,14 +10,16 @@ from __future__ import annotations
 import logging
 import random
 import threading
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from typing import Final
 
 from schemasync.app.announcing import Outbox
-from schemasync.app.crew import Crew, crew
+from schemasync.app.crew import Crew, crew, finished
 from schemasync.app.inspecting import is_silence, map_tables, select
 from schemasync.app.tending import TendedTable
 from schemasync.app.watched import WatchResult
@@ -61,6 +63,7 @@ def watch(
         watcher = _Watcher(workspace, workers, outbox, stop, draw)
         if once:
             watcher.tick()
+            watcher.finish()
             return replace(watcher.result(), given_up=outbox.finish(workspace.now_ms))
         if listen := workspace.config.server.listen:
             stack.enter_context(serving(listen, watcher.board, now_ms=workspace.now_ms, poll_ms=poll))
@@ -96,6 +99,7 @@ class _Watcher:
         self.board = Board(alive_ms=workspace.now_ms())
         self._workspace = workspace
         self._workers = workers
+        self._upkeep = _Upkeep(workers, partial(self._do, TendedTable.keep_up), stop)
         self._outbox = outbox
         self._stop = stop
         self._draw = draw
@@ -106,6 +110,7 @@ class _Watcher:
         self._tables: tuple[TendedTable, ...] = ()
         # Also those that are gone from the registry: should they come back, what was told is not told again.
         self._ever: dict[str, TendedTable] = {}
+        self._gone: set[TendedTable] = set()
 
     def result(self) -> WatchResult:
         return WatchResult(
@@ -146,6 +151,10 @@ class _Watcher:
             self.board.snapshot = replace(self.board.snapshot, tables=tables)
             self._outbox.deliver(now_ms=self._workspace.now_ms)
 
+    def finish(self) -> None:
+        """Wait for what the last tick began."""
+        self._upkeep.finish()
+
     def _begin(self, now_ms: int) -> None:
         self.board.alive_ms = now_ms
         before = self.board.snapshot
@@ -178,7 +187,7 @@ class _Watcher:
             watch=self._workspace.config.watch,
             now_ms=now_ms,
             newest_id=newest,
-            subjects=len(self._tables),
+            subjects=sum(2 if table.target.key_subject else 1 for table in self._tables),
             draw=self._draw(),
         )
 
@@ -187,12 +196,22 @@ class _Watcher:
         self._tell_problems(mapping.problems)
         targets = select(mapping, ())
         tables = tuple(self._table(target) for target in targets)
-        for gone in set(self._tables) - set(tables):
-            text = "table %s: its subject %s is no longer in the registry; the table stays as it is"
-            _log.warning(text, gone.name, gone.target.subject, extra={"table": gone.name})
+        self._tell_gone(tables)
         self._tables = tables
-        for table, target in zip(tables, targets, strict=True):
-            table.listed(target, self._versions(target), sweep=sweep)
+        # One that failed is looked at whatever is listed, and its questions may be what takes long.
+        now = self._workspace.now_ms()
+        asked = [one for one in zip(tables, targets, strict=True) if not one[0].waits(now)]
+        self._workers.each(
+            asked, lambda one: one[0].listed(one[1], self._versions(one[1]), sweep=sweep), stop=self._stop
+        )
+
+    def _tell_gone(self, tables: tuple[TendedTable, ...]) -> None:
+        gone = set(self._ever.values()) - set(tables)
+        for table in sorted(gone ^ self._gone, key=lambda table: table.name):
+            text = "no longer in the registry; the table stays as it is" if table in gone else "in the registry again"
+            extra = {"table": table.name}
+            _log.warning("table %s: its subject %s is %s", table.name, table.target.subject, text, extra=extra)
+        self._gone = gone
 
     def _table(self, target: TableTarget) -> TendedTable:
         name = target.full_name
@@ -219,15 +238,57 @@ class _Watcher:
             return Listed(trouble=str(error))
 
     def _work(self) -> None:
-        """Look at the tables that ask for it, then compact and clean up: new rows come before tidiness.
+        """Look at the tables that ask for it, then begin to compact and clean up: new rows come before tidiness.
 
         A table is only ever worked on by one thread at a time: what it remembers needs no guard.
         """
-        for step in (TendedTable.look, TendedTable.keep_up):
-            self._workers.each(self._tables, partial(self._do, step), stop=self._stop)
+        free = [table for table in self._tables if table not in self._upkeep.at_hand]
+        self._workers.each(free, partial(self._do, TendedTable.look), stop=self._stop)
         if not self._stop.is_set():
             self.board.snapshot = replace(self.board.snapshot, ready=True)
+            self._upkeep.begin(table for table in free if table.wants_upkeep)
 
     def _do(self, step: Callable[[TendedTable], None], table: TendedTable) -> None:
         self.board.alive_ms = self._workspace.now_ms()
         step(table)
+
+
+class _Upkeep:
+    """Compactions and cleaning up: they go on beside the ticks, however long they take, and leave a thread to looks."""
+
+    def __init__(self, workers: Crew, do: Callable[[TendedTable], None], stop: threading.Event) -> None:
+        self.at_hand: set[TendedTable] = set()
+        """Tables that wait for theirs, or whose is going on."""
+        self._workers = workers
+        self._do = do
+        self._stop = stop
+        self._waiting: deque[TendedTable] = deque()
+        self._rounds: list[Future[None]] = []
+
+    def begin(self, tables: Iterable[TendedTable]) -> None:
+        """Let these have theirs, after those that wait already."""
+        for table in tables:
+            self.at_hand.add(table)
+            self._waiting.append(table)
+        for ended in [going for going in self._rounds if going.done()]:
+            self._rounds.remove(ended)
+            ended.result()
+        for _ in range(min(len(self._waiting), self._workers.spare - len(self._rounds))):
+            self._rounds.append(self._workers.begin(self._round))
+
+    def finish(self) -> None:
+        """Wait until all had theirs."""
+        finished(self._rounds)
+        self.begin(())
+
+    def _round(self) -> None:
+        while self._waiting and not self._stop.is_set():
+            try:
+                table = self._waiting.popleft()
+            except IndexError:
+                # Another round took it.
+                return
+            try:
+                self._do(table)
+            finally:
+                self.at_hand.discard(table)

@@ -10,6 +10,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 from typing import Any, cast
@@ -20,6 +21,7 @@ import requests
 from schemasync.app import tending, watching
 from schemasync.app.applying import Applied
 from schemasync.app.planning import TablePlan
+from schemasync.app.tending import TendedTable
 from schemasync.app.watched import WatchResult
 from schemasync.app.watching import watch
 from schemasync.app.workspace import Workspace
@@ -37,7 +39,7 @@ from schemasync.errors import (
     StorageError,
 )
 from schemasync.io.status_server import serving
-from tests.app.test_crew import submitted
+from tests.app.test_crew import PATIENCE_SECONDS, submitted
 from tests.twins.registry import MemoryRegistry
 
 SECOND = 1000
@@ -395,6 +397,33 @@ def test_a_vanished_subject_is_said_and_its_table_left_alone(world: World, warni
     )
 
 
+def test_a_subject_that_comes_back_is_said_too(world: World, warnings: Callable[[], list[str]]) -> None:
+    world.watch(
+        world.later(3 * MINUTE, lambda: world.registry.delete("a-value")),
+        world.later(3 * MINUTE, lambda: world.register("a", 1)),
+        world.later(3 * MINUTE),
+    )
+    assert warnings()[1:] == ["table lake.a: its subject a-value is in the registry again"]
+
+
+def test_of_a_table_that_failed_nothing_is_listed_while_it_is_left_alone(world: World) -> None:
+    world.registry.probes = False
+    world.errors["a"] = EngineError("no")
+    world.watch(world.later(SECOND))
+    assert world.registry.questions == ["probe", "subjects", "b-value"]
+
+
+def test_a_stop_ends_a_listing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def versions(registry: CountingRegistry, subject: str) -> tuple[int, ...]:
+        world.stop.set()
+        return answer(registry, subject)
+
+    answer = CountingRegistry.versions
+    monkeypatch.setattr(CountingRegistry, "versions", versions)
+    world.watch()
+    assert (world.registry.questions, world.looks) == (["probe", "subjects", "a-value"], [])
+
+
 def test_a_mistake_in_the_configuration_is_said_once_and_the_others_go_on(
     world: World, warnings: Callable[[], list[str]]
 ) -> None:
@@ -422,6 +451,88 @@ def test_tables_are_looked_at_side_by_side_and_told_of_in_their_order(world: Wor
     assert [(t.table, t.failure) for t in result.tables] == [("a", None), ("b", None)]
 
 
+class Upkeep:
+    """Lets tables have something to compact: each compaction lasts until it is allowed to end."""
+
+    def __init__(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.wanted = {"lake.a"}
+        self.begun: list[str] = []
+        self.begins, self.may_end = threading.Event(), threading.Event()
+        world.settings["spark"] = {"tables_at_once": 2}
+        monkeypatch.setattr(TendedTable, "wants_upkeep", property(lambda table: table.name in self.wanted))
+        monkeypatch.setattr(TendedTable, "keep_up", self.keep_up)
+
+    def keep_up(self, table: TendedTable) -> None:
+        self.wanted.discard(table.name)
+        self.begun.append(table.name)
+        self.begins.set()
+        assert self.may_end.wait(PATIENCE_SECONDS)
+        table.outcome = replace(table.outcome, failure="compacted")
+
+
+def test_a_long_compaction_holds_up_nobody_else(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    upkeep, futures, seen = Upkeep(world, monkeypatch), submitted(monkeypatch), list[list[str]]()
+
+    def landed() -> None:
+        assert upkeep.begins.wait(PATIENCE_SECONDS)
+        for name in "ab":
+            world.land(name)
+        world.register("c", 1)
+
+    def note() -> None:
+        seen.append([*world.looks])
+
+    def ends() -> None:
+        upkeep.may_end.set()
+        for future in futures:
+            future.result(PATIENCE_SECONDS)
+
+    world.watch(world.later(15 * SECOND, landed), note, world.later(15 * SECOND, ends), note)
+    assert [sorted(names) for names in seen] == [["b", "c"], ["a"]]
+
+
+def test_compactions_leave_a_thread_to_looks_and_wait_for_each_other(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    upkeep, futures = Upkeep(world, monkeypatch), submitted(monkeypatch)
+    upkeep.wanted |= {"lake.b"}
+    seen: list[list[str]] = []
+
+    def landed() -> None:
+        assert upkeep.begins.wait(PATIENCE_SECONDS)
+        world.register("c", 1)
+
+    def note_and_end() -> None:
+        seen.extend([[*world.looks], [*upkeep.begun]])
+        upkeep.may_end.set()
+        for future in futures:
+            future.result(PATIENCE_SECONDS)
+
+    world.watch(world.later(15 * SECOND, landed), note_and_end)
+    assert (seen, upkeep.begun) == ([["c"], ["lake.a"]], ["lake.a", "lake.b"])
+
+
+def test_one_tick_waits_for_its_compactions(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    upkeep = Upkeep(world, monkeypatch)
+    upkeep.wanted |= {"lake.b"}
+    threading.Timer(0.2, upkeep.may_end.set).start()
+    result = watch(world.workspace, once=True)
+    assert [table.failure for table in result.tables] == ["compacted"] * 2
+
+
+def test_a_stop_lets_a_compaction_finish_and_begins_no_other(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    upkeep = Upkeep(world, monkeypatch)
+    upkeep.wanted |= {"lake.b"}
+
+    def stopped() -> None:
+        assert upkeep.begins.wait(PATIENCE_SECONDS)
+        world.stop.set()
+        upkeep.may_end.set()
+
+    world.watch(stopped)
+    assert upkeep.begun == ["lake.a"]
+
+
 def test_side_by_side_a_stop_lets_the_tables_at_hand_finish_and_begins_no_other(world: World) -> None:
     world.settings["spark"] = {"tables_at_once": 2}
     for name in "cd":
@@ -440,6 +551,7 @@ def test_side_by_side_a_registry_that_goes_down_is_no_failure_of_a_table_and_the
         world.register(name, 1)
     world.errors["a"] = DOWN
     meeting, futures = threading.Barrier(2), submitted(monkeypatch)
+    listings = 4
     finished: list[str] = []
 
     def look(table: str) -> None:
@@ -448,7 +560,7 @@ def test_side_by_side_a_registry_that_goes_down_is_no_failure_of_a_table_and_the
             meeting.wait(10)
         if table == "b":
             # Once the other table's error is known.
-            futures[0].exception(10)
+            futures[listings].exception(10)
             finished.extend(world.looks)
 
     world.on_look = look

@@ -26,6 +26,8 @@ from tests.lab import DAY, HOUR, Lab
 pytestmark = [pytest.mark.spark, pytest.mark.one_spark]
 
 MINUTE = 60_000
+ONE_BY_ONE = {"spark": {"tables_at_once": 1}}
+"""Lets a tick end only when its compactions do."""
 NAME = ("name", ["null", "string"])
 AGE = ("age", ["null", "int"])
 
@@ -58,6 +60,7 @@ def once(lab: Lab, *listeners: Listener) -> WatchResult:
 def watching(lab: Lab, *between: Callable[[], object], listener: Listener | None = None) -> WatchResult:
     """Tick once, and after each act let a minute pass and tick again."""
     acts, stop = iter(between), threading.Event()
+    lab.settings = lab.settings | ONE_BY_ONE
 
     def wait(_: float) -> None:
         next(acts, stop.set)()
@@ -280,6 +283,7 @@ def test_what_a_storage_that_fails_did_not_give_is_admitted_a_while_later(
     lab: Lab, listener: Listener, errors: list[Exception | None], told: list[str]
 ) -> None:
     register(lab, NAME)
+    lab.settings = lab.settings | ONE_BY_ONE
     once(lab, listener)
     # A file that changed just now might still be being written.
     os.utime(lab.land("student", [event(1, name="Ada")]), (1, 1))
@@ -313,7 +317,7 @@ class BrokenFold:
 
 def test_a_compaction_that_fails_is_tried_more_seldom_and_admissions_go_on(lab: Lab) -> None:
     register(lab, NAME)
-    lab.settings = lab.settings | {"defaults": lab.settings.get("defaults", {}) | {"compaction": {"kernel": "spark"}}}
+    lab.settings = {"defaults": {"compaction": {"kernel": "spark"}}} | ONE_BY_ONE
     lab.land("student", [event(1, name="Ada")])
     fold, stop, ticks = BrokenFold(), threading.Event(), iter(range(4))
 
