@@ -68,7 +68,7 @@ def _decode_branch(members: Sequence[Member], value: Any) -> Value:
     """
     fitting = [m for m in members if _may_be(m.encoding, value)]
     for member in sorted(fitting, key=lambda m: isinstance(value, str) and _is_float(m.encoding)):
-        with suppress(ValueError, TypeError, KeyError):
+        with suppress(ValueError, TypeError, KeyError, OverflowError):
             found = _decode(member.encoding, value)
             return {m.name: found if m is member else None for m in members}
     raise TypeError(f"{value!r} is of no branch")

@@ -79,6 +79,7 @@ NEAREST = struct.unpack("<f", struct.pack("<f", 0.1))[0]
         (union(DOUBLE, BINARY), "5", {"member0": None, "member1": b"5"}),
         (union(DOUBLE, STRING), 5, {"member0": 5.0, "member1": None}),
         (union(DOUBLE, BOOLEAN), "-Infinity", {"member0": float("-inf"), "member1": None}),
+        (union(FLOAT, DOUBLE), 1e300, {"member0": None, "member1": 1e300}),
         (union(rec(x=INT), rec(y=INT)), {"y": 1}, {"member0": None, "member1": {"y": 1}}),
         (union(Leaf(type=P.STRING, symbols=("A",)), STRING), "B", {"member0": None, "member1": "B"}),
     ],
