@@ -74,6 +74,7 @@ class Applied:
         admitted = self.admitted
         return {
             "table": self.target.table,
+            "database": self.target.database,
             "subject": self.target.subject,
             "version": self.plan.properties.version if self.plan.properties else None,
             "verdict": "hold" if self.held else self.plan.verdict.value,

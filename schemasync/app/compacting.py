@@ -87,6 +87,7 @@ class Compacted:
         work = self.fold or self.merge
         return {
             "table": self.target.table,
+            "database": self.target.database,
             "kind": "major" if self.fold else "minor" if self.merge else None,
             "why": self.why,
             "generation": self.generation,

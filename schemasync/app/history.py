@@ -44,7 +44,7 @@ class TableHistory:
 
         ::
 
-        {"table", "subject", "version",                       version: None where there is no table
+        {"table", "database", "subject", "version",           version: None where there is no table
          "versions": [{"version", "schema_id",
                        "applied",                              whether the table has it, or one after it
                        "applied_with", "applied_at",           its own version, or the later one that passed over it,
@@ -57,16 +57,19 @@ class TableHistory:
          "generations": [{"state", "generation", "published_at", "schema_version", "segments", "rows", "bytes"}],
                                                                published_at: None where nothing was published yet;
                                                                rows: stored ones, deletes and older ones included
-         "diagnostics": [{"code", "severity", "message", "fix"}]}
+         "diagnostics": [{"code", "severity", "message", "fix"}],
+         "problems": ["..."]}                                 of the configuration
         """
         return {
             "table": self.target.table,
+            "database": self.target.database,
             "subject": self.target.subject,
             "version": self.version,
             "versions": [entry.to_json() for entry in self.past.versions],
             "columns": [column.to_json() for column in self.past.columns],
             "generations": [_generation_json(manifest) for manifest in self.generations],
             "diagnostics": [diagnostic_json(d) for d in self.diagnostics],
+            "problems": [str(problem) for problem in self.problems],
         }
 
 

@@ -25,7 +25,7 @@ _ELSEWHERE: Final = "plan.json"
 
 
 def plan_json(plan: Plan) -> dict[str, Any]:
-    """Return what ``plan --json`` prints: the plan, each table's database and fingerprint, and the problems.
+    """Return what ``plan --json`` prints: the plan, each table's fingerprint, and the problems.
 
     ``problems`` are those of the configuration.
     """
@@ -39,7 +39,7 @@ def plan_json(plan: Plan) -> dict[str, Any]:
 
 
 def _table_json(shown: dict[str, Any], table: TablePlan) -> dict[str, Any]:
-    return {**shown, "database": table.target.database, "fingerprint": table.fingerprint}
+    return {**shown, "fingerprint": table.fingerprint}
 
 
 def write_plan(plan: Plan, file: Path) -> None:

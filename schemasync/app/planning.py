@@ -101,6 +101,7 @@ class TablePlan:
         """Return the table's part of ``plan --json``."""
         return {
             "table": self.target.table,
+            "database": self.target.database,
             "subject": self.target.subject,
             "current_version": self.current_version,
             "desired_version": self.desired_version,

@@ -71,6 +71,7 @@ class TableReplay:
         """Return the table's part of ``plan --replay --json``."""
         return {
             "table": self.target.table,
+            "database": self.target.database,
             "subject": self.target.subject,
             "timeline": [moment.to_json() for moment in self.timeline],
             "unread": self.unread or None,

@@ -114,7 +114,8 @@ class TableStatus:
 
         ::
 
-        {"table", "subject", "current_version", "desired_version",     versions are None where there is none
+        {"table", "database", "subject",
+         "current_version", "desired_version",                          versions are None where there is none
          "verdict", "held", "drift": ["..."],                           drift: sentences
          "hold": {"since", "release"},                                  None where no schema change is held
          "state": "000001-0002", "generation": 1,                       None where there is no table
@@ -128,6 +129,7 @@ class TableStatus:
         lag = self.lag_s
         return {
             "table": self.target.table,
+            "database": self.target.database,
             "subject": self.target.subject,
             "current_version": current,
             "desired_version": desired,

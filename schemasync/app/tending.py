@@ -80,7 +80,7 @@ class TendedTable:
 
     def __init__(self, workspace: Workspace, target: TableTarget, outbox: Outbox, *, draw: Callable[[], float]) -> None:
         self.target = target
-        self.outcome = WatchedTable(table=target.table, subject=target.subject)
+        self.outcome = WatchedTable(table=target.table, database=target.database, subject=target.subject)
         self._workspace = workspace
         self._settings = workspace.config.watch
         self._outbox = outbox

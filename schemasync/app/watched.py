@@ -25,6 +25,7 @@ class WatchedTable:
     """What the watcher last did with one table. ``failure`` is set where that went wrong."""
 
     table: str
+    database: str
     subject: str
     verdict: str = Verdict.NONE.value
     version: int | None = None
@@ -41,6 +42,7 @@ class WatchedTable:
         """Return the table's part of ``watch --json``."""
         return {
             "table": self.table,
+            "database": self.database,
             "subject": self.subject,
             "version": self.version,
             "verdict": self.verdict,
@@ -96,6 +98,7 @@ def outcome_of(applied: Applied, *, held: bool) -> WatchedTable:
     admitted, properties = applied.admitted, applied.properties
     return WatchedTable(
         table=applied.target.table,
+        database=applied.target.database,
         subject=applied.target.subject,
         verdict=Verdict.HOLD.value if held else applied.plan.verdict.value,
         version=properties.version if properties else None,

@@ -171,6 +171,7 @@ def test_the_json_has_the_promised_shape(still: Still) -> None:
         "tables": [
             {
                 "table": "student",
+                "database": "lake",
                 "subject": "student-value",
                 "timeline": [
                     {

@@ -7,9 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from schemasync.app.applying import Applied, ApplyResult
+from schemasync.app.compacting import Compacted, CompactResult
+from schemasync.app.history import history
 from schemasync.app.inspecting import map_tables, select
+from schemasync.app.opening import open_lake
 from schemasync.app.plan_file import read_plan, write_plan
 from schemasync.app.releasing import release
+from schemasync.app.replaying import replay
 from schemasync.app.status import status
 from schemasync.core.release import Release
 from schemasync.errors import UsageError
@@ -67,6 +72,22 @@ def test_a_hold_names_the_table_to_release_so_that_no_other_one_is_meant(orders:
         "schemasync release b.orders",
         "schemasync release student",
     ]
+
+
+def test_every_answer_says_in_which_database_each_table_is(orders: Still) -> None:
+    planned = orders.plan()
+    told = [
+        planned.to_json(),
+        status(orders.workspace).to_json(),
+        replay(orders.registry, orders.config, open_lake=open_lake).to_json(),
+        ApplyResult(tables=tuple(Applied(plan=table) for table in planned.tables)).to_json(),
+    ]
+    compacted = (Compacted(target=table.target, applied=Applied(plan=table)) for table in planned.tables)
+    told += [CompactResult(tables=tuple(compacted)).to_json()]
+    names = [[(table["table"], table["database"]) for table in document["tables"]] for document in told]
+    assert names == [[("orders", "a"), ("orders", "b"), ("student", "lake")]] * 5
+    pasts = [history(orders.workspace, name).to_json() for name in ("a.orders", "b.orders")]
+    assert [(past["table"], past["database"]) for past in pasts] == [("orders", "a"), ("orders", "b")]
 
 
 def test_the_tables_to_choose_from_are_told_apart(orders: Still) -> None:

@@ -46,6 +46,7 @@ def test_the_json_of_a_table_has_its_shape(lab: Lab) -> None:
     sizes = table["segments"]
     assert table == {
         "table": "student",
+        "database": lab.database,
         "subject": "student-value",
         "current_version": 1,
         "desired_version": 1,

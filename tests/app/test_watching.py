@@ -623,8 +623,8 @@ def test_the_result_as_json(world: World) -> None:
     }
     assert watch(world.workspace, once=True).to_json() == {
         "tables": [
-            {"table": "a", "subject": "a-value", **nothing, "error": None},
-            {"table": "b", "subject": "b-value", **nothing, "error": "broken"},
+            {"table": "a", "database": "lake", "subject": "a-value", **nothing, "error": None},
+            {"table": "b", "database": "lake", "subject": "b-value", **nothing, "error": "broken"},
         ],
         "ticks": 1,
         "problems": [],

@@ -80,8 +80,10 @@ def test_the_json_of_history_has_the_promised_shape(project: Project) -> None:
     document = project("history", "student", "--json").json
     (applied, waiting), (generation,) = document["versions"], document["generations"]
     added = {"kind": "add_column", "column": "id", "physical": "id", "from": None, "to": "bigint not null"}
-    assert sorted(document) == ["columns", "diagnostics", "generations", "subject", "table", "version", "versions"]
-    assert (document["table"], document["subject"], document["version"]) == ("student", "student-value", 1)
+    parts = ["columns", "database", "diagnostics", "generations", "problems", "subject", "table", "version", "versions"]
+    assert sorted(document) == parts
+    assert (document["table"], document["database"], document["version"]) == ("student", project.database, 1)
+    assert (document["subject"], document["problems"]) == ("student-value", [])
     assert (applied["applied"], applied["applied_with"], applied["verdict"]) == (True, 1, "evolve")
     assert re.fullmatch(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", applied["applied_at"])
     assert (applied["changes"][0], waiting["applied"], waiting["applied_at"]) == (added, False, None)

@@ -40,6 +40,7 @@ def test_the_json_of_plan_has_the_promised_shape(project: Project) -> None:
     assert sorted(document) == ["fingerprint", "problems", "skipped", "tables"]
     assert {**table, "steps": [step["kind"] for step in table["steps"]]} == {
         "table": "student",
+        "database": project.database,
         "subject": "student-value",
         "current_version": None,
         "desired_version": 1,
@@ -51,7 +52,6 @@ def test_the_json_of_plan_has_the_promised_shape(project: Project) -> None:
         "diagnostics": [],
         "steps": ["create_database", "create_table", "replace_view", "admit", "record_history"],
         "cost": {"files": 0, "bytes": 0},
-        "database": project.database,
         "fingerprint": table["fingerprint"],
     }
 
@@ -63,6 +63,7 @@ def test_the_json_of_compact_has_the_promised_shape(project: Project) -> None:
     measured = {key: table[key] for key in ("change_bytes", "bytes_read", "bytes_written", "seconds")}
     assert table == {
         "table": "student",
+        "database": project.database,
         "kind": "major",
         "why": None,
         "generation": 1,
