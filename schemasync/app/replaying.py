@@ -2,14 +2,15 @@
 
 Asks the registry (and what is kept beside the data, where that can be reached) and neither Spark nor a metastore. Each
 version is decided by the very function that plan calls, for a table as apply would have left it: a version that is
-held changes nothing, and the next one is compared with the last that was not.
+held changes nothing, and the next one is compared with the last that was not. No values are looked at: whether those
+of a retyped column fit, a plan says when the version comes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
 
 from schemasync.app.inspecting import read_key, select
 from schemasync.app.kept_schemas import kept_schemas
@@ -27,6 +28,9 @@ from schemasync.core.properties import TableProperties, write_properties
 from schemasync.core.schema import SubjectVersion
 from schemasync.core.shape import history_of
 from schemasync.errors import RegistryError, SchemaError, SchemasyncError, UsageError
+
+_LOOKED: Final = "every value that the table has fits"
+_NOT_LOOKED: Final = "provided that every value fits (a replay looks at none)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,7 +192,9 @@ class _Run:
             to_version=number,
             verdict=decision.verdict,
             changes=decision.changes,
-            diagnostics=decision.diagnostics,
+            diagnostics=tuple(
+                replace(d, message=d.message.replace(_LOOKED, _NOT_LOOKED)) for d in decision.diagnostics
+            ),
         )
 
     def _decided(self, found: _Understood | Diagnostic) -> Decision:

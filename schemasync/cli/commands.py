@@ -37,7 +37,7 @@ tables_argument = click.argument("tables", nargs=-1, metavar="[TABLE]...")
 @click.option(
     "--replay",
     is_flag=True,
-    help="Judge every recorded version instead; without Spark, unless nothing else reaches the tables.",
+    help="Judge every recorded version instead, looking at no values; without Spark, unless only that reaches tables.",
 )
 @global_options
 @pass_call
@@ -46,8 +46,9 @@ def plan(call: Call, tables: tuple[str, ...], *, out: Path | None, replay: bool)
 
     Exits with 3 when a table can be created or changed, with 4 when only holds remain.
 
-    With --replay: show what the policies would have made of every version that the subjects ever had. Exits with 4
-    when any of them would have been held, or the registry refuses those of a subject, else with 0.
+    With --replay: show what the policies would have made of every version that the subjects ever had. It looks at no
+    values: whether those of a column that got another type fit (SS125), only a plan says. Exits with 4 when any version
+    would have been held, or the registry refuses those of a subject, else with 0.
     """
     if replay:
         return _replay(call, tables, out)

@@ -15,6 +15,7 @@ from schemasync.app.inspecting import map_tables
 from schemasync.app.kept_schemas import SCHEMAS, keep_schema
 from schemasync.app.opening import open_lake
 from schemasync.app.replaying import Replay, TableReplay, replay
+from schemasync.core.diagnostics import Diagnostic
 from schemasync.core.mapping import TableTarget
 from schemasync.errors import RegistryError, StorageError, UsageError
 from tests.app.still import Still, avro, key
@@ -66,6 +67,17 @@ def test_the_version_after_a_held_one_is_compared_with_the_last_that_was_not(sti
         # By then the name had gone and come back: another column.
         (1, 4, "hold", ["SS124", "SS105", "SS106"]),
     ]
+
+
+def test_no_value_is_said_to_fit_where_none_was_looked_at(still: Still) -> None:
+    still.register(avro(AGE), avro(TEXT))
+    said = []
+    for policy in ("migrate", "hold"):
+        still.settings = {"defaults": {"policies": {"retype": policy}}}
+        (table,) = replayed(still).tables
+        said += [(table.timeline[1].verdict.value, d.message) for d in table.timeline[1].diagnostics]
+    fits = "column age: int to string, provided that every value fits (a replay looks at none)"
+    assert said == [("migrate", fits), ("hold", f"{fits}, and policies.retype says hold")]
 
 
 def test_a_version_that_can_be_no_table_is_held_and_history_for_the_next(still: Still) -> None:
@@ -218,7 +230,12 @@ def test_a_replay_is_what_plan_said_when_each_version_was_the_newest(
         for row in rows:
             still.register(avro(*row))
             (planned,) = still.plan().tables
-            said.append((planned.current_version, planned.verdict, planned.changes, planned.diagnostics))
+            said.append((planned.current_version, planned.verdict, planned.changes, codes(planned.diagnostics)))
             still.settle()
         (table,) = replayed(still).tables
-    assert [(m.from_version, m.verdict, m.changes, m.diagnostics) for m in table.timeline] == said
+    assert [(m.from_version, m.verdict, m.changes, codes(m.diagnostics)) for m in table.timeline] == said
+
+
+def codes(diagnostics: Sequence[Diagnostic]) -> list[str]:
+    # What a message says of values is another one in a replay.
+    return [diagnostic.code for diagnostic in diagnostics]
