@@ -35,7 +35,7 @@ registry:
 
 metastore:
   kind: embedded                             # Spark's own, in .schemasync/ beside this file; or thrift
-  # uri: thrift://localhost:9083             # for kind: thrift
+  # uri: thrift://localhost:9083             # with kind: thrift alone; nothing reads it beside kind: embedded
 
 # spark: {{master: "local[*]", tables_at_once: 2, conf: {{spark.driver.memory: 4g}}}}
 

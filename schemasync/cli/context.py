@@ -24,7 +24,7 @@ from schemasync.app.opening import open_session, workspace_of
 from schemasync.app.workspace import Progress, Workspace
 from schemasync.cli.options import Options
 from schemasync.cli.progress import PlainConsole, Teller, give_up
-from schemasync.core.config import Config
+from schemasync.core.config import Config, remarks
 from schemasync.errors import StorageError
 from schemasync.io.config_file import LoadedConfig, load_config
 from schemasync.io.logs import configure_logging, redact
@@ -112,12 +112,15 @@ class Call:
         return self._teller
 
     def loaded(self) -> LoadedConfig:
-        """Read the configuration.
+        """Read the configuration; what it says in vain is told.
 
         Raises:
             UsageError: there is none, or it is wrong.
         """
-        return load_config(self.options.config, environ=self.world.environ, cwd=self.world.cwd)
+        found = load_config(self.options.config, environ=self.world.environ, cwd=self.world.cwd)
+        for remark in remarks(found.config):
+            self.warn(f"{found.path}: {remark}")
+        return found
 
     def workspace(self, purpose: str, config: Config | None = None) -> Workspace:
         """Return the wired world for the configuration; Spark is started where it does not run yet."""

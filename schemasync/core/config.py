@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -35,6 +35,7 @@ from schemasync.core.config_values import (
     PositiveSize,
     RegistryUrl,
     Renames,
+    Secret,
     Size,
     TableName,
     Text,
@@ -42,6 +43,7 @@ from schemasync.core.config_values import (
     check_name_pattern,
     check_regex,
     is_pattern,
+    is_thrift,
     parse_duration,
     parse_size,
     refusal,
@@ -78,6 +80,7 @@ __all__ = [
     "parse_size",
     "refusal",
     "relocated",
+    "remarks",
     "setting_type",
 ]
 
@@ -163,14 +166,14 @@ class Auth(Settings):
     """Who we are to the registry. At most one of basic, bearer, oauth; mtls may stand beside it."""
 
     basic: Basic | None = None
-    bearer: SecretStr | None = None
+    bearer: Secret | None = None
     oauth: OAuth | None = None
     mtls: Mtls | None = None
 
     @model_validator(mode="after")
     def _one(self) -> Auth:
         if self.basic and self.bearer:
-            raise refusal("must have one of basic and bearer, not both")
+            raise refusal("must have one of basic and bearer, not both", "Leave one of them out.")
         return self
 
 
@@ -196,8 +199,8 @@ class Metastore(Settings):
 
     @model_validator(mode="after")
     def _has_uri(self) -> Metastore:
-        if self.kind == "thrift" and not (self.uri or "").startswith("thrift://"):
-            raise refusal("needs uri: thrift://HOST:PORT for kind thrift")
+        if self.kind == "thrift" and not is_thrift(self.uri or ""):
+            raise refusal("needs uri: thrift://HOST:PORT for kind thrift", "Write for example thrift://localhost:9083.")
         if self.uri and "kind" not in self.model_fields_set:
             raise refusal("has a uri, which is read for kind thrift only", "Add kind: thrift, or leave the uri out.")
         return self
@@ -363,9 +366,9 @@ class Notice(Settings):
     @model_validator(mode="after")
     def _one(self) -> Notice:
         if bool(self.webhook) == bool(self.command):
-            raise refusal("must have one of webhook and command")
+            raise refusal("must have one of webhook and command", "Set webhook: URL, or command: [PROGRAM, ARGUMENT].")
         if self.headers and not self.webhook:
-            raise refusal("has headers but no webhook")
+            raise refusal("has headers but no webhook", "Leave them out: a command has none.")
         return self
 
 
@@ -388,6 +391,25 @@ class Config(Settings):
         """Let an absent registry be told by the key that is missing in it."""
         missing = isinstance(data, dict) and data.get("registry") is None
         return {**data, "registry": {}} if missing else data
+
+
+def remarks(config: Config) -> tuple[str, ...]:
+    """Say what stands in a configuration and is not read: it may be what somebody relies on."""
+    return tuple(_in_vain(config))
+
+
+def _in_vain(config: Config) -> Iterator[str]:
+    if config.metastore.uri and config.metastore.kind == "embedded":
+        yield (
+            "metastore.uri is not read: kind is embedded, and nobody else sees its tables. Set kind: thrift, or leave "
+            "the uri out."
+        )
+    for index, entry in enumerate(config.tables):
+        if entry.insert_only and entry.keys:
+            yield (
+                f"tables[{index}].keys are not read: insert_only says that rows have no identity. Leave one of them "
+                "out."
+            )
 
 
 def relocated(config: Config, change: Callable[[str], str]) -> Config:

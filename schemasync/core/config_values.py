@@ -94,9 +94,15 @@ def _parse_amount(value: object, units: dict[str, int], *, what: str, example: s
     raise refusal(f"must be {what}: a whole number with a unit", f"Write for example {example}.")
 
 
+def _within_clocks(value: int) -> int:
+    if value > LONGEST:
+        raise refusal(f"must be at most {LONGEST // DAY} days", f"Write {LONGEST // DAY}d where it is never to end.")
+    return value
+
+
 def _positive(value: int) -> int:
     if value == 0:
-        raise refusal("must be longer than 0s")
+        raise refusal("must be longer than 0s", "Write for example 15s.")
     return value
 
 
@@ -154,13 +160,13 @@ def _increments(value: str) -> str:
 
 def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
     if len({folded(name) for name in names}) != len(names):
-        raise refusal("names one column twice")
+        raise refusal("names one column twice", "Keep one of them.")
     return names
 
 
 def _renames(renames: dict[str, str]) -> dict[str, str]:
     if any(new == old for new, old in renames.items()) or len(set(renames.values())) != len(renames):
-        raise refusal("must map each new name to another old one, {new: old}")
+        raise refusal("must map each new name to another old one, {new: old}", "Write for example {full_name: name}.")
     return renames
 
 
@@ -176,13 +182,22 @@ def _one_url(text: str, *, local: bool) -> None:
         url = urlsplit(text)
         url.port  # noqa: B018 (reading it checks it)
     except ValueError:
-        raise refusal("is not a URL") from None
+        raise refusal("is not a URL", "Write for example http://localhost:8081, or file:./registry.") from None
     if url.username is not None:
         raise refusal("must not hold a user or password", "Put them under registry.auth.basic.")
     place = parse_location(text)
     directory = local and place.scheme == "file" and place.host in _HERE and place.path
     if not (directory or (url.scheme in ("http", "https") and url.hostname)):
-        raise refusal("must be http://HOST[:PORT], https://HOST[:PORT] or file:DIRECTORY")
+        what = "must be http://HOST[:PORT], https://HOST[:PORT] or file:DIRECTORY"
+        raise refusal(what, "Write for example http://localhost:8081, or file:./registry.")
+
+
+def is_thrift(uri: str) -> bool:
+    """Tell whether a text is the address of a Hive metastore service, or several with commas."""
+    return all(
+        re.fullmatch(r"thrift://[^/:\s]+:[0-9]+/?|thrift://\[[0-9A-Fa-f:.]+\]:[0-9]+/?", one.strip())
+        for one in uri.split(",")
+    )
 
 
 def _listen(value: str) -> str:
@@ -194,7 +209,7 @@ def _listen(value: str) -> str:
 
 def _webhook(value: SecretStr) -> SecretStr:
     if not re.match(r"https?://[^/]", value.get_secret_value()):
-        raise refusal("must be http://... or https://...")
+        raise refusal("must be http://... or https://...", "Write for example https://example.org/hook.")
     return value
 
 
@@ -202,13 +217,16 @@ def _command(value: object) -> object:
     try:
         return shlex.split(value) if isinstance(value, str) else value
     except ValueError:
-        raise refusal("has a quote that is not closed") from None
+        raise refusal("has a quote that is not closed", "Close it, or write a list: [PROGRAM, ARGUMENT].") from None
 
 
 Text = Annotated[str, Field(min_length=1)]
+Secret = Annotated[SecretStr, Field(min_length=1)]
 Identifier = Annotated[str, AfterValidator(_identifier)]
-Duration = Annotated[int, BeforeValidator(parse_duration), Field(ge=0, le=LONGEST)]
-Period = Annotated[int, BeforeValidator(parse_duration), Field(ge=0, le=LONGEST), AfterValidator(_positive)]
+Duration = Annotated[int, BeforeValidator(parse_duration), Field(ge=0), AfterValidator(_within_clocks)]
+Period = Annotated[
+    int, BeforeValidator(parse_duration), Field(ge=0), AfterValidator(_within_clocks), AfterValidator(_positive)
+]
 Size = Annotated[int, BeforeValidator(parse_size), Field(ge=0)]
 PositiveSize = Annotated[int, BeforeValidator(parse_size), Field(gt=0)]
 Columns = Annotated[tuple[Text, ...], AfterValidator(_distinct)]

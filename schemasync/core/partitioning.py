@@ -202,7 +202,9 @@ def _checked(call: Call) -> Call:
         call = Call(name, (call.arguments[0].lower(), *call.arguments[1:]))
     function = _FUNCTIONS.get((name, len(call.arguments)))
     if function is None:
-        known = [f.usage for (known, _), f in _FUNCTIONS.items() if known == name] or USAGES
+        known = [f.usage for (known, _), f in _FUNCTIONS.items() if known == name]
+        if not known:
+            raise ValueError(f"there is no function {name} here")
         raise ValueError(f"{name} with {len(call.arguments) + 1} arguments is none of {', '.join(known)}")
     fits = zip(call.arguments, function.arguments, strict=True)
     if not all(accepts(argument) for argument, accepts in fits):

@@ -324,6 +324,12 @@ _WORDS = {
     "invalid_key": "has a key that is not text",
 }
 """Pydantic's error types in our words; what is not here keeps pydantic's text."""
+_DOES = {
+    "tuple_type": "Write [ONE, OTHER].",
+    "string_too_short": "Write a value, or leave the key out.",
+    "too_short": "Write a value, or leave the key out.",
+}
+"""What to do about them, where the words do not say it."""
 
 
 def _explained(error: ValidationError, file: Path, variables: Mapping[str, Where]) -> UsageError:
@@ -349,7 +355,8 @@ def _one(detail: ErrorDetails, file: Path, variables: Mapping[str, Where]) -> Us
         case _ if kind == REFUSED:
             return UsageError(context["what"], where=place, fix=context["fix"])
         case _:
-            return UsageError(_WORDS.get(kind, detail["msg"].replace("Input should", "must")), where=place)
+            what = _WORDS.get(kind, detail["msg"].replace("Input should", "must"))
+            return UsageError(what, where=place, fix=_DOES.get(kind, ""))
 
 
 def _known(where: Where) -> str:

@@ -41,6 +41,15 @@ def test_an_unknown_configuration_key_names_its_place_and_the_nearest_key(bench:
     assert "Did you mean defaults.database?" in answer.err
 
 
+def test_a_setting_that_is_not_read_is_told_by_every_command_and_stops_none(bench: Bench) -> None:
+    bench.write("registry/a-value/1.avsc", '{"type": "record", "name": "A", "fields": [{"name": "id", "type": "int"}]}')
+    more = "metastore: {kind: embedded, uri: 'thrift://hms:9083'}\n"
+    bench.write("schemasync.yaml", f"registry: {{url: 'file:registry'}}\n{more}")
+    answer = bench("ddl", "a", "--kind", "table", "--json")
+    assert (answer.code, answer.json["subject"]) == (0, "a-value")
+    assert answer.err.startswith(f"{bench.root}/schemasync.yaml: metastore.uri is not read: kind is embedded")
+
+
 def test_a_missing_configuration_says_what_to_do(bench: Bench) -> None:
     parts = bench("status", "--json").json["error"]
     assert parts == {

@@ -21,6 +21,7 @@ from schemasync.core.config import (
     nearest,
     parse_duration,
     parse_size,
+    remarks,
     setting_type,
 )
 from schemasync.core.partitioning import USAGES
@@ -161,7 +162,9 @@ def test_a_duration_needs_a_whole_number_and_a_unit(text: str) -> None:
 @pytest.mark.parametrize("text", ["100001d", "999999999999d"])
 def test_a_duration_is_none_that_no_clock_can_reckon_with(text: str) -> None:
     assert config(registry=REGISTRY | {"timeout": "100000d"}).registry.timeout == 100_000 * 86_400_000
-    assert problems(registry=REGISTRY | {"timeout": text}) == [("registry.timeout", "less_than_equal")]
+    assert problems(registry=REGISTRY | {"timeout": text}) == [
+        ("registry.timeout", "must be at most 100000 days. Write 100000d where it is never to end.")
+    ]
 
 
 def test_a_size_does_not_take_the_unit_of_a_duration() -> None:
@@ -186,7 +189,7 @@ def test_numbers_are_base_units_already() -> None:
 
 
 def test_a_daemon_that_never_sleeps_is_refused() -> None:
-    assert problems(watch={"poll": "0s"}) == [("watch.poll", "must be longer than 0s. ")]
+    assert problems(watch={"poll": "0s"}) == [("watch.poll", "must be longer than 0s. Write for example 15s.")]
 
 
 def test_an_unknown_key_is_refused_wherever_it_stands() -> None:
@@ -287,16 +290,19 @@ def test_registry_urls_are_http_or_a_directory(url: str) -> None:
     assert config(registry={"url": url}).registry.url == url
 
 
+WRITE = "Write for example http://localhost:8081, or file:./registry."
+
+
 @pytest.mark.parametrize(
     ("url", "text"),
     [
-        ("localhost:8081", "must be http://HOST[:PORT], https://HOST[:PORT] or file:DIRECTORY. "),
-        ("http://", "must be http://HOST[:PORT], https://HOST[:PORT] or file:DIRECTORY. "),
-        ("file://registry/x", "must be http://HOST[:PORT], https://HOST[:PORT] or file:DIRECTORY. "),
-        ("http://a,file:/b", "must be http://HOST[:PORT], https://HOST[:PORT] or file:DIRECTORY. "),
+        ("localhost:8081", "must be http://HOST[:PORT], https://HOST[:PORT] or file:DIRECTORY. " + WRITE),
+        ("http://", "must be http://HOST[:PORT], https://HOST[:PORT] or file:DIRECTORY. " + WRITE),
+        ("file://registry/x", "must be http://HOST[:PORT], https://HOST[:PORT] or file:DIRECTORY. " + WRITE),
+        ("http://a,file:/b", "must be http://HOST[:PORT], https://HOST[:PORT] or file:DIRECTORY. " + WRITE),
         ("http://a,http://u:hush@b", "must not hold a user or password. Put them under registry.auth.basic."),
-        ("http://[::1", "is not a URL. "),
-        ("http://r:eighty", "is not a URL. "),
+        ("http://[::1", "is not a URL. " + WRITE),
+        ("http://r:eighty", "is not a URL. " + WRITE),
         ("http://:hush@r", "must not hold a user or password. Put them under registry.auth.basic."),
         ("http://u:hush@r", "must not hold a user or password. Put them under registry.auth.basic."),
     ],
@@ -308,8 +314,17 @@ def test_other_registry_urls_are_refused(url: str, text: str) -> None:
 def test_basic_and_bearer_exclude_each_other() -> None:
     auth = {"basic": {"username": "u", "password": "p"}, "bearer": "t"}
     assert problems(registry=REGISTRY | {"auth": auth}) == [
-        ("registry.auth", "must have one of basic and bearer, not both. ")
+        ("registry.auth", "must have one of basic and bearer, not both. Leave one of them out.")
     ]
+
+
+def test_a_token_that_is_empty_is_refused_as_without_one_nobody_is_asked_who_he_is() -> None:
+    assert problems(registry=REGISTRY | {"auth": {"bearer": ""}}) == [("registry.auth.bearer", "too_short")]
+
+
+@pytest.mark.parametrize("uri", ["thrift://hms:9083", "thrift://a:1,thrift://b:2", "thrift://[::1]:9083/"])
+def test_a_thrift_metastore_may_have_several_addresses(uri: str) -> None:
+    assert config(metastore={"kind": "thrift", "uri": uri}).metastore.uri == uri
 
 
 def test_a_client_certificate_may_stand_beside_a_token() -> None:
@@ -317,10 +332,10 @@ def test_a_client_certificate_may_stand_beside_a_token() -> None:
     assert (auth.bearer, auth.mtls and auth.mtls.key) == (SecretStr("t"), "k")
 
 
-@pytest.mark.parametrize("uri", [None, "hms:9083"])
+@pytest.mark.parametrize("uri", [None, "hms:9083", "thrift://", "thrift://hms", "thrift://:9083", "thrift://a:1,b:2"])
 def test_a_thrift_metastore_needs_its_address(uri: str | None) -> None:
     assert problems(metastore={"kind": "thrift", "uri": uri}) == [
-        ("metastore", "needs uri: thrift://HOST:PORT for kind thrift. ")
+        ("metastore", "needs uri: thrift://HOST:PORT for kind thrift. Write for example thrift://localhost:9083.")
     ]
 
 
@@ -328,6 +343,19 @@ def test_a_uri_alone_does_not_leave_the_tables_to_the_embedded_metastore() -> No
     assert problems(metastore={"uri": "thrift://hms:9083"}) == [
         ("metastore", "has a uri, which is read for kind thrift only. Add kind: thrift, or leave the uri out.")
     ]
+
+
+def test_what_a_configuration_says_in_vain_can_be_told() -> None:
+    in_vain = config(
+        metastore={"kind": "embedded", "uri": "thrift://hms:9083"},
+        tables=[{"subject": "a-value", "keys": ["id"]}, {"subject": "b-value", "keys": ["id"], "insert_only": True}],
+    )
+    assert remarks(in_vain) == (
+        "metastore.uri is not read: kind is embedded, and nobody else sees its tables. Set kind: thrift, or leave the "
+        "uri out.",
+        "tables[1].keys are not read: insert_only says that rows have no identity. Leave one of them out.",
+    )
+    assert remarks(config(metastore={"kind": "thrift", "uri": "thrift://hms:9083"}, tables=in_vain.tables[:1])) == ()
 
 
 def test_no_secret_shows_in_a_repr() -> None:
@@ -363,14 +391,29 @@ def test_a_command_is_split_like_a_shell_does() -> None:
     assert config(notify=[{"command": "notify.sh 'two words'"}]).notify == (Notice(command=("notify.sh", "two words")),)
 
 
+ONE = "must have one of webhook and command. Set webhook: URL, or command: [PROGRAM, ARGUMENT]."
+
+
 @pytest.mark.parametrize(
     ("notice", "path", "text"),
     [
-        ({}, "notify.0", "must have one of webhook and command. "),
-        ({"webhook": "https://e.org", "command": ["x"]}, "notify.0", "must have one of webhook and command. "),
-        ({"command": ["x"], "headers": {"a": "b"}}, "notify.0", "has headers but no webhook. "),
-        ({"command": "it's"}, "notify.0.command", "has a quote that is not closed. "),
-        ({"webhook": "example.org"}, "notify.0.webhook", "must be http://... or https://.... "),
+        ({}, "notify.0", ONE),
+        ({"webhook": "https://e.org", "command": ["x"]}, "notify.0", ONE),
+        (
+            {"command": ["x"], "headers": {"a": "b"}},
+            "notify.0",
+            "has headers but no webhook. Leave them out: a command has none.",
+        ),
+        (
+            {"command": "it's"},
+            "notify.0.command",
+            "has a quote that is not closed. Close it, or write a list: [PROGRAM, ARGUMENT].",
+        ),
+        (
+            {"webhook": "example.org"},
+            "notify.0.webhook",
+            "must be http://... or https://.... Write for example https://example.org/hook.",
+        ),
     ],
 )
 def test_news_go_to_one_place_that_can_be_reached(notice: dict[str, Any], path: str, text: str) -> None:
@@ -383,21 +426,22 @@ TILDE = "begins with ~, which only a shell replaces. Write the whole path of the
 WHOLE = "names no directory, and a table cannot be a whole bucket or disk. Write one: s3a://BUCKET/DIRECTORY."
 BELOW = "must be a path below the table's location, without . or .. or //. Put the rest of it into location."
 IDENTIFIER = "must be lower-case letters, digits and _, not beginning with a digit. Metastores keep no case."
+OTHERS = "must map each new name to another old one, {new: old}. Write for example {full_name: name}."
 NO_REGEX = "is not a regular expression ({}). Write .* where any text is meant."
 
 
 @pytest.mark.parametrize(
     ("settings", "path", "text"),
     [
-        ({"keys": ["id", "id"]}, "keys", "names one column twice. "),
-        ({"keys": ["id", "ID"]}, "keys", "names one column twice. "),
+        ({"keys": ["id", "id"]}, "keys", "names one column twice. Keep one of them."),
+        ({"keys": ["id", "ID"]}, "keys", "names one column twice. Keep one of them."),
         (
             {"database": "a" * 129},
             "database",
             "must be at most 128 characters long. Metastores store no longer names.",
         ),
-        ({"renames": {"a": "a"}}, "renames", "must map each new name to another old one, {new: old}. "),
-        ({"renames": {"a": "c", "b": "c"}}, "renames", "must map each new name to another old one, {new: old}. "),
+        ({"renames": {"a": "a"}}, "renames", OTHERS),
+        ({"renames": {"a": "c", "b": "c"}}, "renames", OTHERS),
         (
             {"database": "My-Lake"},
             "database",
@@ -429,8 +473,7 @@ NO_REGEX = "is not a regular expression ({}). Write .* where any text is meant."
         (
             {"partition_by": {"p": "md5(a)"}},
             "partition_by",
-            f"has for p what is no partition: md5 with 1 arguments is none of {', '.join(USAGES)}. "
-            f"Use {', '.join(USAGES)}.",
+            f"has for p what is no partition: there is no function md5 here. Use {', '.join(USAGES)}.",
         ),
         ({"exclude": ["("]}, "exclude", NO_REGEX.format("missing ), unterminated subpattern at position 0")),
     ],

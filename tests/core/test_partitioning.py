@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from schemasync.core.encoding import Encoding
 from schemasync.core.partitioning import (
     NULL_VALUE,
-    USAGES,
     Call,
     PartitionBy,
     PartitionColumn,
@@ -50,7 +49,7 @@ def test_calls_are_read_from_the_inside_out() -> None:
         ("year(a, b)", "takes texts and whole numbers behind its first argument"),
         ("left(a, 1.5)", "takes texts and whole numbers"),
         ("left(a)", "left with 1 arguments is none of left(string, length)"),
-        ("md5(a)", f"md5 with 1 arguments is none of {', '.join(USAGES)}"),
+        ("md5(a)", "there is no function md5 here"),
         ("left(a, 0)", "left is called as left(string, length)"),
         ("left(a, 2147483648)", "left is called as left(string, length)"),
         ("substring(a, 0, 2)", "substring is called as"),
