@@ -22,7 +22,7 @@ from schemasync.app.ddl_printing import from_text, print_ddl
 from schemasync.app.opening import is_left_to_spark, open_registry, open_renderer
 from schemasync.app.workspace import Workspace
 from schemasync.core.amounts import many
-from schemasync.core.config import Config
+from schemasync.core.config import Config, Names
 from schemasync.core.locations import parse_location
 from schemasync.core.mapping import TableMapping, TableTarget, map_subjects
 from schemasync.core.names import Dialect
@@ -189,7 +189,9 @@ def _pyspark() -> Check:
 
 def _templates(config: Config) -> Check:
     renderer = open_renderer(config)
-    source = from_text(config, "schemasync.doctor-value", _SAMPLE, keys=("id",))
+    # Names that clash are the tables' matter, and not this sample's.
+    own = config.model_copy(update={"defaults": config.defaults.model_copy(update={"names": Names()})})
+    source = from_text(own, "schemasync.doctor-value", _SAMPLE, keys=("id",))
     made = [s for dialect in Dialect for s in print_ddl(source, renderer, dialect=dialect).statements]
     whose = f", with overrides from {config.templates}" if config.templates else ""
     return _ok("templates", f"{len(made)} statements in {len(Dialect)} dialects{whose}")

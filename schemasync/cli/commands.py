@@ -199,8 +199,11 @@ def watch(call: Call, *, once: bool) -> int:
     # Only the daemon needs its machinery.
     from schemasync.app.watched import WatchResult  # noqa: PLC0415
     from schemasync.app.watching import watch as keep_watching  # noqa: PLC0415
+    from schemasync.io.status_server import require_listenable  # noqa: PLC0415
 
     config = call.loaded().config
+    if config.server.listen and not once:
+        require_listenable(config.server.listen)  # before Spark is started for it
     with stopping(call.stop):
         try:
             workspace = call.workspace("watch", config)

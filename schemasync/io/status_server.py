@@ -140,6 +140,16 @@ def serving(listen: str, board: Board, *, now_ms: Callable[[], int], poll_ms: in
         server.server_close()
 
 
+def require_listenable(listen: str) -> None:
+    """Find out whether an address can be listened on, before anything slow is begun for it.
+
+    Raises:
+        UsageError: it cannot.
+    """
+    host, _, port = listen.rpartition(":")
+    _open(host.strip("[]"), int(port), listen, BaseHTTPRequestHandler).server_close()
+
+
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False  # a client that keeps its connection open must not keep us

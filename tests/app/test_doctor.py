@@ -105,6 +105,12 @@ def test_without_a_configuration_java_is_checked_and_what_needs_it_is_skipped(tm
     )
 
 
+def test_names_that_clash_are_told_of_the_tables_and_not_of_the_sample(tmp_path: Path) -> None:
+    around = surroundings(tmp_path, defaults={"names": {"view": "{table}"}})
+    assert (found(around, "templates").health, found(around, "tables").health) == (Health.OK, Health.FAIL)
+    assert "schemasync_doctor" not in " ".join(check.detail for check in examine(around).checks)
+
+
 def test_without_java_spark_is_not_tried_and_the_rest_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("schemasync.app.doctor.find_java", failing(UsageError("no usable Java was found")))
     states = health(surroundings(tmp_path))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -43,6 +44,14 @@ def test_sigterm_ends_a_watcher_that_waits_for_the_metastore_before_spark_is_sta
     with held(configured.root / ".schemasync", purpose="compact"):
         answer = configured("--wait-timeout", "3", "--json", "watch")
     assert (answer.code, answer.json["ticks"], "starting Spark" in answer.err) == (0, 0, False)
+
+
+def test_an_address_that_is_taken_is_told_before_spark_is_started(configured: Bench) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = "{}:{}".format(*taken.getsockname())
+        configured.write("schemasync.yaml", f"registry: {{url: 'file:.'}}\nserver: {{listen: '{address}'}}\n")
+        answer = configured("watch")
+    assert (answer.code, f"cannot listen on {address}" in answer.err, "Spark" in answer.err) == (2, True, False)
 
 
 def test_a_watcher_that_waited_in_vain_for_the_metastore_has_failed(configured: Bench) -> None:
