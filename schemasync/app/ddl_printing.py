@@ -137,7 +137,7 @@ def from_file(config: Config, file: Path, *, keys: tuple[str, ...] = ()) -> Sour
     in a directory have it. ``keys`` are the key columns, since there is no key subject.
 
     Raises:
-        UsageError: the file cannot be read.
+        UsageError: the file cannot be read, or ``keys`` are none of its columns.
         SchemaError: it is no schema that can become a table.
     """
     subject = _subject_of(file)
@@ -146,7 +146,12 @@ def from_file(config: Config, file: Path, *, keys: tuple[str, ...] = ()) -> Sour
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or str(error)
         raise UsageError("the schema file cannot be read", where=str(file), why=why, fix="Check its path.") from error
-    return from_text(config, subject, text, keys=keys)
+    found = from_text(config, subject, text, keys=keys)
+    columns = [column.name for column in found.versions[-1].columns]
+    if unknown := {key.lower() for key in keys} - {name.lower() for name in columns}:
+        what = f"there is no column {', '.join(sorted(unknown))} in {file.name}"
+        raise UsageError(what, where="--keys", fix=f"Its columns are {', '.join(columns)}.")
+    return found
 
 
 def from_text(config: Config, subject: str, text: str, *, keys: tuple[str, ...] = ()) -> Source:

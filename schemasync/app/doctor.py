@@ -72,12 +72,16 @@ class Health(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """One check: what was found, and what to do where it is not ok."""
+    """One check: what was found, and what to do where it is not ok.
+
+    ``exit_code`` is that of a command which meets what failed.
+    """
 
     name: str
     health: Health
     detail: str
     fix: str = ""
+    exit_code: int = SchemasyncError.exit_code
 
     def to_json(self) -> dict[str, str]:
         """Return ``{"check", "status": "ok|warn|fail|skipped", "detail", "fix"}``."""
@@ -93,7 +97,12 @@ class Report:
     @property
     def healthy(self) -> bool:
         """Tell whether nothing failed; warnings do not count."""
-        return all(check.health is not Health.FAIL for check in self.checks)
+        return not self.failed
+
+    @property
+    def failed(self) -> tuple[Check, ...]:
+        """The checks that failed."""
+        return tuple(check for check in self.checks if check.health is Health.FAIL)
 
     def to_json(self) -> dict[str, Any]:
         """Return ``{"healthy": true, "checks": [...]}``."""
@@ -151,7 +160,7 @@ def _made(name: str, probe: Callable[[], Check]) -> Check:
 
 def _failed(name: str, error: SchemasyncError) -> Check:
     detail = ": ".join(part for part in (error.where, error.what, error.why) if part)
-    return Check(name=name, health=Health.FAIL, detail=detail, fix=error.fix)
+    return Check(name=name, health=Health.FAIL, detail=detail, fix=error.fix, exit_code=error.exit_code)
 
 
 def _ok(name: str, detail: str) -> Check:
@@ -228,7 +237,8 @@ def _registry(config: Config, mapping: TableMapping) -> Check:
 def _tables(mapping: TableMapping) -> Check:
     if mapping.problems:
         detail = "; ".join(problem.what for problem in mapping.problems)
-        return Check(name="tables", health=Health.FAIL, detail=detail, fix=mapping.problems[0].fix)
+        first = mapping.problems[0]
+        return Check(name="tables", health=Health.FAIL, detail=detail, fix=first.fix, exit_code=first.exit_code)
     if mapping.missing:
         names = ", ".join(target.subject for target in mapping.missing)
         fix = "Check the subjects' names in tables:, and this user's rights."

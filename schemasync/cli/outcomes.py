@@ -1,7 +1,8 @@
 """Which exit code each outcome has: the promise of the command line to scripts.
 
-0 done, nothing left to do; 1 failed; 2 wrong usage or configuration; 3 schema changes pending; 4 refused by policy.
-What in the configuration stands in the way of some tables is 2, after the others were served.
+0 done, nothing left to do; 1 failed; 2 wrong usage or configuration; 3 schema changes pending, or allowed (check), or
+something drifted (status); 4 held, or refused (check). What in the configuration stands in the way of some tables is 2,
+after the others were served.
 """
 
 from __future__ import annotations
@@ -82,8 +83,8 @@ def history_exit(history: TableHistory) -> Exit:
 
 
 def doctor_exit(report: Report) -> Exit:
-    """Say whether a check failed."""
-    return Exit.DONE if report.healthy else Exit.FAILED
+    """Say what the other commands would end with for the first check that failed."""
+    return Exit(report.failed[0].exit_code) if report.failed else Exit.DONE
 
 
 def _unless(problems: Sequence[UsageError], otherwise: Exit) -> Exit:

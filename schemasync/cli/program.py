@@ -67,8 +67,9 @@ def _version() -> str:
 
 
 EXIT_CODES = (
-    "Exit codes: 0 done, nothing left to do; 1 failed; 2 wrong usage or configuration; "
-    "3 schema changes pending; 4 refused by policy."
+    "Exit codes: 0 done, nothing left to do; 1 failed; 2 wrong usage or configuration, also where that stands in the "
+    "way of some tables and the others were served; 3 schema changes are pending (plan) or allowed (check), or "
+    "something drifted (status); 4 a table is held, or a check would break; 130 interrupted."
 )
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import pyarrow as pa
 from py4j.java_gateway import is_instance_of
 from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
+from pyspark.errors import ParseException, PySparkException
 
 from schemasync.core.ports import Rows
 from schemasync.errors import EngineError, UsageError
@@ -57,7 +57,7 @@ class SparkSql:
         """Run one query that only reads; values are such as JSON can hold.
 
         Raises:
-            UsageError: the statement would change something.
+            UsageError: the statement would change something, or is none that can be parsed.
             EngineError: Spark refused it, failed in it, or a value is outside of what can be shown (years 1 to 9999).
         """
         self._refuse_changes(sql)
@@ -72,7 +72,10 @@ class SparkSql:
 
     def _refuse_changes(self, sql: str) -> None:
         with translated(sql):
-            plan: Any = self._session._jsparkSession.sessionState().sqlParser().parsePlan(sql)
+            try:
+                plan: Any = self._session._jsparkSession.sessionState().sqlParser().parsePlan(sql)
+            except ParseException as error:
+                raise UsageError("this is no SQL", where=_first_line(sql), why=_reason(error)) from error
             changing = next((node for node in _nodes(plan) if self._changes(node)), None)
         if changing is not None:
             raise UsageError(

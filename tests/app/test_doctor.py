@@ -108,6 +108,7 @@ def test_without_a_configuration_java_is_checked_and_what_needs_it_is_skipped(tm
 def test_names_that_clash_are_told_of_the_tables_and_not_of_the_sample(tmp_path: Path) -> None:
     around = surroundings(tmp_path, defaults={"names": {"view": "{table}"}})
     assert (found(around, "templates").health, found(around, "tables").health) == (Health.OK, Health.FAIL)
+    assert found(around, "tables").exit_code == UsageError.exit_code
     assert "schemasync_doctor" not in " ".join(check.detail for check in examine(around).checks)
 
 

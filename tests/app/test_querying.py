@@ -135,9 +135,13 @@ def test_what_changes_something_in_the_words_of_spark_4_is_refused(lab: Lab, sta
         query(lab.workspace, statement)
 
 
-@pytest.mark.parametrize(
-    "statement", ["SELEC 1", "SELECT 1; SELECT 2", "SELECT * FROM nowhere", "", "SELECT CAST('x' AS INT)"]
-)
+@pytest.mark.parametrize("statement", ["SELEC 1", "SELECT 1; SELECT 2", ""])
+def test_what_is_no_sql_is_wrong_usage(lab: Lab, statement: str) -> None:
+    with pytest.raises(UsageError, match=r"this is no SQL: \[PARSE_"):
+        query(lab.workspace, statement)
+
+
+@pytest.mark.parametrize("statement", ["SELECT * FROM nowhere", "SELECT CAST('x' AS INT)"])
 def test_what_spark_refuses_is_one_error(lab: Lab, statement: str) -> None:
     with pytest.raises(EngineError):
         query(lab.workspace, statement)

@@ -221,3 +221,10 @@ def test_status_exits(table: TableStatus, problems: tuple[UsageError, ...], code
 @pytest.mark.parametrize(("health", "code"), [(Health.OK, 0), (Health.WARN, 0), (Health.SKIPPED, 0), (Health.FAIL, 1)])
 def test_doctor_exits(health: Health, code: int) -> None:
     assert doctor_exit(Report(checks=(Check(name="java", health=health, detail=""),))) == code
+
+
+def test_doctor_exits_as_other_commands_would_at_what_failed_first() -> None:
+    wrong = Check(name="config", health=Health.FAIL, detail="", exit_code=2)
+    broken = Check(name="registry", health=Health.FAIL, detail="")
+    told = [doctor_exit(Report(checks=checks)) for checks in ((wrong, broken), (broken, wrong))]
+    assert told == [2, 1]

@@ -132,10 +132,23 @@ def test_ddl_refuses_options_that_do_not_belong_together(bench: Bench) -> None:
     assert codes == [2, 2]
 
 
+def test_ddl_of_a_file_takes_no_key_that_the_file_lacks(bench: Bench) -> None:
+    bench.write("student.avsc", STUDENT)
+    answer = bench("ddl", "student.avsc", "--keys", "ID,nope")
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err == "error: --keys: there is no column nope in student.avsc. Its columns are id.\n"
+
+
+def test_an_empty_statement_needs_no_spark(bench: Bench) -> None:
+    bench.write("schemasync.yaml", "registry: {url: 'file:.'}")
+    answer = bench("sql", " ")
+    assert (answer.code, answer.err) == (2, 'error: "SELECT ...": the statement is empty. Write a query.\n')
+
+
 def test_doctor_goes_on_without_a_configuration_and_says_what_it_could_not_check(bench: Bench) -> None:
     answer = bench("doctor", "--json")
     states = {check["check"]: check["status"] for check in answer.json["checks"]}
-    assert (answer.code, states["config"], states["pyspark"], states["registry"]) == (1, "fail", "ok", "skipped")
+    assert (answer.code, states["config"], states["pyspark"], states["registry"]) == (2, "fail", "ok", "skipped")
 
 
 def test_doctor_says_what_to_do(bench: Bench) -> None:
