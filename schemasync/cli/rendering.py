@@ -206,7 +206,7 @@ def _since(plan: TablePlan, moment: str | None) -> str:
         return f"since {moment}"
     # Beside no data there is nothing to note it in.
     there = plan.view is not None and plan.view.inspected.table is not None
-    return "nobody has noted since when" if there else "there is no table yet"
+    return "since: not recorded yet (the next apply or watch does)" if there else "there is no table yet"
 
 
 def doctor_text(report: Report) -> Iterator[Line]:

@@ -103,7 +103,8 @@ def test_since_when_a_table_is_held_is_said_as_far_as_somebody_noted_it(tmp_path
     new = held()
     still.put("student", properties={})
     foreign = held()
-    assert (new, foreign) == ("  held       there is no table yet", "  held       nobody has noted since when")
+    later = "since: not recorded yet (the next apply or watch does)"
+    assert (new, foreign) == ("  held       there is no table yet", f"  held       {later}")
 
 
 def rows(*found: tuple[Any, ...], columns: tuple[str, ...] = ("id", "name")) -> Rows:
