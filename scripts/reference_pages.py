@@ -41,7 +41,7 @@ MEANINGS: Final[Mapping[str, str]] = {
     "registry.url": "Where the schemas are: `http(s)://HOST[:PORT][/path]` (several with commas: the next is asked when one does not answer), or `file:DIR` with `SUBJECT/VERSION.avsc` files.",
     "registry.auth.basic.username": "HTTP basic authentication.",
     "registry.auth.basic.password": "Its password; write `${NAME}` to take it from the environment.",
-    "registry.auth.bearer": "A bearer token, instead of basic.",
+    "registry.auth.bearer": "A bearer token, instead of basic. An empty one is refused.",
     "registry.auth.oauth.token_url": "OAuth2 client credentials: where tokens come from.",
     "registry.auth.oauth.client_id": "The client.",
     "registry.auth.oauth.client_secret": "Its secret.",
@@ -52,7 +52,7 @@ MEANINGS: Final[Mapping[str, str]] = {
     "registry.timeout": "How long one request may take.",
     "registry.retries": "How often a request is repeated after no answer, 408, 429 or 5xx (but for 501 and 505), with growing pauses (`Retry-After` is respected).",
     "metastore.kind": "`embedded`: Derby in `dir`, one process at a time. `thrift`: a Hive metastore service.",
-    "metastore.uri": "`thrift://HOST:PORT`, for `kind: thrift`. A database that is missing is made in this metastore's own warehouse.",
+    "metastore.uri": "`thrift://HOST:PORT` (several with commas), for `kind: thrift`; beside `kind: embedded` nothing reads it, and commands say so. A database that is missing is made in this metastore's own warehouse.",
     "metastore.dir": "Directory of the embedded metastore, of Spark's log, and of an unpacked Java.",
     "spark.master": "Spark's master.",
     "spark.tables_at_once": "How many tables `apply`, `compact` and `watch` work on side by side; 1: one after the other. `watch` keeps one of them for new schemas and files while it compacts. They share Spark's cores fairly, and each needs its own memory in this process (`arrow_limit`).",
@@ -72,7 +72,7 @@ MEANINGS: Final[Mapping[str, str]] = {
     "defaults.compaction.reader_grace": "How long superseded partitions stay registered for queries that are running.",
     "defaults.compaction.vacuum_retention": "How long superseded directories stay on disk after `reader_grace`.",
     "defaults.compaction.on_fold": "What becomes of the sink's files once a published generation holds them and `reader_grace` is over: `delete`, `archive` (moved below `archive/`), or `keep`.",
-    "defaults.compaction.arrow_limit": "Up to this many bytes of landed files per admission, and of shards and changes per compaction, one process does the work; beyond it Spark's tasks, or its SQL where they do not reach the files. Not set: 256MB, and no limit where Spark runs in the same machine's cores (`spark.master: local[*]`).",
+    "defaults.compaction.arrow_limit": "Largest job that one process does by itself. Default: 256MB; none with `local[*]`. Above it Spark does the work.",
     "defaults.compaction.shard_size": "About how large a shard of the base is: what a change makes a compaction rewrite.",
     "defaults.compaction.memory": "How much the merge of one shard, or an admission in one process, may hold of rows, however much there is of them.",
     "defaults.compaction.kernel": "What merges shards: Arrow (`arrow`), or Spark's SQL (`spark`), which is slower and asks for nothing but Spark: files that are not on local disks pass through its JVM.",
@@ -82,18 +82,15 @@ MEANINGS: Final[Mapping[str, str]] = {
     "defaults.names.compactor": "Name of a compaction's table over the new base.",
     "defaults.names.history": "Name of the table that says which version brought, changed and retired each column, and when. Where it is changed, `apply` drops the table under its old name.",
     "defaults.view.metadata": "Let the view show `__op`, `__ts_ms` and `__segment`, too.",
-    "defaults.view.readers": "Who reads the views: Spark alone, or any engine. `auto`: Spark alone where the metastore is embedded, "
-    "which nobody else opens, and `spark.conf` names no other (`hive.metastore.uris`, `ConnectionURL`). Views for Spark alone are faster while changes are pending; others cannot read them. Their text may have "
-    "64 KB more, of which Spark keeps some 0.3 MB for each of `spark.sql.ui.retainedExecutions` queries (1000) of a session, and name "
-    "files beside the changes, which Spark reads with `spark.sql.runSQLOnFiles` (on by default) and the rights on the table's location.",
+    "defaults.view.readers": "Choose `any` if Hive or Trino read the views. `spark` is faster while changes wait, but only Spark can read them.",
     "tables[].subject": "A subject, or a Python regular expression that matches whole subjects. An exact subject beats any expression, the first expression that matches beats later ones. Without any entry every `-value` subject is taken. An expression that can match `-value` subjects takes these alone; others (RecordNameStrategy, TopicRecordNameStrategy) are taken by one that cannot, such as `orders-com\\.acme\\.(?P<name>\\w+)`. `-key` subjects are never taken.",
     "tables[].table": "Name of the table; `{topic}` and the expression's named groups are filled in. Default: the topic, made an identifier.",
     "tables[].exclude": "Subjects or topics, or expressions for them, that an expression does not take.",
     "tables[].keys": "Key columns. Default: the fields of the `-key` subject. Where they are others than the source's own key, an update of them is a delete of the old key and a create of the new one if the event has the whole row before it (Debezium's `before` from MySQL, or with REPLICA IDENTITY FULL); flat and unwrapped events have none. One that makes a key column null is refused (SS303).",
     "tables[].sequence_by": "Fields of the event (dotted paths, in any case) that say which of two events of a key is newer. Versions from before a field read NULL there, the oldest. Default: by envelope.",
     "tables[].partition_by": "User partitions: name to expression, such as `year(created)`; the view shows them, and queries prune by them. Chosen once, when the table is created. [Which expressions](partitions.md).",
-    "tables[].insert_only": "Rows have no identity: the view shows every event but deletes.",
-    "tables[].renames": "`{new: old}`: one column dropped and another added were a rename.",
+    "tables[].insert_only": "Rows have no identity: the view shows every event but deletes. `keys` beside it are not read.",
+    "tables[].renames": "`{new: old}`: one column dropped and another added were a rename. Leave it there once it was applied: without it the table is held (SS408). Columns that no version has mean nothing.",
     "tables[].toast": "What becomes of the placeholder for a value that the source did not send (PostgreSQL TOAST): `carry` shows what the row held before, `placeholder` leaves it as it is, `null` makes it NULL. It decides about files that are admitted from then on. [How it works](types.md#values-that-the-source-did-not-send).",
     "tables[].compatibility_group": 'Which compatibility group of the subject the table follows, where the registry groups its versions (`""`: those without a group); its own without it.',
     "tables[].toast_placeholder": "Debezium's `unavailable.value.placeholder`, as text. It decides about files that are admitted from then on.",
@@ -109,8 +106,8 @@ MEANINGS: Final[Mapping[str, str]] = {
     "watch.poll": "How often `watch` looks for new versions and files.",
     "watch.apply": "`auto`: apply whatever policy lets through. `safe`: only changes that lose nothing. `manual`: tell, and wait for `schemasync apply`.",
     "watch.sweep": "How often every subject is looked at, whatever the cheap probes say.",
-    "server.listen": "`HOST:PORT` where `watch` serves `/metrics` (Prometheus), `/healthz`, `/readyz` and a status page at `/`; nothing listens unless said.",
-    "notify[].webhook": "URL that gets every schema change as a CloudEvent (structured JSON, POST).",
+    "server.listen": "`HOST:PORT` where `watch` serves [`/metrics`](interface.md#http) (Prometheus), `/healthz`, `/readyz` and a status page at `/`; nothing listens unless said.",
+    "notify[].webhook": "URL that gets every schema change, and every hold, as a [CloudEvent](interface.md#events) (structured JSON, POST).",
     "notify[].command": "Command that gets the same JSON on its standard input; text is split as a shell does. A program with a `/` in it starts from this file's directory, others are looked up on `PATH`.",
     "notify[].slack": "A Slack webhook.",
     "notify[].headers": "Headers of the webhook's requests.",
@@ -125,12 +122,24 @@ SECTIONS: Final[Mapping[str, str]] = {
     "tables[]": "A list. Each entry takes one subject, or all that an expression matches, but for those that hold no "
     "table's rows by their names: "
     + ", ".join(f"`{pattern}`" for pattern in DEFAULT_EXCLUDES)
-    + ". `plan` and `status` name them; an entry that names one exactly takes it.",
+    + ". `plan` and `status` name those of them that an entry's expression matches; an entry that names one exactly takes it.",
     "watch": "",
     "server": "",
     "notify[]": "A list of receivers; each has one of `webhook` and `command`.",
     "templates": "",
 }
+
+NOTES: Final[Mapping[str, str]] = {
+    "defaults": """\
+What `arrow_limit` counts are the bytes of landed files per admission, and those of shards and changes per compaction. Above it
+Spark's tasks do the work, or its SQL where they do not reach the files. With `spark.master: local[*]` Spark would have the same cores.
+
+`view.readers: auto` is `spark` where the metastore is embedded, which nobody else opens, and `spark.conf` names no other
+(`hive.metastore.uris`, `ConnectionURL`); else it is `any`. The text of views for Spark alone may have 64 KB more, of which Spark
+keeps some 0.3 MB for each of `spark.sql.ui.retainedExecutions` queries (1000) of a session. It may name files beside the changes:
+Spark reads them with `spark.sql.runSQLOnFiles` (on by default) and the rights on the table's location.""",
+}
+"""What is said below the table of a section."""
 
 CONFIGURATION_HEAD: Final = """\
 # Configuration
@@ -140,8 +149,10 @@ One YAML file: `--config FILE`, else `schemasync.yaml` in the current directory,
 
 - Relative paths start from the file's directory.
 - `${NAME}` in a value is taken from the environment; `$${` stands for `${`.
-- `SCHEMASYNC_A__B` in the environment sets `a.b`, `SCHEMASYNC_TABLES__0__TABLE` an element of a list.
-- Durations are written `15s`, `10m`, `1h`, `7d`; sizes `512KB`, `256MB`, `1GB` (of 1024).
+- `SCHEMASYNC_A__B` in the environment sets `a.b`, `SCHEMASYNC_TABLES__0__TABLE` an element of a list. A list or a mapping is
+  written as YAML (`SCHEMASYNC_TABLES='[{subject: a-value}]'`). A variable that is empty takes the file's value away.
+- Durations are a whole number of `ms`, `s`, `m`, `h` or `d` (`15s`, `7d`), at most `100000d`.
+- Sizes are a whole number of `B`, `KB`, `MB`, `GB` or `TB`, of 1024 (`256MB`); `MiB` and the like mean the same.
 - Unknown keys and unreadable values are refused, all at once, each by its path."""
 
 DIAGNOSTICS_HEAD: Final = """\
@@ -274,6 +285,8 @@ def configuration() -> Iterator[str]:
         if about:
             yield f"{about}\n"
         yield from _table(("key", "values", "default", "meaning"), _rows(section, rows))
+        if section in NOTES:
+            yield f"\n{NOTES[section]}"
 
 
 def _rows(section: str, rows: Mapping[str, tuple[str, str, str]]) -> Iterator[tuple[str, ...]]:
@@ -291,7 +304,7 @@ def _settings(model: type[config.Settings], prefix: str) -> Iterator[tuple[str, 
             listed = get_origin(field.annotation) is tuple
             yield from _settings(inner, f"{key}[]." if listed else f"{key}.")
         else:
-            yield key, (_values(field), _default(field), _note(model, name))
+            yield key, (_values(field), _default(field, key), _note(model, name))
 
 
 def _as_in_defaults(key: str) -> bool:
@@ -311,13 +324,15 @@ def _values(field: FieldInfo) -> str:
         return "duration"
     if _is_measured(field, "parse_size"):
         return "size"
+    if field.annotation is int:
+        limits = {type(m).__name__: m for m in field.metadata}
+        return f"number, {limits['Ge'].ge} to {limits['Le'].le}"
     kinds = (a for a in (field.annotation, *get_args(field.annotation)) if a is not type(None))
     return next((_KINDS[k] for k in map(_kind, kinds) if k in _KINDS), "text")
 
 
 _KINDS: Final[Mapping[Any, str]] = {
     bool: "`true`, `false`",
-    int: "number",
     tuple: "list",
     dict: "mapping",
     EnvelopeKind: ", ".join(f"`{kind.value}`" for kind in EnvelopeKind),
@@ -343,10 +358,10 @@ _DURATIONS: Final = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1
 _SIZES: Final = (("GB", 1024**3), ("MB", 1024**2), ("KB", 1024), ("B", 1))
 
 
-def _default(field: FieldInfo) -> str:
+def _default(field: FieldInfo, key: str) -> str:
     value = field.default
     if field.is_required():
-        return "required"
+        return f"required{_within(key)}"
     if value is None:
         return ""
     if _is_measured(field, "parse_duration"):
@@ -356,6 +371,14 @@ def _default(field: FieldInfo) -> str:
     if isinstance(value, bool):
         return f"`{str(value).lower()}`"
     return f"`{value}`" if isinstance(value, str | int) else ""
+
+
+def _within(key: str) -> str:
+    """Say with what a key is required, where that is not every configuration."""
+    parent = key.rpartition(".")[0].rpartition(".")[2]
+    if parent.endswith("[]"):
+        return " in each"
+    return "" if key == "registry.url" else f" with `{parent}`"
 
 
 def _measured(amount: int, units: tuple[tuple[str, int], ...]) -> str:

@@ -31,6 +31,7 @@ DOCUMENTS = (
     "docs/diagnostics.md",
     "docs/evolution.md",
     "docs/identifiers.md",
+    "docs/interface.md",
     "docs/partitions.md",
     "docs/s3.md",
     "docs/types.md",

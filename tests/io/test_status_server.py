@@ -6,6 +6,7 @@ import re
 import socket
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import requests
@@ -73,6 +74,14 @@ def test_the_metrics_are_those_of_the_newest_snapshot(url: str, board: Board) ->
         'schemasync_table_generation{table="lake.student"} 7.0',
         'schemasync_table_generation{table="lake.teacher"} 0.0',
     ]
+
+
+def test_the_page_about_interfaces_tells_of_every_metric_and_path(url: str) -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs/interface.md").read_text(encoding="utf-8")
+    metrics = re.findall(r"^# TYPE (\w+) ", get(f"{url}/metrics")[1], re.MULTILINE)
+    assert re.findall(r"^\| `(schemasync_\w+)` \|", page, re.MULTILINE) == [m for m in metrics if "_created" not in m]
+    paths = re.findall(r"^\| `(/\w*)` \|", page, re.MULTILINE)
+    assert (len(paths), [path for path in paths if get(f"{url}{path}")[0] == 404]) == (4, [])
 
 
 def test_metrics_are_prometheus_text(url: str) -> None:
