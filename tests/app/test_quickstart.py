@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -16,6 +17,7 @@ from schemasync.io.config_file import load_config
 from schemasync.io.samples import SAMPLES
 from tests.children import SHORT_LIVED
 
+README = Path(__file__).resolve().parents[2] / "README.md"
 EVOLVING = "registry/cdc.inventory.evolving-value"
 
 
@@ -196,12 +198,30 @@ def cli(*arguments: str, cwd: Path) -> str:
 
 @pytest.mark.spark
 @pytest.mark.one_spark
-def test_the_view_ends_with_the_newest_row_of_every_key_and_what_debezium_said_of_its_columns(tmp_path: Path) -> None:
-    cli("quickstart", "project", cwd=tmp_path)
+def test_the_readme_shows_what_it_says_and_its_view_ends_with_the_newest_row_of_every_key(tmp_path: Path) -> None:
+    told = cli("quickstart", cwd=tmp_path)
+    assert missing_from(re.sub(r"^\$ .* --config ", "$ schemasync --config ", told, flags=re.MULTILINE)) == []
     columns = "id, a, b_renamed, d, e"
     query = f"SELECT {columns} FROM evolving_view ORDER BY id"
-    shown = json.loads(cli("--json", "sql", query, cwd=tmp_path / "project"))
+    shown = json.loads(cli("--json", "sql", query, cwd=tmp_path / "schemasync-quickstart"))
     assert shown == {"columns": columns.split(", "), "rows": expected_rows()}
+
+
+def missing_from(told: str) -> list[str]:
+    """Return the lines that README shows and the quickstart does not say there; between others `...` must stand."""
+    lines, rest, missing = README.read_text(encoding="utf-8").splitlines(), told.splitlines(), []
+    first = lines.index("Made the project in schemasync-quickstart.")
+    gap = False
+    for line in lines[first : lines.index("```", first)]:
+        if line.strip() == "...":
+            gap = True
+            continue
+        place = rest.index(line) if line in rest else -1
+        if place == 0 or (gap and place > 0):
+            rest, gap = rest[place + 1 :], False
+        else:
+            missing.append(line)
+    return missing
 
 
 def expected_rows() -> list[list[Any]]:
