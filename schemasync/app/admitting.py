@@ -103,7 +103,16 @@ def take_in(workspace: Workspace, target: TableTarget, shape: Shape, draft: Draf
     try:
         return _admitted(workspace, target, shape, unchanged, landed)
     except DataError as error:
-        return replace(unchanged, findings=(*landed.findings, diagnose("SS303", str(error))))
+        return replace(unchanged, findings=(*landed.findings, diagnose("SS303", _named(str(error), target, landed))))
+
+
+def _named(text: str, target: TableTarget, landed: Landed) -> str:
+    """Return a text that begins with the path of a landed file, which readers have in their own way, as others have it.
+
+    Other findings of landed files begin with the table's location, which says on which storage it is.
+    """
+    heads = ((file.path, text.partition(f"/{file.path}: ")) for file in landed.ready)
+    return next((f"{target.location}/{path}: {rest}" for path, (_, mark, rest) in heads if mark), text)
 
 
 def show(

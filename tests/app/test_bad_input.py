@@ -315,8 +315,8 @@ class TestFiles:
     @pytest.mark.parametrize(
         ("events", "words"),
         [
-            ([event(2, "good"), event(3, "x", op="t")], ("the operation 't'", "row 1")),
-            ([event(2, "good"), event(3, "x", op="upsert?")], ("the operation 'upsert?'", "row 1")),
+            ([event(2, "good"), event(3, "x", op="t")], ("the operation 't'", "row 2")),
+            ([event(2, "good"), event(3, "x", op="upsert?")], ("the operation 'upsert?'", "row 2")),
         ],
         ids=["truncate", "unknown"],
     )
@@ -327,6 +327,9 @@ class TestFiles:
         shop.land(STUDENT, [event(4, "other")], name="good.parquet")
         found = applied(shop)
         told(found, "SS303", "increment_2026112000/bad.parquet", *words)
+        # As other findings name a file; what to do is said once.
+        assert found.diagnostics[0].message.startswith(f"file://{shop.root}/lake/")
+        assert "the file away" not in found.diagnostics[0].message
         assert (found.held, students(shop)) == (True, [row(1, "first")])
         bad.unlink()
         assert (codes(applied(shop)), students(shop)) == ([], [row(1, "first"), row(4, "other")])
@@ -337,7 +340,7 @@ class TestFiles:
         shop.register(STUDENT, schema)
         bad = shop.land(STUDENT, [event(2, "good"), event(None, "nobody")], name="bad.parquet")
         found = applied(shop)
-        told(found, "SS303", "bad.parquet", "no value for the key column id", "row 1")
+        told(found, "SS303", "bad.parquet", "no value for the key column id", "row 2")
         assert students(shop) == [row(1, "first")]
         bad.unlink()
         shop.land(STUDENT, [event(2, "good")], name="good.parquet")

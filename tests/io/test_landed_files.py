@@ -330,7 +330,7 @@ def test_a_key_that_is_no_text_is_refused_with_its_row(tmp_path: Path) -> None:
     bad, good = (
         request(tmp_path, [n], word, directory=f"delta/{n}", keys=("word",)) for n in ("x.parquet", "y.parquet")
     )
-    with pytest.raises(DataError, match=r"x\.parquet: the text of an event in the key column word .*: row 3"):
+    with pytest.raises(DataError, match=r"x\.parquet: the text of an event in the key column word .*: row 4"):
         open_arrow(tmp_path).admit(bad)
     assert open_arrow(tmp_path).admit(good).rows == 3
 
@@ -351,7 +351,7 @@ def test_no_directory_is_called_by_what_is_no_text(
     land(tmp_path, "x.parquet", own(4) | {"note": NO_TEXT})
     part = PartitionColumn(name="p", type=Primitive.STRING, source="note", calls=calls)
     wanted = replace(request(tmp_path, ["x.parquet"], note, directory="delta/1"), partition_by=(part,))
-    with pytest.raises(DataError, match=r"x\.parquet: .* that cannot be stored: the text in note is not UTF-8, row 1"):
+    with pytest.raises(DataError, match=r"x\.parquet: .* that cannot be stored: the text in note is not UTF-8, row 2"):
         opened.admit(wanted)
     assert list(tmp_path.rglob("p=*")) == []
 
@@ -458,7 +458,7 @@ def test_without_keys_every_event_is_a_row(tmp_path: Path, opened: LandedFiles) 
 
 
 def test_an_unknown_operation_is_refused_with_file_and_row(tmp_path: Path, opened: LandedFiles) -> None:
-    with pytest.raises(DataError, match=rf"^{tmp_path}/0\.parquet: an event has the operation 't': row 3: "):
+    with pytest.raises(DataError, match=rf"^{tmp_path}/0\.parquet: an event has the operation 't': row 4: "):
         events(opened, tmp_path, [event(n, 1, "a", "t" if n == 3 else "u") for n in range(5)])
 
 

@@ -226,13 +226,13 @@ def test_an_old_key_that_is_no_text_is_refused_with_its_row(tmp_path: Path) -> N
     columns = {"before": broken("a", "a", "b!"), "after": broken("a", "b", "c")}
     places, operations = pa.array([1, 2, 3]), pa.array(["u", "u", "u"])
     land(tmp_path, "x.parquet", columns | {"op": operations, "ts_ms": places})
-    with pytest.raises(DataError, match=r"x\.parquet: the text of an event in the key column email .*: row 2"):
+    with pytest.raises(DataError, match=r"x\.parquet: the text of an event in the key column email .*: row 3"):
         open_arrow(tmp_path).admit(asked)
 
 
 def test_an_event_without_a_key_is_named_by_its_row_whatever_comes_before_it(tmp_path: Path) -> None:
     landed = [event(1, row("a"), row("b")), event(2, None, None, "m"), event(3, None, row(None))]
-    with pytest.raises(DataError, match=r"no value for the key column email: row 2"):
+    with pytest.raises(DataError, match=r"no value for the key column email: row 3"):
         open_arrow(tmp_path).admit(wanted(tmp_path, landed, ("email",)))
 
 
@@ -242,7 +242,7 @@ def test_an_event_that_makes_a_part_of_its_key_null_has_no_key(
     tmp_path: Path, opened: LandedFiles, after: Row, op: str | None
 ) -> None:
     asked = wanted(tmp_path, [event(1, None, row("a", "1")), event(2, row("a", "1"), after, op)], ("email", "shop"))
-    with pytest.raises(DataError, match=r"no value for the key column (email|shop).*: row 1"):
+    with pytest.raises(DataError, match=r"no value for the key column (email|shop).*: row 2"):
         opened.admit(asked)
 
 

@@ -147,7 +147,6 @@ def _naming(where: str) -> Iterator[None]:
             "a landed file cannot be read",
             where=where,
             why=f"{type(error).__name__}: {error}".splitlines()[0],
-            fix="Restore it, or move it out of the increment directory.",
         ) from error
 
 
@@ -274,11 +273,10 @@ class _Projector:
         known = {**OPERATIONS, MESSAGE: MESSAGE}
         unknown = sorted(set(there) - known.keys())
         if unknown:
-            row = self._first_row + texts.index(unknown[0]).as_py()
+            row = self._row(texts.index(unknown[0]).as_py())
             raise DataError(
                 f"an event has the operation {unknown[0]!r}",
                 why=f"row {row}: a truncate and codes that are not known cannot be applied to rows",
-                fix="Move the file away once you have decided what to do about it.",
             )
         return pa.array([known[code] for code in there], pa.string()).take(coded.indices)
 
@@ -322,7 +320,7 @@ class _Projector:
             raise DataError(
                 f"{field}, which tells newer events from older ones, cannot hold the value of an event",
                 why=f"{sample} is beyond the type that it had first, {print_type(field.type, Dialect.SPARK)}",
-                fix="Make the table anew from its landed files; or move the file away.",
+                fix="Make the table anew from its landed files.",
             )
         return decoded
 
@@ -333,6 +331,10 @@ class _Projector:
         if self._file.first_offset is None:
             return pa.nulls(rows, pa.int64())
         return pc.add(counted(rows), self._file.first_offset + self._first_row)
+
+    def _row(self, place: int) -> int:
+        """Return the number of an event in its file as people count, from 1."""
+        return self._first_row + place + 1
 
     def _check_keys(self, table: pa.Table, events: Sequence[int]) -> None:
         """Refuse keys that could not tell rows apart; ``events`` are the places of the rows' events."""
@@ -347,14 +349,14 @@ class _Projector:
             if (missing := _first_missing(table, key)) is not None:
                 raise DataError(
                     f"an event has no value for the key column {key}",
-                    why=f"row {self._first_row + events[missing]}",
+                    why=f"row {self._row(events[missing])}",
                     fix="Correct keys: in the configuration, or repair the events at their source.",
                 )
             if (broken := _first_broken(table.column(key))) is not None:
                 # Keys are compared everywhere, and everybody reads such a text as another one.
                 raise DataError(
                     f"the text of an event in the key column {key} is not UTF-8",
-                    why=f"row {self._first_row + events[broken]}",
+                    why=f"row {self._row(events[broken])}",
                     fix="Leave the column out of keys: in the configuration, or repair the events at their source.",
                 )
 
@@ -362,7 +364,7 @@ class _Projector:
         """Refuse texts by which no directory can be called: everybody would read another name."""
         for partition in self._request.partition_by:
             if partition.needs_text and (broken := _first_broken(table.column(partition.source))) is not None:
-                raise no_text(partition.source, self._first_row + broken)
+                raise no_text(partition.source, self._row(broken))
 
 
 def _first_missing(table: pa.Table, key: str) -> int | None:
