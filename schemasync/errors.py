@@ -6,6 +6,7 @@ The tree::
     ├── PermanentError           trying again changes nothing
     │   ├── UsageError           wrong call or configuration; exit code 2
     │   ├── SchemaError          an Avro schema that cannot become a table
+    │   │   └── SettingError     not with what a setting says of its events
     │   ├── RegistryError        the registry answered, and the answer is final
     │   ├── DataError            a landed file that is missing, corrupt or fits no version
     │   ├── StorageError         no permission, no space, no such scheme
@@ -42,11 +43,14 @@ class SchemasyncError(Exception):
         self.fix = fix
         super().__init__(self.text())
 
+    @property
+    def said(self) -> str:
+        """The message without its fix: ``where: what: why``, leaving out what is empty."""
+        return ": ".join(filter(None, (self.where, self.what, self.why)))
+
     def text(self) -> str:
         """Return the message: ``where: what: why. fix``, leaving out what is empty."""
-        head = f"{self.where}: {self.what}" if self.where else self.what
-        if self.why:
-            head = f"{head}: {self.why}"
+        head = self.said
         if not self.fix:
             return head
         stop = "" if head.endswith((".", "!", "?")) else "."
@@ -89,6 +93,10 @@ class SchemaError(PermanentError):
     def __init__(self, what: str, *, where: str = "", why: str = "", fix: str = "", code: str = "SS406") -> None:
         self.code = code
         super().__init__(what, where=where, why=why, fix=fix)
+
+
+class SettingError(SchemaError):
+    """A setting of the table that the subject's schema does not fit; ``fix`` names it."""
 
 
 class RegistryError(PermanentError):

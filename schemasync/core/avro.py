@@ -30,7 +30,7 @@ from schemasync.core.ports import RegisteredSchema
 from schemasync.core.schema import Column, Envelope, EnvelopeKind, SubjectVersion
 from schemasync.core.semantics import LEAF_TYPES, leaf_of, record_leaf, semantic_name, text_of
 from schemasync.core.types import Primitive
-from schemasync.errors import SchemaError
+from schemasync.errors import SchemaError, SettingError
 
 __all__ = ["read_key_schema", "read_value_schema", "routing_fields", "schema_fingerprint"]
 
@@ -113,8 +113,9 @@ def _key_fields(registered: RegisteredSchema) -> tuple[str, ...]:
 def _envelope(registered: RegisteredSchema, fields: tuple[Column, ...], **said: Any) -> Envelope:
     try:
         return envelope_of(fields, **said)
-    except SchemaError as error:
-        raise schema_error(registered, error.what, why=error.why, fix=error.fix) from error
+    except SettingError as error:
+        where = f"{registered.subject} version {registered.version}"
+        raise SettingError(error.what, where=where, why=error.why, fix=error.fix) from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
+from schemasync.errors import SchemaError, SettingError
+
 
 class Severity(Enum):
     """How much a diagnostic weighs; ``ERROR``: it waits for a person, or queries may be wrong until then."""
@@ -43,6 +45,22 @@ class Diagnostic:
 
 
 _HOLD = "The view goes on under the old schema and nothing is lost; "
+_ANOTHER = (
+    "another table: with a location: of its own. increments: lie below that, and nothing has landed there: let the "
+    "sink write there, and copy the files there that it wrote so far"
+)
+ANOTHER_TABLE: Final = f"Give the subject {_ANOTHER}."
+"""The way out of what a table cannot become: its rows have to be admitted anew."""
+WITHOUT_VARIANT: Final = {
+    "SS113": "Set policies.retype to hold to be asked first.",
+    "SS120": f"{_HOLD}change the type back at the source.",
+}
+"""What to do about a retyped column that ``policies.retype: variant`` can keep nothing of."""
+KEY_FROM_NONE: Final = (
+    f"{_HOLD}set insert_only: true to go on without a key, for rows of before cannot be told apart by one. Or give the "
+    f"subject {_ANOTHER}."
+)
+KEY_TO_NONE: Final = f"{_HOLD}restore the key, or set keys: in the configuration to its columns."
 
 _ALL: Final = (
     Code(
@@ -135,7 +153,8 @@ _ALL: Final = (
         meaning="A column was retyped and is migrated: the values that the table has were looked at, all of them fit. "
         "The view converts older rows; the next compaction rewrites them.",
         example="column price: string to decimal(10,2), every value that the table has fits",
-        fix="Set policies.retype to hold to be asked first, or to variant to keep the old column beside the new one.",
+        fix="Set policies.retype to hold to be asked first; or, before this is applied, to variant to keep the old "
+        "column beside the new one.",
     ),
     Code(
         code="SS114",
@@ -180,7 +199,7 @@ _ALL: Final = (
         meaning="The key columns changed: which rows are the same row would be decided anew.",
         example="the key changed from (id) to (id, region)",
         fix=_HOLD + "restore the key, set keys: in the configuration to the columns to go on with, or let the base be "
-        "rebuilt under the new key: release TABLE --rebuild.",
+        "rebuilt under the new key: schemasync release TABLE --rebuild.",
     ),
     Code(
         code="SS123",
@@ -225,7 +244,8 @@ _ALL: Final = (
         severity=Severity.ERROR,
         meaning="A table or view of that name exists and was not made by schemasync, or is that of another subject.",
         example="lake.student exists and is not schemasync's",
-        fix="Choose another name (table:, names:), or take it over with adopt: true.",
+        fix="Choose another name (table:, names:), or take it over with adopt: true, if it is an external table or a "
+        "view.",
     ),
     Code(
         code="SS202",
@@ -237,8 +257,9 @@ _ALL: Final = (
     Code(
         code="SS203",
         severity=Severity.WARNING,
-        meaning="The view is missing or its text is not the one that this state needs.",
-        example="lake.student_view is missing or was replaced",
+        meaning="The view is missing, or its text is not what the table's state and the configuration need: somebody "
+        "replaced it, or the configuration was changed.",
+        example="lake.student_view is missing, or its text is not what this configuration needs",
         fix="apply writes it again.",
     ),
     Code(
@@ -260,8 +281,9 @@ _ALL: Final = (
         severity=Severity.ERROR,
         meaning="The location holds the state of a table that the metastore no longer has.",
         example="s3a://lake/student/_schemasync/generations has manifests, but lake.student is gone",
-        fix="Restore the table in the metastore; or, to begin anew from the landed files, move base/, delta/ and "
-        "_schemasync/ out of the location.",
+        fix="Restore the table in the metastore. Or begin anew: move base/, delta/ and _schemasync/ out of the "
+        "location, and keep them. Only what still lies in the increment directories comes back: with on_fold: delete, "
+        "the default, what was folded is gone from there; with archive it lies below archive/.",
     ),
     Code(
         code="SS207",
@@ -428,7 +450,8 @@ _ALL: Final = (
         severity=Severity.WARNING,
         meaning="The subject has no key: the table is insert-only and the view shows every event but deletes.",
         example="shop.log-value has no key: lake.shop_log is insert-only",
-        fix="Set keys: if rows have an identity, or insert_only: true to say that this is meant.",
+        fix="If rows have an identity, set keys: before the table is made: one that was made without a key gets none "
+        "later (SS122). insert_only: true says that this is meant.",
     ),
     Code(
         code="SS402",
@@ -461,9 +484,9 @@ _ALL: Final = (
     Code(
         code="SS406",
         severity=Severity.ERROR,
-        meaning="The registry's schema cannot become a table.",
+        meaning="The registry's schema cannot become a table, or not with what envelope: or sequence_by: say.",
         example="shop.student-value version 4, field parent: recursive type shop.Person",
-        fix="Look at the message; earlier versions go on being served.",
+        fix="Look at the message; a table that is there goes on under the version that it has.",
     ),
     Code(
         code="SS407",
@@ -493,14 +516,14 @@ _ALL: Final = (
         severity=Severity.ERROR,
         meaning="Two columns, or two fields of one struct, differ only in case: to the engines they are one name.",
         example="fields State and state differ only in case",
-        fix="Rename one of them at the source; earlier versions go on being served.",
+        fix="Rename one of them at the source; a table that is there goes on under the version that it has.",
     ),
     Code(
         code="SS411",
         severity=Severity.ERROR,
         meaning="A column or field has a name that Avro does not take, or that no metastore can keep.",
         example="'a-b' is no field name",
-        fix="Rename it at the source; earlier versions go on being served.",
+        fix="Rename it at the source; a table that is there goes on under the version that it has.",
     ),
     Code(
         code="SS412",
@@ -543,8 +566,9 @@ _ALL: Final = (
         code="SS417",
         severity=Severity.ERROR,
         meaning="partition_by: is not what the table was created with: rows that are written already lie elsewhere.",
-        example="lake.student is partitioned by year(`born`) as birth_year, not by month(`born`) as birth_month",
-        fix="Undo that change, or give the subject another table: with a location: of its own, which is made anew.",
+        example="lake.student was made with the partitions birth_year: year(born), and partition_by: now says "
+        "birth_month: month(born)",
+        fix=f"Undo that change, or give the subject {_ANOTHER}.",
     ),
     Code(
         code="SS418",
@@ -612,6 +636,13 @@ def diagnose(code: str, message: str, *, fix: str = "") -> Diagnostic:
     """Make a diagnostic of a known code; ``fix`` replaces the table's general advice where more is known."""
     known = CODES[code]
     return Diagnostic(code=code, severity=known.severity, message=message, fix=fix or known.fix)
+
+
+def refused(error: SchemaError) -> Diagnostic:
+    """Return what to tell of a schema that cannot become a table; where a setting is wrong, how to correct that."""
+    if isinstance(error, SettingError):
+        return diagnose(error.code, error.said, fix=error.fix)
+    return diagnose(error.code, str(error))
 
 
 def names_held_file(diagnostics: Iterable[Diagnostic]) -> bool:

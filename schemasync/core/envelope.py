@@ -15,7 +15,7 @@ from schemasync.core.encoding import Encoding, Leaf, Meaning, Member, Record
 from schemasync.core.names import folded
 from schemasync.core.schema import Column, Envelope, EnvelopeKind, OrderingField
 from schemasync.core.types import Primitive
-from schemasync.errors import SchemaError
+from schemasync.errors import SettingError
 
 _FLAT_FIELDS: Final = frozenset({"op", "ts_ms", "kafka_offset"})
 _UNWRAPPED_PREFIX: Final = "__"
@@ -126,7 +126,7 @@ def envelope_of(
     had all of these fields yet: a table that is ordered by them reads NULL there.
 
     Raises:
-        SchemaError: the fields that ``kind`` needs are missing, or a path of ``sequence_by`` is none or has no order.
+        SettingError: the fields that ``kind`` needs are missing, or a path of ``sequence_by`` is none or has no order.
             Its ``where`` names the path only; the caller knows the subject.
     """
     root = {field.name: field for field in fields}
@@ -201,7 +201,7 @@ _NEEDS: Final[Mapping[EnvelopeKind, str]] = {
 def _required(kind: EnvelopeKind, root: Mapping[str, Column]) -> EnvelopeKind:
     if _looks_like(kind, root):
         return kind
-    raise SchemaError(
+    raise SettingError(
         f"the events are not wrapped as {kind.value}",
         why=f"that needs {_NEEDS[kind]} at the root, which has {', '.join(root) or 'no fields'}",
         fix="Correct `envelope:` of this table, or leave it out to have it detected.",
@@ -241,10 +241,11 @@ def _demanded(root: Mapping[str, Column], path: str) -> OrderingField:
     found = _ordered(root, path)
     if found is not None:
         return found
-    raise SchemaError(
+    raise SettingError(
         f"events cannot be ordered by {path}",
         why="`sequence_by` takes paths, from the event's root, of whole numbers, text, dates and timestamps",
-        fix=f"At the root there are: {', '.join(root)}.",
+        fix=f"Correct `sequence_by:` of this table, or leave it out to have the order detected. "
+        f"At the root there are: {', '.join(root)}.",
     )
 
 

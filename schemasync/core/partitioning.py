@@ -54,10 +54,6 @@ class PartitionColumn:
     source: str
     calls: tuple[Call, ...] = ()
 
-    def __str__(self) -> str:
-        """Return the expression and its name for people."""
-        return f"{_calls_sql(self)} as {self.name}"
-
     @property
     def needs_text(self) -> bool:
         """Whether nothing follows from a text that is not UTF-8; where days are read, it is just none."""

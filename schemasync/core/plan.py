@@ -8,25 +8,33 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from schemasync.core.changes import AddColumn, Change
-from schemasync.core.diagnostics import Diagnostic, diagnose
+from schemasync.core.diagnostics import ANOTHER_TABLE, WITHOUT_VARIANT, Diagnostic, diagnose
 from schemasync.core.diff import diff, same_meaning
 from schemasync.core.encoding import Encoding, Leaf, Meaning, Record
 from schemasync.core.history import History
 from schemasync.core.layout import SEGMENT
 from schemasync.core.manifest import StateId
 from schemasync.core.mapping import TableTarget
-from schemasync.core.names import Dialect, folded
+from schemasync.core.names import Dialect, folded, quote_identifier, quote_string
 from schemasync.core.partitioning import Call
 from schemasync.core.policy import Judgement, Verdict, judge
 from schemasync.core.ports import HiveTable
-from schemasync.core.properties import STATE, SUBJECT, TableProperties, is_ours, read_properties, readable
+from schemasync.core.properties import (
+    STATE,
+    SUBJECT,
+    TableProperties,
+    is_ours,
+    made_by_us,
+    read_properties,
+    readable,
+)
 from schemasync.core.renamed import kept_name
 from schemasync.core.reshape import Convert, NoConversion, Reshape, reshape
 from schemasync.core.schema import Column, Life, OrderingField, SubjectVersion
-from schemasync.core.shape import Shape, replaced_by, shape_of
+from schemasync.core.shape import Shape, history_of, replaced_by, shape_of
 from schemasync.core.type_strings import print_type
 from schemasync.core.types import Primitive, Type
 
@@ -102,21 +110,25 @@ def _in_place_of_table(found: HiveTable, target: TableTarget) -> Diagnostic | No
         return diagnose("SS201", message, fix="Drop it, rename it, or choose another name (table:).")
     if is_ours(found.properties):
         return None
-    if STATE in found.properties:
+    if made_by_us(found.properties):
         message = f"{name}: the property {SUBJECT} is missing"
-        return diagnose("SS214", message, fix=f"Restore the property; it was {target.subject}, maybe.")
+        fix = (
+            f"Restore the property; where the table is of {target.subject}: {_setting(found, SUBJECT, target.subject)}"
+        )
+        return diagnose("SS214", message, fix=fix)
+    if reason := found.purges:
+        said = f"{reason}: taking it over would delete its data" if target.adopt else "exists and is not schemasync's"
+        return diagnose("SS201", f"{name} {said}", fix="Rename it, or choose another name (table:).")
     if not target.adopt:
         return diagnose("SS201", f"{name} exists and is not schemasync's")
-    if reason := found.purges:
-        message = f"{name} {reason}: taking it over would delete its data"
-        return diagnose("SS201", message, fix="Rename it, or choose another name (table:).")
     return None
 
 
 def in_place_of_view(found: HiveTable, target: TableTarget) -> Diagnostic | None:
     """Say why what has the view's name may not be replaced, None where it may."""
     name = f"{found.database}.{found.name}"
-    if not is_ours(found.properties) and not target.adopt:
+    ours = is_ours(found.properties)
+    if not ours and not target.adopt and found.kind == "VIRTUAL_VIEW":
         return diagnose("SS201", f"{name}, which the view would replace, is not schemasync's")
     if found.kind != "VIRTUAL_VIEW":
         message = f"{name} is a {found.kind.lower()}, which no view can replace"
@@ -158,8 +170,7 @@ def _decide_ours(inspected: Inspected, table: HiveTable) -> Decision:
     try:
         properties = read_properties(table.properties)
     except ValueError as error:
-        fix = "Restore the property. A table of release 0.1.0 has to be made anew: CHANGELOG.md says how."
-        return _held(target, diagnose("SS214", f"{table.database}.{table.name}: {error}", fix=fix))
+        return _held(target, diagnose("SS214", f"{table.database}.{table.name}: {error}", fix=_restoring(table)))
     if properties.subject != target.subject:
         message = f"{table.database}.{table.name} belongs to the subject {properties.subject}"
         return _held(target, diagnose("SS201", message, fix="Give each subject a table of its own (table:)."))
@@ -173,6 +184,24 @@ def _decide_ours(inspected: Inspected, table: HiveTable) -> Decision:
     return _decide_evolution(inspected, inspected.history, properties)
 
 
+_VERSION: Final = "schemasync.version"
+
+
+def _restoring(table: HiveTable) -> str:
+    """Say how the properties can be read again, with the statement where the missing value stands in another one."""
+    version = table.properties.get(STATE, "").partition("@")[2]
+    if readable({**table.properties, _VERSION: version}) is None:
+        return "Restore the property. A table of release 0.1.0 has to be made anew: CHANGELOG.md says how."
+    return f"Restore the property, which {STATE} has, too: {_setting(table, _VERSION, version)}"
+
+
+def _setting(table: HiveTable, name: str, value: str) -> str:
+    """Return the statement that gives a table this property."""
+    place = ".".join(quote_identifier(part, Dialect.SPARK) for part in (table.database, table.name))
+    key, text = (quote_string(part, Dialect.SPARK) for part in (name, value))
+    return f"ALTER TABLE {place} SET TBLPROPERTIES ({key} = {text})"
+
+
 def _decide_evolution(inspected: Inspected, history: History, properties: TableProperties) -> Decision:
     target = inspected.target
     known = history.at(properties.version)
@@ -181,11 +210,8 @@ def _decide_evolution(inspected: Inspected, history: History, properties: TableP
         finding = diagnose("SS404", f"{target.subject}: {broken}")
         return _held(target, finding, *inspected.trouble, properties=properties)
     baseline, ordering = properties.baseline, properties.ordering
-    current, _ = shape_of(
-        _as_applied(target, properties), history, known, key=properties.keys, baseline=baseline, ordering=ordering
-    )
-    current = replace(current, keys=properties.keys)
-    if current.columns_hash != properties.columns or current.lives_hash != properties.lives:
+    current = _as_it_is(target, history, known, properties)
+    if not _tells_as_applied(current, properties):
         message = f"{target.full_name}: its columns would be told apart otherwise than when they were applied"
         return _held(target, diagnose("SS408", message), *inspected.trouble, properties=properties)
     if inspected.trouble:
@@ -196,9 +222,17 @@ def _decide_evolution(inspected: Inspected, history: History, properties: TableP
     if split := tuple(_split_keys(history, current, desired)):
         return _held(target, *split, current=current, properties=properties)
     changes = diff(current.schema, desired.schema)
-    judgement = judge(changes, target.policies, readded=_earlier_names(history, properties.version), born=history.born)
+    judgement = judge(
+        changes,
+        target.policies,
+        readded=_earlier_names(history, properties.version),
+        born=history.born,
+        may_split=lambda life: _may_split(life, target, current, properties),
+    )
     reborn = (*_reborn_keys(current, desired), *_unlike_keys(current, desired))
-    problems = (*problems, *_other_partitions(target, current, desired))
+    # Of a table that has a key, and is held because it would lose it, nothing is insert-only.
+    problems = tuple(p for p in problems if p.code != "SS401" or not current.keys)
+    problems = (*problems, *_other_partitions(target, properties, current, desired))
     fatal = bool(reborn) or any(p.code in _FATAL for p in problems)
     return Decision(
         target=target,
@@ -209,6 +243,38 @@ def _decide_evolution(inspected: Inspected, history: History, properties: TableP
         desired=desired,
         properties=properties,
     )
+
+
+def _as_it_is(target: TableTarget, history: History, known: SubjectVersion, properties: TableProperties) -> Shape:
+    """Return the shape that the table has."""
+    shape, _ = shape_of(
+        _as_applied(target, properties),
+        history,
+        known,
+        key=properties.keys,
+        baseline=properties.baseline,
+        ordering=properties.ordering,
+    )
+    return replace(shape, keys=properties.keys)
+
+
+def _tells_as_applied(shape: Shape, properties: TableProperties) -> bool:
+    """Tell whether columns are told apart as they were when they were applied."""
+    return shape.columns_hash == properties.columns and properties.lives == shape.lives_hash
+
+
+def _may_split(life: Life, target: TableTarget, current: Shape, properties: TableProperties) -> bool:
+    """Tell whether ``policies.retype: variant`` could be set now, and would keep values of this column.
+
+    A key has no variant; and where a retype was applied that begins a life under that policy, it would be SS408.
+    """
+    if any(c.life == life and c.name in current.keys for c in current.columns):
+        return False
+    policies = target.policies.model_copy(update={"retype": "variant"})
+    split = replace(target, policies=policies)
+    history = history_of(split, current.history.versions)
+    known = history.at(properties.version)
+    return known is not None and _tells_as_applied(_as_it_is(split, history, known, properties), properties)
 
 
 def _as_applied(target: TableTarget, properties: TableProperties) -> TableTarget:
@@ -245,7 +311,7 @@ def _reborn_keys(current: Shape, desired: Shape) -> Iterator[Diagnostic]:
                 "SS122",
                 f"key column {column.name} was dropped and came back in version {column.since}: "
                 "rows from before have no value in it",
-                fix="Delete the versions without it from the registry, or give the new history a table of its own.",
+                fix=f"Delete the versions without it from the registry. Or: {ANOTHER_TABLE}",
             )
 
 
@@ -262,16 +328,19 @@ def _unlike_keys(current: Shape, desired: Shape) -> Iterator[Diagnostic]:
             continue
         if not _one_to_one(reshape(old.encoding, column.encoding)):
             type_ = print_type(column.type, Dialect.SPARK)
-            yield diagnose("SS120", f"key column {column.name} was a text: two texts can become one {type_}")
+            message = f"key column {column.name} was a text: two texts can become one {type_}"
+            yield diagnose("SS120", message, fix=WITHOUT_VARIANT["SS120"])
         if not _shown_as_one(old.encoding, column.encoding):
             yield diagnose(
                 "SS121",
                 f"key column {column.name} is shown otherwise than before: one key would be two rows",
-                fix="Set the source's precision or type mode back, or give the new history a table of its own.",
+                fix=f"Set the source's precision or type mode back. Or: {ANOTHER_TABLE}",
             )
 
 
-def _other_partitions(target: TableTarget, current: Shape, desired: Shape) -> Iterator[Diagnostic]:
+def _other_partitions(
+    target: TableTarget, properties: TableProperties, current: Shape, desired: Shape
+) -> Iterator[Diagnostic]:
     """Find user partitions that are not those of the rows that are written already."""
     if len(desired.partitions) < len(target.partition_by) or _told_apart(current) == _told_apart(desired):
         return
@@ -287,11 +356,16 @@ def _other_partitions(target: TableTarget, current: Shape, desired: Shape) -> It
             "SS417",
             f"{target.full_name}, partition {name}: column {column.name} {became}: rows that are written already lie "
             "where the one before says",
-            fix="Give the subject another table: with a location: of its own, which is made anew.",
+            fix=ANOTHER_TABLE,
         )
     if not reborn:
-        was, wanted = (", ".join(map(str, shape.partitions)) or "nothing" for shape in (current, desired))
-        yield diagnose("SS417", f"{target.full_name} is partitioned by {was}, not by {wanted}")
+        was, wanted = (
+            ", ".join(f"{name}: {expression}" for name, expression in by)
+            for by in (properties.partition_by, target.partition_by)
+        )
+        made = f"with the partitions {was}" if was else "without partitions"
+        message = f"{target.full_name} was made {made}, and partition_by: now says {wanted or 'nothing'}"
+        yield diagnose("SS417", message)
 
 
 def _came_back(before: Column, after: Column) -> bool:

@@ -33,7 +33,7 @@ from schemasync.core.changes import (
 )
 from schemasync.core.config import Policies
 from schemasync.core.describe import type_text
-from schemasync.core.diagnostics import Diagnostic, diagnose
+from schemasync.core.diagnostics import KEY_FROM_NONE, KEY_TO_NONE, WITHOUT_VARIANT, Diagnostic, diagnose
 from schemasync.core.diff import same_meaning
 from schemasync.core.encoding import Encoding, Leaf, ListOf, MapOf, Meaning, Record
 from schemasync.core.reshape import NoConversion, reshape
@@ -76,14 +76,16 @@ def judge(
     *,
     readded: frozenset[str] = frozenset(),
     born: _Born = lambda _: None,
+    may_split: Callable[[Life], bool] = lambda _: True,
 ) -> Judgement:
     """Judge all changes of one table.
 
-    ``readded`` names the added columns that an earlier life had (lower case); ``born`` says what older rows read.
+    ``readded`` names the added columns that an earlier life had (lower case); ``born`` says what older rows read;
+    ``may_split`` tells whether a column could have a variant if the policies said so.
     """
     variants = _variants(changes) if policies.retype == "variant" else {}
     others = (c for c in changes if not _tells_of(c, variants))
-    judged = [_judge_one(change, policies, readded, born) for change in others]
+    judged = [_judge_one(change, policies, readded, born, may_split) for change in others]
     judged += [_evolve("SS114", _beside(column, old)) for column, old in variants.values()]
     diagnostics = [d for j in judged for d in j.diagnostics]
     diagnostics += _possible_renames(changes)
@@ -114,7 +116,9 @@ def _beside(column: Column, old: str) -> str:
     return f"column {column.name} became {type_text(column.encoding)}; its values from before stay visible as {old}"
 
 
-def _judge_one(change: Change, policies: Policies, readded: frozenset[str], born: _Born) -> Judgement:
+def _judge_one(
+    change: Change, policies: Policies, readded: frozenset[str], born: _Born, may_split: Callable[[Life], bool]
+) -> Judgement:
     match change:
         case AddColumn(column=column):
             return _by_policy(policies.add, "add", _added(column, born(column.life) or column, policies, readded))
@@ -127,7 +131,7 @@ def _judge_one(change: Change, policies: Policies, readded: frozenset[str], born
             note = diagnose("SS106", f"column {change.name}: {_types(change)}, lossless")
             return _by_policy(policies.widen, "widen", note)
         case RetypeColumn():
-            return _retyped(change, policies)
+            return _retyped(change, policies, may_split=may_split(change.life))
         case ChangeSemanticType():
             return _redefined(change, policies)
         case AddField():
@@ -175,18 +179,26 @@ def _by_policy(policy: str, kind: str, otherwise: Diagnostic) -> Judgement:
     return Judgement(verdict=Verdict.EVOLVE, diagnostics=(otherwise,))
 
 
-def _retyped(change: RetypeColumn, policies: Policies) -> Judgement:
+def _retyped(change: RetypeColumn, policies: Policies, *, may_split: bool) -> Judgement:
     shape = reshape(change.current, change.desired)
+    fixes = {} if may_split else WITHOUT_VARIANT
     if isinstance(shape, NoConversion):
-        return _hold("SS120", f"column {change.name}: {_types(change)}: no value can be converted")
-    note = diagnose("SS113", f"column {change.name}: {_types(change)}, every value that the table has fits")
+        message = f"column {change.name}: {_types(change)}: no value can be converted"
+        return _hold("SS120", message, fix=fixes.get("SS120", ""))
+    message = f"column {change.name}: {_types(change)}, every value that the table has fits"
+    note = diagnose("SS113", message, fix=fixes.get("SS113", ""))
     judged = _by_policy(policies.retype, "retype", note)
     return judged if judged.verdict is Verdict.HOLD else replace(judged, verdict=Verdict.MIGRATE)
 
 
 def _rekeyed(change: ChangeKey, policies: Policies) -> Judgement:
+    if not change.current:
+        message = f"the table was made without a key, and now has ({', '.join(change.desired)})"
+        return _hold("SS122", message, fix=KEY_FROM_NONE)
     sides = f"the key changed from ({', '.join(change.current)}) to ({', '.join(change.desired)})"
-    if policies.key == "rebuild" and change.current and change.desired:
+    if not change.desired:
+        return _hold("SS122", sides, fix=KEY_TO_NONE)
+    if policies.key == "rebuild":
         note = diagnose("SS116", f"{sides}: the base is rebuilt under it")
         return Judgement(verdict=Verdict.MIGRATE, diagnostics=(note,))
     return _hold("SS122", sides)
@@ -225,8 +237,8 @@ def _evolve(code: str, message: str) -> Judgement:
     return Judgement(verdict=Verdict.EVOLVE, diagnostics=(diagnose(code, message),))
 
 
-def _hold(code: str, message: str) -> Judgement:
-    return Judgement(verdict=Verdict.HOLD, diagnostics=(diagnose(code, message),))
+def _hold(code: str, message: str, *, fix: str = "") -> Judgement:
+    return Judgement(verdict=Verdict.HOLD, diagnostics=(diagnose(code, message, fix=fix),))
 
 
 def _types(change: WidenColumn | RetypeColumn) -> str:

@@ -129,7 +129,7 @@ def _hive_name(name: str) -> str:
         "a struct field's name does not fit into a Hive type",
         where=f"struct field {name!r}",
         why="Hive's type grammar has no quotes and takes letters, digits and _ only (SPARK-39936, SPARK-54028)",
-        fix="Rename the field at its source, or leave Hive out of the configured engines.",
+        fix="Rename the field at its source.",
         code="SS411",
     )
 

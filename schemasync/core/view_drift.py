@@ -70,7 +70,7 @@ def view_drift(
     """
     name = f"{target.database}.{target.view}"
     if view is None or not any(same_text(view.view_text, text) for text in left):
-        yield diagnose("SS203", f"{name} is missing or was replaced")
+        yield diagnose("SS203", f"{name} is missing, or its text is not what this configuration needs")
         return
     if view.properties.get(SUBJECT) != target.subject:
         yield diagnose("SS214", f"{name}: {SUBJECT} is {view.properties.get(SUBJECT)!r}, not {target.subject!r}")

@@ -194,7 +194,7 @@ CASES = (
         name="the view's text is replaced",
         does=lambda hands: hands.sql("ALTER VIEW {0}.student_view AS SELECT 1 AS x"),
         codes=("SS203",),
-        says="student_view is missing or was replaced",
+        says="student_view is missing, or its text is not what this configuration needs",
         steps=("replace_view",),
     ),
     Case(

@@ -274,7 +274,7 @@ def test_status_shows_drift_by_hand_and_exits_with_3(project: Project) -> None:
     project.lab.session.sql(f"DROP VIEW {project.database}.student_view")
     answer = project("status")
     assert answer.code == 3
-    assert f"drift      SS203: {project.database}.student_view is missing or was replaced" in answer.out
+    assert f"drift      SS203: {project.database}.student_view is missing, or its text is not" in answer.out
 
 
 def test_the_text_of_status_tells_what_waits(project: Project) -> None:

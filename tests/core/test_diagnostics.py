@@ -6,7 +6,17 @@ from pathlib import Path
 import pytest
 
 import schemasync
-from schemasync.core.diagnostics import CODES, FILE_ERRORS, Code, Diagnostic, Severity, diagnose, names_held_file
+from schemasync.core.diagnostics import (
+    CODES,
+    FILE_ERRORS,
+    Code,
+    Diagnostic,
+    Severity,
+    diagnose,
+    names_held_file,
+    refused,
+)
+from schemasync.errors import SchemaError, SettingError
 
 SOURCES = [p.read_text() for p in Path(schemasync.__file__).parent.rglob("*.py") if p.name != "diagnostics.py"]
 
@@ -50,3 +60,13 @@ def test_a_diagnostic_takes_severity_and_advice_from_its_code() -> None:
 
 def test_better_advice_replaces_the_general_one() -> None:
     assert diagnose("SS402", "m", fix="Add it.").fix == "Add it."
+
+
+def test_a_setting_that_does_not_fit_comes_with_the_advice_of_its_error_and_other_schemas_with_the_general_one() -> (
+    None
+):
+    said = {"where": "student-value version 1", "why": "there is none", "fix": "Correct `envelope:`."}
+    setting, schema = refused(SettingError("it is wrapped otherwise", **said)), refused(SchemaError("m", code="SS411"))
+    assert (setting.code, setting.fix) == ("SS406", "Correct `envelope:`.")
+    assert setting.message == "student-value version 1: it is wrapped otherwise: there is none"
+    assert (schema.code, schema.message, schema.fix) == ("SS411", "m", CODES["SS411"].fix)

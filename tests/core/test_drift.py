@@ -391,8 +391,12 @@ def test_the_statement_says_again_what_is_kept() -> None:
     [
         (view(), NOTHING, []),
         (view(V2, "SELECT y"), NOTHING, []),
-        (None, NOTHING, [("SS203", "lake.student_view is missing or was replaced")]),
-        (view(body="SELECT 1"), HANDS, [("SS203", "lake.student_view is missing or was replaced")]),
+        (None, NOTHING, [("SS203", "lake.student_view is missing, or its text is not what this configuration needs")]),
+        (
+            view(body="SELECT 1"),
+            HANDS,
+            [("SS203", "lake.student_view is missing, or its text is not what this configuration needs")],
+        ),
         (
             view(properties={SUBJECT: "other"}),
             NOTHING,

@@ -221,8 +221,8 @@ def test_sequence_by_takes_only_paths_that_have_an_order(path: str) -> None:
         read(AFTER, OP, source, decimal, uuid, time, sequence_by=(path,))
     assert caught.value.text() == (
         f"shop-value version 3: events cannot be ordered by {path}: `sequence_by` takes paths, from the event's "
-        "root, of whole numbers, text, dates and timestamps. At the root there are: after, op, source, amount, uuid, "
-        "time."
+        "root, of whole numbers, text, dates and timestamps. Correct `sequence_by:` of this table, or leave it out to "
+        "have the order detected. At the root there are: after, op, source, amount, uuid, time."
     )
 
 

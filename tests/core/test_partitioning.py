@@ -110,10 +110,6 @@ def test_an_expression_that_does_not_fit_its_column_is_refused(expression: str, 
         resolved(expression, encoding)
 
 
-def test_it_reads_as_what_spark_is_asked() -> None:
-    assert str(resolved("left(name, 2)")) == "left(`name__2`, 2) as p"
-
-
 @pytest.mark.parametrize(("name", "usable"), [("id", False), ("segment", False), ("_p", False), ("p", True)])
 def test_a_name_must_be_free(name: str, usable: bool) -> None:
     assert (unusable_name(name, ["ID"]) == "") is usable

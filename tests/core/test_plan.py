@@ -186,6 +186,43 @@ def test_another_way_with_types_tells_columns_apart_otherwise() -> None:
     assert outcome(seen(whole, applied(split, 2))) == (Verdict.HOLD, ["SS408"])
 
 
+@pytest.mark.parametrize(
+    ("rows", "number", "fix"),
+    [
+        # Before it is applied the policy can be set, afterwards that would tell the column apart otherwise (SS408).
+        ([col("a", BIGINT), col("a", STRING)], 1, "to variant"),
+        ([col("a", BIGINT), col("a", STRING), col("a", DATE)], 2, ""),
+        ([col("a", BIGINT), col("a", DATE)], 1, "policies.retype to variant"),
+    ],
+)
+def test_a_variant_is_advised_where_the_policy_can_still_be_set(rows: list[Column], number: int, fix: str) -> None:
+    versions = [version(n, ID, column) for n, column in enumerate(rows, start=1)]
+    found = history_of(target(), versions)
+    properties = applied(found, number)
+    (finding,) = seen(found, properties).diagnostics
+    assert finding.code in {"SS113", "SS120"}
+    assert ("variant" in finding.fix, fix in finding.fix) == (bool(fix), True)
+    # It is as the advice says.
+    split = history_of(target(**VARIANT), versions)
+    codes = [d.code for d in seen(split, properties, options=VARIANT).diagnostics]
+    assert codes == (["SS114"] if fix else ["SS408"])
+
+
+@pytest.mark.parametrize("after", [STRING, DATE])
+def test_no_variant_of_a_key_is_advised(after: Leaf) -> None:
+    found = history((ID, NAME), (col("id", after, nullable=False), NAME))
+    diagnostics = seen(found, applied(found, 1)).diagnostics
+    told = [d for d in diagnostics if d.code in {"SS113", "SS120"}]
+    assert told
+    assert [d.fix for d in told if "variant" in d.fix] == []
+
+
+def test_no_variant_is_advised_for_a_key_that_was_text() -> None:
+    found = history((col("id", STRING, nullable=False), NAME), (ID, NAME))
+    fixes = {d.code: d.fix for d in seen(found, applied(found, 1)).diagnostics}
+    assert "variant" not in fixes["SS120"] + fixes["SS113"]
+
+
 BY = (("bucket", "pmod(id, 4)"), ("first", "left(name, 1)"))
 
 
@@ -200,10 +237,7 @@ def partitioned(found: History, number: int, *by: tuple[str, str], now: tuple[tu
 def test_a_new_table_has_the_user_partitions_that_fit_its_row() -> None:
     decision = seen(TWO, options={"partition_by": BY})
     assert decision.desired is not None
-    assert [str(p) for p in decision.desired.partitions] == [
-        "CAST(pmod(bigint(`id`), 4) AS INT) as bucket",
-        "left(`name`, 1) as first",
-    ]
+    assert [(p.name, p.source) for p in decision.desired.partitions] == [("bucket", "id"), ("first", "name")]
     unfit = seen(TWO, options={"partition_by": (*BY, ("age", "age"), ("gone", "gone"))})
     assert outcome(unfit) == (Verdict.HOLD, ["SS416", "SS416"])
 
@@ -216,9 +250,16 @@ def test_user_partitions_stay_what_they_were() -> None:
         assert decision.effective is not None
         assert [p.name for p in decision.effective.partitions] == ["bucket", "first"]
     assert partitioned(TWO, 2, now=BY).diagnostics[0].message == (
-        "lake.student is partitioned by nothing, not by CAST(pmod(bigint(`id`), 4) AS INT) as bucket, "
-        "left(`name`, 1) as first"
+        "lake.student was made without partitions, and partition_by: now says bucket: pmod(id, 4), first: left(name, 1)"
     )
+    born = ("first", "left(name, 1)"), ("day", "to_date(name, 'yyyy-MM-dd')")
+    (undone,) = partitioned(TWO, 2, *born, now=()).diagnostics
+    assert undone.message == (
+        "lake.student was made with the partitions first: left(name, 1), day: to_date(name, 'yyyy-MM-dd'), "
+        "and partition_by: now says nothing"
+    )
+    # In a location of its own nothing has landed.
+    assert "copy the files there" in undone.fix
 
 
 def test_a_column_of_a_user_partition_may_be_widened_and_renamed_and_not_become_another() -> None:
@@ -527,6 +568,30 @@ def test_a_table_whose_subject_vanished_is_held_as_it_is() -> None:
     assert kept.effective is not None
 
 
+@pytest.mark.parametrize(
+    ("found", "offered"),
+    [
+        ({"table": hive()}, True),
+        ({"table": hive(kind="MANAGED_TABLE")}, False),
+        ({"table": hive(**{"external.table.purge": "TRUE"})}, False),
+        ({"view": FOREIGN_VIEW}, True),
+        ({"view": hive("student_view")}, False),
+    ],
+)
+def test_adopting_is_offered_where_it_is_not_refused(found: dict[str, Any], offered: bool) -> None:
+    (finding,) = seen(TWO, **found).diagnostics
+    assert (finding.code, "adopt: true" in finding.fix) == ("SS201", offered)
+    assert (seen(TWO, options={"adopt": True}, **found).verdict is Verdict.EVOLVE) == offered
+
+
+@pytest.mark.parametrize("gone", [{}, {"schemasync.version": "two"}])
+def test_a_version_that_another_property_has_too_comes_with_the_statement(gone: dict[str, str]) -> None:
+    properties = {k: v for k, v in write_properties(applied(TWO, 2)).items() if k != "schemasync.version"} | gone
+    (finding,) = seen(TWO, table=hive(**properties)).diagnostics
+    assert finding.code == "SS214"
+    assert finding.fix.endswith("ALTER TABLE `lake`.`student` SET TBLPROPERTIES ('schemasync.version' = '2')")
+
+
 def test_mangled_properties_hold_the_table_and_are_named() -> None:
     broken = hive(**(write_properties(applied(TWO, 2)) | {"schemasync.keys": "id"}))
     (finding,) = seen(TWO, table=broken).diagnostics
@@ -539,6 +604,8 @@ def test_a_table_that_lost_its_subject_is_not_taken_for_another_ones() -> None:
     properties = {k: v for k, v in write_properties(applied(TWO, 1)).items() if k != SUBJECT}
     decision = seen(TWO, options={"adopt": True}, table=hive(**properties))
     assert (outcome(decision), decision.drop_first) == ((Verdict.HOLD, ["SS214"]), False)
+    statement = "ALTER TABLE `lake`.`student` SET TBLPROPERTIES ('schemasync.subject' = 'shop.student-value')"
+    assert decision.diagnostics[0].fix.endswith(statement)
 
 
 def test_a_table_of_another_subject_is_not_taken() -> None:
@@ -625,6 +692,21 @@ def test_a_change_of_the_key_holds_the_table() -> None:
     assert (outcome(decision), decision.changes) == (
         (Verdict.HOLD, ["SS122"]), (ChangeKey(current=("id",), desired=("id", "name")),),
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("key", ["hold", "rebuild"])
+def test_a_table_that_was_made_without_a_key_gets_none_and_its_advice_can_be_followed(key: str) -> None:
+    properties = applied(TWO, 2, keys=(), key=())
+    options = {"keys": ("id",), "policies": {"key": key}}
+    (finding,) = seen(TWO, properties, key=None, options=options).diagnostics
+    assert (finding.code, "--rebuild" in finding.fix, "insert_only: true" in finding.fix) == ("SS122", False, True)
+    assert outcome(seen(TWO, properties, options={"insert_only": True})) == (Verdict.NONE, [])
+
+
+@pytest.mark.parametrize("key", ["hold", "rebuild"])
+def test_a_table_that_lost_its_key_is_not_called_insert_only(key: str) -> None:
+    (finding,) = seen(TWO, applied(TWO, 2), key=None, options={"policies": {"key": key}}).diagnostics
+    assert (finding.code, "--rebuild" in finding.fix, "restore the key" in finding.fix) == ("SS122", False, True)
 
 
 FINER = replace(FLAT, ordering=(OrderingField(path=("name",), type=Primitive.STRING), *FLAT.ordering))

@@ -108,7 +108,11 @@ TABLE: list[tuple[Change, dict[str, Any], Verdict, str]] = [
     ),
     (
         ChangeKey(current=(), desired=("a",)), {"key": "rebuild"}, Verdict.HOLD,
-        "SS122: the key changed from () to (a)",
+        "SS122: the table was made without a key, and now has (a)",
+    ),
+    (
+        ChangeKey(current=("a",), desired=()), {"key": "rebuild"}, Verdict.HOLD,
+        "SS122: the key changed from (a) to ()",
     ),
     (ENVELOPE, {}, Verdict.HOLD, "SS123: events were wrapped as flat and now are plain"),
 ]  # fmt: skip

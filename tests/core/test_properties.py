@@ -14,6 +14,7 @@ from schemasync.core.properties import (
     SUBJECT,
     TableProperties,
     is_ours,
+    made_by_us,
     read_properties,
     write_properties,
 )
@@ -139,3 +140,7 @@ def test_the_token_moves_with_the_state_and_with_the_version() -> None:
 
 def test_a_table_is_ours_when_it_names_its_subject() -> None:
     assert (is_ours({SUBJECT: "s"}), is_ours({"comment": "schemasync.subject"})) == (True, False)
+
+
+def test_a_table_that_no_longer_names_its_subject_is_known_by_its_state() -> None:
+    assert [made_by_us(found) for found in ({SUBJECT: "s"}, {STATE: "1"}, {"comment": "s"})] == [True, True, False]
