@@ -13,9 +13,10 @@ from schemasync.app.kept_schemas import kept_schemas
 from schemasync.app.landed import files_there, pending_among, strays_among
 from schemasync.app.states import GENERATIONS, read_manifest
 from schemasync.app.workspace import Workspace
+from schemasync.core.amounts import many
 from schemasync.core.avro import read_key_schema, read_value_schema, routing_fields, schema_fingerprint
 from schemasync.core.canonical import fingerprint
-from schemasync.core.diagnostics import Diagnostic, diagnose
+from schemasync.core.diagnostics import Diagnostic, diagnose, refused
 from schemasync.core.groups import line_of
 from schemasync.core.history import History
 from schemasync.core.manifest import Manifest
@@ -51,7 +52,7 @@ def select(mapping: TableMapping, names: Sequence[str]) -> tuple[TableTarget, ..
     """Return the targets of these tables (``table`` or ``database.table``), all where no name is given.
 
     Raises:
-        UsageError: a name is no configured table.
+        UsageError: a name is no configured table, or is part of what is wrong with the configuration.
     """
     known = (*mapping.targets, *mapping.missing)
     if not names:
@@ -59,6 +60,8 @@ def select(mapping: TableMapping, names: Sequence[str]) -> tuple[TableTarget, ..
     chosen = []
     for name in names:
         found = [t for t in known if name in {t.table, t.full_name, t.subject}]
+        if not found and (problem := mapping.problem_of(name)):
+            raise problem
         if not found:
             tables = ", ".join(t.name for t in known) or "none"
             raise UsageError(f"there is no table {name}", fix=f"The tables here: {tables}.")
@@ -225,7 +228,7 @@ def _understood(
         try:
             versions.append(read_value_schema(one, envelope=target.envelope, sequence_by=target.sequence_by))
         except SchemaError as error:
-            broken[one.version] = diagnose(error.code, str(error))
+            broken[one.version] = refused(error)
             versions += without_order(target, one)
     # A broken version in the past is history; only the newest decides whether the table can follow.
     newest_broken = bool(broken) and registered[-1].version in broken
@@ -266,8 +269,8 @@ def read_key(registry: Registry, target: TableTarget) -> KeyFound:
     except (SchemaError, RegistryError) as error:
         if is_silence(error, registry):
             raise
-        code = error.code if isinstance(error, SchemaError) else "SS406"
-        return KeyFound(trouble=(diagnose(code, str(error)),))
+        finding = refused(error) if isinstance(error, SchemaError) else diagnose("SS406", str(error))
+        return KeyFound(trouble=(finding,))
 
 
 def _repeated(target: TableTarget, fields: Iterable[str]) -> Iterator[Diagnostic]:
@@ -307,7 +310,8 @@ def look(workspace: Workspace, target: TableTarget, entries: Entries | None = No
     files = tuple(files_there(lake, pattern))
     pending = () if missing else pending_among(files, pattern, manifest)
     if strays := strays_among(files, pattern):
-        message = f"{len(strays)} Parquet files match no hour of {pattern}, first {strays[0].path}"
+        counted = f"{many(len(strays), 'Parquet file')} {'matches' if len(strays) == 1 else 'match'}"
+        message = f"{counted} no hour of {pattern}, first {strays[0].path}"
         decision = replace(decision, diagnostics=(*decision.diagnostics, diagnose("SS307", message)))
     partitions = _partitions(workspace, target, manifest) if manifest else {}
     return TableView(inspected=inspected, decision=decision, manifest=manifest, pending=pending, partitions=partitions)

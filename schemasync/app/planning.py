@@ -35,7 +35,7 @@ from schemasync.core.canonical import fingerprint
 from schemasync.core.changes import Change
 from schemasync.core.compaction import plan_rekey
 from schemasync.core.describe import change_json, diagnostic_json
-from schemasync.core.diagnostics import Diagnostic, diagnose, names_held_file
+from schemasync.core.diagnostics import Diagnostic, diagnose, names_held_file, refused
 from schemasync.core.drift import Drift
 from schemasync.core.manifest import Contents, Segment
 from schemasync.core.mapping import TableMapping, TableTarget
@@ -44,7 +44,7 @@ from schemasync.core.names import Dialect
 from schemasync.core.plan import Step, next_properties
 from schemasync.core.policy import Verdict
 from schemasync.core.ports import HiveTable
-from schemasync.core.properties import TableProperties
+from schemasync.core.properties import TableProperties, made_by_us
 from schemasync.core.renamed import is_old_view, left_alone, old_names
 from schemasync.core.shape import Shape
 from schemasync.core.toast import unknown_values
@@ -111,6 +111,12 @@ class TablePlan:
             "steps": [step.to_json() for step in self.steps],
             "cost": {"files": self.files, "bytes": self.bytes},
         }
+
+    @property
+    def unread(self) -> bool:
+        """Tell whether the table is there, and is ours, and which version it has cannot be read."""
+        table = self.view.inspected.table if self.view else None
+        return table is not None and self.current_version is None and made_by_us(table.properties)
 
     @property
     def files(self) -> int:
@@ -203,7 +209,9 @@ def plan_table(workspace: Workspace, target: TableTarget) -> TablePlan:
         return TablePlan(
             target=target,
             verdict=Verdict.HOLD,
-            diagnostics=(diagnose(error.code if isinstance(error, SchemaError) else "SS217", redact(str(failure))),),
+            diagnostics=(
+                refused(error) if isinstance(error, SchemaError) else diagnose("SS217", redact(str(failure))),
+            ),
             error=failure,
         )
 

@@ -90,7 +90,9 @@ class TableStatus:
 
     def _drift(self) -> Iterator[str]:
         current, desired = self.plan.current_version, self.plan.desired_version
-        if current is None and desired is not None:
+        if self.plan.unread:
+            yield "which version the table has cannot be read"
+        elif current is None and desired is not None:
             yield f"the registry is at version {desired}, and no table shows it"
         elif current != desired and desired is not None:
             yield f"the registry is at version {desired}, the table at {current}"

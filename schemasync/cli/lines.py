@@ -42,9 +42,13 @@ def versions_text(table: TablePlan) -> str:
     current, desired = table.current_version, table.desired_version
     if current == desired:
         return f"version {current}" if current else "no version"
+    if table.unread:
+        return f"no readable version, newest {desired}"
     if current is None:
         return f"new, version {desired}"
-    return f"version {current} -> {desired or 'gone'}"
+    # What nobody could read is all there.
+    gone = "gone" if any(d.code == "SS405" for d in table.diagnostics) else "none that can be followed"
+    return f"version {current} -> {desired or gone}"
 
 
 def change_lines(changes: Iterable[Change]) -> Iterator[Line]:

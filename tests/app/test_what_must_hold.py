@@ -132,7 +132,10 @@ def test_the_view_of_a_held_table_comes_back(lab: Lab) -> None:
 def test_parquet_in_no_hour_is_told_of(lab: Lab) -> None:
     lab.register("student", lab.flat("Student"))
     lab.land("student", [event(1, 1)], hour="notes")
-    assert codes(lab) == ["SS307"]
+    (table,) = lab.apply().tables
+    (found,) = table.diagnostics
+    assert found.code == "SS307"
+    assert found.message.startswith("1 Parquet file matches no hour of ")
 
 
 def test_a_kept_schema_that_cannot_be_read_stops_its_own_table_only(lab: Lab) -> None:
