@@ -13,6 +13,7 @@ from typing import Any
 from schemasync.app.admitting import AdmissionOutcome, admit, put_off
 from schemasync.app.altering import carry_out, moved
 from schemasync.app.crew import crew
+from schemasync.app.forsaken import forsaken
 from schemasync.app.history_table import RECORD_HISTORY, write_history
 from schemasync.app.holds import note_hold
 from schemasync.app.inspecting import Entries, entries_of, look, map_tables, select
@@ -92,14 +93,19 @@ class Applied:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApplyResult:
-    """What apply did with all tables, and what in the configuration stood in the way."""
+    """What apply did with all tables, and what in the configuration stood in the way; ``diagnostics`` as in a plan."""
 
     tables: tuple[Applied, ...]
     problems: tuple[UsageError, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return what ``apply --json`` prints."""
-        return {"tables": [t.to_json() for t in self.tables], "problems": [str(p) for p in self.problems]}
+        return {
+            "tables": [t.to_json() for t in self.tables],
+            "problems": [str(p) for p in self.problems],
+            "diagnostics": [diagnostic_json(d) for d in self.diagnostics],
+        }
 
 
 def apply(
@@ -128,7 +134,8 @@ def apply(
             return apply_table(workers.workspace, target, expected=expected)
 
         results = workers.each(targets, bring)
-    return ApplyResult(tables=results, problems=mapping.problems)
+    gone = () if expected is not None else forsaken(workspace, mapping, names)
+    return ApplyResult(tables=results, problems=mapping.problems, diagnostics=gone)
 
 
 def apply_table(

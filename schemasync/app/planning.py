@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from schemasync.app.dependents import ReadingViews
+from schemasync.app.forsaken import forsaken
 from schemasync.app.history_table import plan_history
 from schemasync.app.inspecting import TableView, is_silence, look, map_tables, select
 from schemasync.app.landed import Landed, look_at
@@ -146,12 +147,14 @@ class TablePlan:
 class Plan:
     """The plans of all tables that were asked for, and what in the configuration stands in the way.
 
-    ``skipped`` are the subjects that `left_out` names, where all tables were asked for.
+    ``skipped`` are the subjects that `left_out` names, ``diagnostics`` what `forsaken` tells, where all tables were
+    asked for.
     """
 
     tables: tuple[TablePlan, ...]
     problems: tuple[UsageError, ...] = ()
     skipped: tuple[str, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
 
     @property
     def fingerprint(self) -> str:
@@ -164,6 +167,7 @@ class Plan:
             "tables": [table.to_json() for table in self.tables],
             "fingerprint": self.fingerprint,
             "skipped": list(self.skipped),
+            "diagnostics": [diagnostic_json(d) for d in self.diagnostics],
         }
 
 
@@ -181,6 +185,7 @@ def plan(workspace: Workspace, names: Sequence[str] = ()) -> Plan:
         tables=tuple(_with_readers(readers, table) for table in tables),
         problems=mapping.problems,
         skipped=() if names else left_out(workspace, mapping),
+        diagnostics=forsaken(workspace, mapping, names),
     )
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from schemasync.app.forsaken import forsaken
 from schemasync.app.holds import held_since_ms
 from schemasync.app.inspecting import map_tables, select
 from schemasync.app.planning import TablePlan, left_out, plan_table
@@ -174,11 +175,12 @@ def _sizes(segments: Sequence[Segment]) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """How all tables stand, and what in the configuration stands in the way; ``skipped`` as in a plan."""
+    """How all tables stand, and what in the configuration stands in the way; the rest is as in a plan."""
 
     tables: tuple[TableStatus, ...]
     problems: tuple[UsageError, ...] = ()
     skipped: tuple[str, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
 
     @property
     def drifted(self) -> bool:
@@ -186,14 +188,15 @@ class Status:
         return any(table.drift for table in self.tables)
 
     def to_json(self) -> dict[str, Any]:
-        """Return ``{"tables": [...], "problems": ["..."], "skipped": ["..."]}``, tables as `TableStatus.to_json` says.
+        """Return ``{"tables": [...], "problems": ["..."], "skipped": ["..."], "diagnostics": [...]}``.
 
-        ``skipped`` are subjects.
+        Tables are as `TableStatus.to_json` says, diagnostics as there; ``skipped`` are subjects.
         """
         return {
             "tables": [t.to_json() for t in self.tables],
             "problems": [str(p) for p in self.problems],
             "skipped": list(self.skipped),
+            "diagnostics": [diagnostic_json(d) for d in self.diagnostics],
         }
 
 
@@ -210,6 +213,7 @@ def status(workspace: Workspace, names: Sequence[str] = ()) -> Status:
         tables=tuple(table_status(workspace, t) for t in targets),
         problems=mapping.problems,
         skipped=() if names else left_out(workspace, mapping),
+        diagnostics=forsaken(workspace, mapping, names),
     )
 
 

@@ -43,6 +43,7 @@ def plan_text(plan: Plan) -> Iterator[Line]:
         yield from _table_plan(table)
         yield ""
     yield from _skipped(plan.skipped)
+    yield from diagnostic_lines(plan.diagnostics)
     pending = sum(table.due for table in plan.tables)
     held = sum(table.held for table in plan.tables)
     admitting = sum(1 for table in plan.tables if table.landed)
@@ -78,6 +79,7 @@ def apply_text(result: ApplyResult) -> Iterator[Line]:
     """Say per table what was done, what it admitted, and what stands in the way."""
     for table in result.tables:
         yield from _applied(table)
+    yield from diagnostic_lines(result.diagnostics)
     failed = sum(table.error is not None for table in result.tables)
     held = sum(table.held for table in result.tables)
     yield f"{many(len(result.tables), 'table')}: {failed} failed, {held} held"
@@ -166,6 +168,7 @@ def status_text(status: Status) -> Iterator[Line]:
         yield from _status(table)
         yield ""
     yield from _skipped(status.skipped)
+    yield from diagnostic_lines(status.diagnostics)
     drifted = sum(bool(table.drift) for table in status.tables)
     held = sum(table.held for table in status.tables)
     yield f"{many(len(status.tables), 'table')}: {drifted} drifted, {held} held"

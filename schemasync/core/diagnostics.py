@@ -476,10 +476,10 @@ _ALL: Final = (
     ),
     Code(
         code="SS405",
-        severity=Severity.WARNING,
-        meaning="The subject is not in the registry (any more). Nothing is dropped because of that.",
+        severity=Severity.ERROR,
+        meaning="The subject that an entry names is not in the registry (any more). Nothing is dropped for that.",
         example="the registry has no versions of shop.student-value",
-        fix="Check the subject's name and this user's rights.",
+        fix="Check the subject's name and this user's rights. A table that is there stays as it is.",
     ),
     Code(
         code="SS406",
@@ -594,6 +594,15 @@ _ALL: Final = (
         "the table shows such lists.",
         example="shop.student-value: the columns of its rows are in columnNames and columnValues",
         fix="Unwrap the events before they are written: a field for each column.",
+    ),
+    Code(
+        code="SS421",
+        severity=Severity.WARNING,
+        meaning="A table's subject is gone from the registry, and no entry names it exactly: nothing is planned for "
+        "the table, and what lands is not admitted. Nothing is dropped because of that.",
+        example="lake.student is of shop.student-value, which the registry does not have: nothing is done for it",
+        fix="Check this user's rights at the registry. If the subject is gone for good, the view goes on answering: "
+        "drop table and view where nobody needs them.",
     ),
     Code(
         code="SS501",

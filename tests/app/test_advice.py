@@ -8,10 +8,15 @@ from typing import Any
 import pytest
 from rich.text import Text
 
+from schemasync.app.applying import apply
 from schemasync.app.inspecting import map_tables, select
+from schemasync.app.planning import plan
 from schemasync.app.status import status
-from schemasync.cli.rendering import plan_text
-from schemasync.errors import UsageError
+from schemasync.cli.outcomes import Exit, apply_exit, plan_exit, status_exit
+from schemasync.cli.rendering import apply_text, plan_text, status_text
+from schemasync.core.diagnostics import Severity
+from schemasync.core.properties import SUBJECT
+from schemasync.errors import EngineError, UsageError
 from tests.app.still import Still, avro
 
 
@@ -76,3 +81,71 @@ def test_a_table_that_is_part_of_a_problem_is_refused_with_that(tmp_path: Path) 
             select(mapping, [name])
     with pytest.raises(UsageError, match="there is no table teacher"):
         select(mapping, ["teacher"])
+
+
+def told(still: Still, *names: str) -> list[list[str]]:
+    """Return what plan, status and apply tell beside what they tell of each table."""
+    found = (plan(still.workspace, names), status(still.workspace, names), apply(still.workspace, names))
+    return [[f"{d.code} {d.message}" for d in one.diagnostics] for one in found]
+
+
+GONE = ["SS421 lake.student is of student-value, which the registry does not have: nothing is done for it"]
+
+
+@pytest.mark.parametrize("tables", [[], [{"subject": ".*"}]], ids=["no entries", "an expression"])
+def test_a_table_whose_subject_vanished_is_told_of_and_changes_no_exit_code(
+    tmp_path: Path, tables: list[dict[str, Any]]
+) -> None:
+    still = settled(tmp_path)
+    still.settings["tables"] = tables
+    assert told(still) == [[], [], []]
+    still.registry.delete("student-value")
+    assert told(still) == [GONE] * 3
+    looked = plan(still.workspace), status(still.workspace), apply(still.workspace)
+    assert [plan_exit(looked[0]), status_exit(looked[1]), apply_exit(looked[2])] == [Exit.DONE] * 3
+    texts = plan_text(looked[0]), status_text(looked[1]), apply_text(looked[2])
+    assert [GONE[0].partition(" ")[2] in "\n".join(map(str, text)) for text in texts] == [True] * 3
+    for one in looked:
+        (shown,) = one.to_json()["diagnostics"]
+        assert (shown["code"], shown["severity"]) == ("SS421", "warning")
+
+
+def test_a_table_whose_subject_is_named_exactly_is_told_of_once(tmp_path: Path) -> None:
+    still = settled(tmp_path)
+    still.registry.delete("student-value")
+    still.settings["tables"] = [{"subject": "student-value"}]
+    (table,) = still.plan().tables
+    assert [(d.code, d.severity) for d in table.diagnostics] == [("SS405", Severity.ERROR)]
+    assert still.plan().diagnostics == ()
+
+
+def test_tables_of_others_are_not_told_of(tmp_path: Path) -> None:
+    """Of another registry in the same database, of a table that was given another name, and of nobody."""
+    still = settled(tmp_path)
+    still.settings["tables"] = [{"subject": r"shop\..*", "table": "{topic}_2"}, {"subject": "x-value", "database": "b"}]
+    ours = still.metastore.table("lake", "student")
+    assert ours is not None
+    for name, subject in (("other", "bank.other-value"), ("shop_old", "shop.old-value")):
+        still.put(name, properties={**ours.properties, SUBJECT: subject})
+    still.put("foreign", properties={})
+    still.put("shop_lost_2", properties={SUBJECT: "shop.lost-value"}, kind="VIRTUAL_VIEW")
+    assert still.plan().diagnostics == ()
+    still.put("shop_gone_2", properties={**ours.properties, SUBJECT: "shop.gone-value"})
+    assert [d.message.partition(",")[0] for d in still.plan().diagnostics] == ["lake.shop_gone_2 is of shop.gone-value"]
+
+
+def test_nothing_is_told_where_tables_are_named_or_cannot_be_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    still = settled(tmp_path)
+    still.register(avro(), topic="teacher")
+    still.settle()
+    still.registry.delete("student-value")
+    assert plan(still.workspace, ["teacher"]).diagnostics == ()
+    assert [d.code for d in still.plan().diagnostics] == ["SS421"]
+
+    def refuse(*_: Any) -> None:
+        raise EngineError("the metastore does not list its tables")
+
+    monkeypatch.setattr(still.metastore, "names", refuse)
+    assert still.plan().diagnostics == ()

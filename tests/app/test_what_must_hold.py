@@ -129,6 +129,20 @@ def test_the_view_of_a_held_table_comes_back(lab: Lab) -> None:
     assert lab.rows("student") == [{"id": 1, "n": 7}]
 
 
+def test_a_table_whose_subject_vanished_goes_on_answering_and_is_told_of(lab: Lab) -> None:
+    for name in ("student", "teacher"):
+        lab.register(name, lab.flat(name.title()))
+        lab.land(name, [event(1, 1)])
+    assert lab.apply().diagnostics == ()
+    lab.registry.delete("student-value")
+    done = lab.apply()
+    assert [table.target.table for table in done.tables] == ["teacher"]
+    assert [f"{d.code} {d.message}" for d in done.diagnostics] == [
+        f"SS421 {lab.database}.student is of student-value, which the registry does not have: nothing is done for it"
+    ]
+    assert lab.rows("student") == [{"id": 1}]
+
+
 def test_parquet_in_no_hour_is_told_of(lab: Lab) -> None:
     lab.register("student", lab.flat("Student"))
     lab.land("student", [event(1, 1)], hour="notes")

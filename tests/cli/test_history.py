@@ -62,7 +62,7 @@ def test_a_past_reads_as_a_timeline_then_columns_then_generations() -> None:
         "    n           int                  brought by 4",
         "  generations",
         "    000000-0001  2026-09-21T14:13:20.000Z  1 row  1 segment  schema version 1",
-        "  SS405 warning  gone",
+        "  SS405 error  gone",
     ]
 
 

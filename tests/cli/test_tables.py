@@ -37,7 +37,7 @@ def test_the_json_of_plan_has_the_promised_shape(project: Project) -> None:
     project.land("student", event(1, name="a"))
     document = project("plan", "--json").json
     table = document["tables"][0]
-    assert sorted(document) == ["fingerprint", "problems", "skipped", "tables"]
+    assert sorted(document) == ["diagnostics", "fingerprint", "problems", "skipped", "tables"]
     assert {**table, "steps": [step["kind"] for step in table["steps"]]} == {
         "table": "student",
         "database": project.database,
