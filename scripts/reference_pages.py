@@ -125,7 +125,7 @@ SECTIONS: Final[Mapping[str, str]] = {
     + ". `plan` and `status` name those of them that an entry's expression matches; an entry that names one exactly takes it.",
     "watch": "",
     "server": "",
-    "notify[]": "A list of receivers; each has one of `webhook` and `command`.",
+    "notify[]": "A list of receivers; each has one of `webhook` and `command`, and is told of everything [at least once](interface.md#events).",
     "templates": "",
 }
 

@@ -1,8 +1,7 @@
 """Telling of schema changes without ever being held up or stopped by whoever wants to know.
 
-Used by `schemasync.app.watching`. Each receiver has a queue of its own: one that fails is left alone for a while, gets
-a bounded number of tries per event, and takes nothing from the others. Several tables may post at once; one thread at a
-time delivers, and the others do not wait for it.
+Used by `schemasync.app.watching`. Each receiver has a queue and a thread of its own: one that is slow or fails takes
+nothing from the others, and nobody who posts waits for it.
 """
 
 from __future__ import annotations
@@ -11,127 +10,238 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Final
 
 from schemasync.core.events import SchemaEvent
 from schemasync.core.ports import Notifier
 from schemasync.core.watching import Backoff
 
-TRIES: Final = 5
-"""How often one event is offered to one receiver, whose own retries come on top."""
+LONGEST_MS: Final = 24 * 3_600_000
+"""An event that a receiver refuses is given up once it is that old."""
+
+PASSED_AFTER: Final = 5
+"""Tries after which the events behind one are offered, too: maybe the receiver refuses nothing but this one."""
 
 MOST_WAITING: Final = 1000
 """Events that wait for one receiver; beyond it the oldest are given up."""
 
-LAST_MS: Final = 30_000
-"""So long one receiver is offered what waits when the process ends."""
+LAST_MS: Final = 10_000
+"""So long receivers are offered what waits when a stop was asked for: whoever asks for it kills after a while."""
+
+ONCE_MS: Final = 120_000
+"""The same where nobody asked: nothing but this is left to do."""
 
 PATIENCE_MS: Final = 600_000
 """Longest pause between two tries of a receiver that fails."""
 
+_NAP_SECONDS: Final = 0.05
+
 _log: Final = logging.getLogger("schemasync.watch")
 
 
-@dataclass(slots=True)
-class _Queue:
-    notifier: Notifier
-    events: deque[SchemaEvent] = field(default_factory=deque)
-    tries: int = 0
-    backoff: Backoff = field(default_factory=Backoff)
+class _Letter:
+    """An event on its way; ``done`` is called once, when nobody is to get it any more."""
+
+    def __init__(self, event: SchemaEvent, receivers: int, done: Callable[[], None]) -> None:
+        self.event = event
+        self._left = receivers
+        self._done = done
+        self._guard = threading.Lock()
+
+    def settled(self) -> None:
+        """Take note that one receiver has it, or never gets it."""
+        with self._guard:
+            self._left -= 1
+            over = self._left == 0
+        if over:
+            self._done()
+
+
+class Receiver:
+    """One notifier, what waits for it, and when it is tried again."""
+
+    def __init__(
+        self, notifier: Notifier, *, first_ms: int, draw: Callable[[], float], now_ms: Callable[[], int]
+    ) -> None:
+        self.given_up = 0
+        self.thread = threading.Thread(target=self._work, name="notify", daemon=True)
+        self._notifier = notifier
+        self._first_ms = first_ms
+        self._draw = draw
+        self._now_ms = now_ms
+        # Guards the queue and the flags; not held while something is sent.
+        self._turn = threading.Condition()
+        self._letters: deque[_Letter] = deque()
+        self._tries = 0
+        self._backoff = Backoff()
+        self._closing = False
+        self._over = False
+        self._why = "the process ends, and this receiver is slow"
+
+    @property
+    def waiting(self) -> int:
+        """How many events it has not taken yet."""
+        return len(self._letters)
+
+    def take(self, letter: _Letter) -> None:
+        """Queue an event."""
+        with self._turn:
+            self._letters.append(letter)
+            surplus = self._letters[0] if len(self._letters) > MOST_WAITING else None
+            self._turn.notify()
+        if surplus is not None:
+            self._give_up(surplus, "too many events wait for this receiver")
+
+    def offer(self) -> None:
+        """Offer what waits, the oldest first, until something is refused."""
+        with self._turn:
+            waiting = tuple(self._letters)
+        for letter in waiting:
+            error = self._sent(letter)
+            if error is not None:
+                self._refused(letter, error, waiting)
+                return
+            self._tries, self._backoff = 0, Backoff()
+
+    def close(self) -> None:
+        """Let what waits be offered a last time, also where it was left alone for now."""
+        with self._turn:
+            self._closing = True
+            self._turn.notify()
+
+    def abandon(self) -> int:
+        """Begin no other delivery; return how many events stay behind, and say so of each."""
+        with self._turn:
+            self._over = True
+            left = tuple(self._letters)
+            self._letters.clear()
+        for letter in left:
+            _log.error(
+                "event %s of table %s is not delivered yet: %s",
+                letter.event.id,
+                letter.event.table,
+                self._why,
+                extra={"table": letter.event.table, "event": letter.event.id},
+            )
+        return len(left)
+
+    def _work(self) -> None:
+        while self._is_due():
+            self.offer()
+        if self._letters:
+            self.offer()
+
+    def _is_due(self) -> bool:
+        """Wait until there is something to offer; return False once nothing is to be offered but a last time."""
+        with self._turn:
+            while not self._closing:
+                now = self._now_ms()
+                pause = self._backoff.until_ms - now if self._backoff.waits(now) else 0
+                if self._letters and not pause:
+                    return True
+                self._turn.wait(pause / 1000 if self._letters else None)
+            return False
+
+    def _sent(self, letter: _Letter) -> Exception | None:
+        """Send one event, unless all is over; return what went wrong."""
+        if self._over:
+            return None
+        try:
+            self._notifier.send(letter.event)
+        except Exception as error:
+            # Whatever is wrong with a receiver, known (NotificationError) or not, is no reason to stop telling it.
+            return error
+        self._remove(letter)
+        return None
+
+    def _refused(self, letter: _Letter, error: Exception, waiting: Sequence[_Letter]) -> None:
+        self._tries += 1
+        self._why = str(error)
+        # To fail may have taken longer than the pause.
+        now = self._now_ms()
+        self._backoff = self._backoff.failed(
+            now_ms=now, first_ms=self._first_ms, longest_ms=PATIENCE_MS, draw=self._draw()
+        )
+        event = letter.event
+        if now - event.time.timestamp() * 1000 >= LONGEST_MS:
+            self._give_up(letter, str(error))
+            self._tries = 0
+        elif self._tries >= PASSED_AFTER:
+            _log.warning("%s; others are offered before it", error, extra={"table": event.table, "event": event.id})
+            for other in waiting[waiting.index(letter) + 1 :]:
+                if self._sent(other) is not None:
+                    return
+        else:
+            _log.warning("%s; it is tried again", error, extra={"table": event.table, "event": event.id})
+
+    def _give_up(self, letter: _Letter, why: str) -> None:
+        event = letter.event
+        if not self._remove(letter):
+            return
+        self.given_up += 1
+        _log.error(
+            "event %s of table %s is given up: %s",
+            event.id,
+            event.table,
+            why,
+            extra={"table": event.table, "event": event.id},
+        )
+
+    def _remove(self, letter: _Letter) -> bool:
+        """Take an event off the queue; return whether it was there: its thread may have been slower than others."""
+        with self._turn:
+            there = letter in self._letters
+            if there:
+                self._letters.remove(letter)
+        if there:
+            letter.settled()
+        return there
 
 
 class Outbox:
-    """Events on their way to all receivers. ``first_ms`` is the pause after a first failure; ``draw`` is random."""
+    """Events on their way to all receivers.
 
-    def __init__(self, notifiers: Sequence[Notifier], *, first_ms: int, draw: Callable[[], float]) -> None:
-        self._queues = [_Queue(notifier) for notifier in notifiers]
-        self._first_ms = first_ms
-        self._draw = draw
-        # Whoever holds it is the only one that takes from the queues; to append to a deque needs no lock.
-        self._delivering = threading.Lock()
+    ``first_ms`` is the pause after a first failure; ``draw`` is random. Nothing is delivered before `start`.
+    """
+
+    def __init__(
+        self, notifiers: Sequence[Notifier], *, first_ms: int, draw: Callable[[], float], now_ms: Callable[[], int]
+    ) -> None:
+        self.receivers = tuple(Receiver(n, first_ms=first_ms, draw=draw, now_ms=now_ms) for n in notifiers)
+        self._now_ms = now_ms
 
     @property
     def waiting(self) -> int:
         """How many deliveries are still to be made."""
-        return sum(len(queue.events) for queue in self._queues)
+        return sum(receiver.waiting for receiver in self.receivers)
 
-    def post(self, event: SchemaEvent, *, now_ms: Callable[[], int]) -> None:
-        """Take one event for all receivers, and deliver what can be delivered now."""
-        for queue in self._queues:
-            queue.events.append(event)
-        self.deliver(now_ms=now_ms)
+    @property
+    def given_up(self) -> int:
+        """How many deliveries will never be made."""
+        return sum(receiver.given_up for receiver in self.receivers)
 
-    def deliver(self, *, now_ms: Callable[[], int]) -> None:
-        """Offer waiting events to all receivers that are not left alone for now, by the clock ``now_ms``. Never raises.
+    def start(self) -> None:
+        """Deliver from now on."""
+        for receiver in self.receivers:
+            receiver.thread.start()
 
-        While another thread delivers, that is left to it, or to the next call: the watcher makes one after every tick.
+    def post(self, event: SchemaEvent, *, done: Callable[[], None] = lambda: None) -> None:
+        """Take one event for all receivers; ``done`` is called when each has it, or never gets it, in any thread."""
+        letter = _Letter(event, len(self.receivers), done)
+        for receiver in self.receivers:
+            receiver.take(letter)
+        if not self.receivers:
+            done()
+
+    def finish(self, stop: threading.Event) -> int:
+        """Offer all that waits a last time; return how many deliveries were not made, and those that never will be.
+
+        No other is begun once that took `LAST_MS`, or `ONCE_MS` where ``stop`` is not set.
         """
-        if not self._delivering.acquire(blocking=False):
-            return
-        try:
-            for queue in self._queues:
-                while queue.events and not queue.backoff.waits(now_ms()):
-                    self._offer(queue, now_ms)
-                while len(queue.events) > MOST_WAITING:
-                    _give_up(queue, "too many events wait for this receiver")
-        finally:
-            self._delivering.release()
-
-    def finish(self, now_ms: Callable[[], int]) -> int:
-        """Offer all that waits a last time, also to whoever is left alone for now; return how many are given up.
-
-        No event is offered any more once that took `LAST_MS` for one receiver, by the clock ``now_ms``.
-        """
-        given_up = 0
-        with self._delivering:
-            for queue in self._queues:
-                why = _emptied(queue, now_ms)
-                given_up += len(queue.events)
-                while queue.events:
-                    _give_up(queue, why)
-        return given_up
-
-    def _offer(self, queue: _Queue, now_ms: Callable[[], int]) -> None:
-        event = queue.events[0]
-        try:
-            queue.notifier.send(event)
-        except Exception as error:
-            # Whatever is wrong with a receiver, known (NotificationError) or not, is no reason to stop watching.
-            queue.tries += 1
-            # To fail may have taken longer than the pause.
-            queue.backoff = queue.backoff.failed(
-                now_ms=now_ms(), first_ms=self._first_ms, longest_ms=PATIENCE_MS, draw=self._draw()
-            )
-            if queue.tries >= TRIES:
-                _give_up(queue, str(error))
-            else:
-                _log.warning("%s; it is tried again", error, extra={"table": event.table, "event": event.id})
-        else:
-            queue.events.popleft()
-            queue.tries, queue.backoff = 0, Backoff()
-
-
-def _emptied(queue: _Queue, now_ms: Callable[[], int]) -> str:
-    """Offer a receiver its events one by one; return why it does not get those that are left."""
-    until = now_ms() + LAST_MS
-    while queue.events and now_ms() < until:
-        try:
-            queue.notifier.send(queue.events[0])
-        except Exception as error:
-            # Each of the others would wait as long for it.
-            return str(error)
-        queue.events.popleft()
-    return "the process ends, and this receiver is slow"
-
-
-def _give_up(queue: _Queue, why: str) -> None:
-    event = queue.events.popleft()
-    queue.tries = 0
-    _log.error(
-        "event %s of table %s is given up: %s",
-        event.id,
-        event.table,
-        why,
-        extra={"table": event.table, "event": event.id},
-    )
+        begun = self._now_ms()
+        for receiver in self.receivers:
+            receiver.close()
+        for receiver in self.receivers:
+            while receiver.thread.is_alive() and self._now_ms() - begun < (LAST_MS if stop.is_set() else ONCE_MS):
+                receiver.thread.join(_NAP_SECONDS)
+        return self.given_up + sum(receiver.abandon() for receiver in self.receivers)

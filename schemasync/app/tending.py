@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from typing import Final
 
 from schemasync.app.announcing import Outbox
@@ -20,14 +19,13 @@ from schemasync.app.landed import pending_files
 from schemasync.app.planning import TablePlan
 from schemasync.app.retiring import retire
 from schemasync.app.states import Draft
+from schemasync.app.telling import Telling
 from schemasync.app.viewing import refresh_view
 from schemasync.app.watched import WatchedTable, outcome_of, seen_of
 from schemasync.app.workspace import Workspace
 from schemasync.core.manifest import Manifest
 from schemasync.core.mapping import TableTarget
 from schemasync.core.migration import outdated
-from schemasync.core.news import Seen, Told, news
-from schemasync.core.policy import Verdict
 from schemasync.core.ports import FileInfo
 from schemasync.core.shape import Shape
 from schemasync.core.watching import (
@@ -83,10 +81,9 @@ class TendedTable:
         self.outcome = WatchedTable(table=target.table, database=target.database, subject=target.subject)
         self._workspace = workspace
         self._settings = workspace.config.watch
-        self._outbox = outbox
         self._draw = draw
         self._memory = TableMemory()
-        self._told = Told()
+        self._telling = Telling(workspace, outbox)
         self._upkeep: Upkeep | None = None
         self._listing: tuple[TableTarget, Listed, bool] | None = None
         self._pending = 0
@@ -136,6 +133,7 @@ class TendedTable:
         if self._listing:
             (self.target, listed, sweep), self._listing = self._listing, None
             self._memory = self._memory.listing(self.target, listed, sweep=sweep)
+        self.settle()
         if self.waits(now):
             return
         try:
@@ -144,6 +142,10 @@ class TendedTable:
             if is_silence(error, self._workspace.registry):
                 raise
             self._memory = replace(self._memory, applying=self._failed(self._memory.applying, error))
+
+    def settle(self) -> None:
+        """Keep what has been told by now, for the next process."""
+        self._telling.settle(self.target)
 
     def keep_up(self) -> None:
         """Compact or clean up where the last look found it due; where that fails, admissions go on all the same."""
@@ -181,18 +183,25 @@ class TendedTable:
         if reason is None:
             return
         _log.debug("looking at table %s: %s", self.name, reason.value, extra={"table": self.name})
-        applied = apply_table(self._workspace, self.target, allowed=self._allowed)
+        self._telling.begin(self.target)
+        applied = apply_table(self._workspace, self.target, allowed=self._begins)
         if isinstance(applied.error, RegistryError | RegistryUnavailableError):
             raise applied.error
         refused = applied.plan.pending and not self._allowed(applied.plan)
         if applied.plan.view is not None:
-            self._tell(seen_of(applied, self._memory.listed, refused=refused, mode=self._settings.apply))
+            self._telling.tell(seen_of(applied, self._memory.listed, refused=refused, mode=self._settings.apply))
         if applied.error is not None:
             raise applied.error
         if applied.unrecorded is not None:
             _log.warning("table %s: %s", self.name, applied.unrecorded, extra={"table": self.name})
         self.outcome = outcome_of(applied, held=applied.held or refused)
         self._remember(applied, landed)
+
+    def _begins(self, plan: TablePlan) -> bool:
+        if not self._allowed(plan):
+            return False
+        self._telling.before(plan)
+        return True
 
     def _allowed(self, plan: TablePlan) -> bool:
         match self._settings.apply:
@@ -202,16 +211,6 @@ class TendedTable:
                 return False
             case "safe":
                 return is_safe(plan.changes) and all(step.kind != "drop_table" for step in plan.steps)
-
-    def _tell(self, found: Seen) -> None:
-        now = self._workspace.now_ms()
-        events, self._told = news(self._told, found, time=datetime.fromtimestamp(now / 1000, UTC))
-        for event in events:
-            level = logging.WARNING if event.verdict == Verdict.HOLD.value else logging.INFO
-            text = "table %s: %s from version %s to %s"
-            extra = {"table": self.name, "event": event.id}
-            _log.log(level, text, self.name, event.verdict, event.from_version, event.to_version, extra=extra)
-            self._outbox.post(event, now_ms=self._workspace.now_ms)
 
     def _remember(self, applied: Applied, landed: frozenset[FileInfo]) -> None:
         now = self._workspace.now_ms()

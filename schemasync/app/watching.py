@@ -11,7 +11,7 @@ import logging
 import random
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack
 from dataclasses import replace
@@ -56,15 +56,17 @@ def watch(
     stop = stop or threading.Event()
     poll = workspace.config.watch.poll
     with ExitStack() as stack:
-        outbox = Outbox(notifiers, first_ms=poll, draw=draw)
-        # Also where it ends with an error: the next process knows of no change that is done.
-        stack.callback(outbox.finish, workspace.now_ms)
+        outbox = Outbox(notifiers, first_ms=poll, draw=draw, now_ms=workspace.now_ms)
+        tended: dict[str, TendedTable] = {}
+        outbox.start()
+        # Also where it ends with an error.
+        stack.callback(_end, outbox, tended, stop)
         workers = stack.enter_context(crew(workspace))
-        watcher = _Watcher(workspace, workers, outbox, stop, draw)
+        watcher = _Watcher(workspace, workers, outbox, tended, stop, draw)
         if once:
             watcher.tick()
             watcher.finish()
-            return replace(watcher.result(), given_up=outbox.finish(workspace.now_ms))
+            return replace(watcher.result(), given_up=_end(outbox, tended, stop))
         if listen := workspace.config.server.listen:
             stack.enter_context(serving(listen, watcher.board, now_ms=workspace.now_ms, poll_ms=poll))
         while not stop.is_set():
@@ -73,6 +75,14 @@ def watch(
                 _require_spark(workspace)
             (wait or stop.wait)(jittered(poll, draw()) / 1000)
     return watcher.result()
+
+
+def _end(outbox: Outbox, tended: Mapping[str, TendedTable], stop: threading.Event) -> int:
+    """Tell what is still to be told, and keep what was; return how many deliveries were not made."""
+    missed = outbox.finish(stop)
+    for table in tended.values():
+        table.settle()
+    return missed
 
 
 def _require_spark(workspace: Workspace) -> None:
@@ -93,6 +103,7 @@ class _Watcher:
         workspace: Workspace,
         workers: Crew,
         outbox: Outbox,
+        tended: dict[str, TendedTable],
         stop: threading.Event,
         draw: Callable[[], float],
     ) -> None:
@@ -109,7 +120,7 @@ class _Watcher:
         self._problems: tuple[UsageError, ...] = ()
         self._tables: tuple[TendedTable, ...] = ()
         # Also those that are gone from the registry: should they come back, what was told is not told again.
-        self._ever: dict[str, TendedTable] = {}
+        self._ever = tended
         self._gone: set[TendedTable] = set()
 
     def result(self) -> WatchResult:
@@ -125,7 +136,6 @@ class _Watcher:
         now = self._workspace.now_ms()
         if self._registry.waits(now):
             self._begin(now)
-            self._outbox.deliver(now_ms=self._workspace.now_ms)
             return
         try:
             self.tick()
@@ -149,7 +159,6 @@ class _Watcher:
         finally:
             tables = tuple(table.metrics for table in self._tables)
             self.board.snapshot = replace(self.board.snapshot, tables=tables)
-            self._outbox.deliver(now_ms=self._workspace.now_ms)
 
     def finish(self) -> None:
         """Wait for what the last tick began."""

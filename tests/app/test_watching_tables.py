@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import errno
+import json
+import logging
 import os
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from operator import itemgetter
 from typing import Any
 
 import pytest
 
+from schemasync.app.telling import TOLD, Telling
 from schemasync.app.watched import WatchResult
 from schemasync.app.watching import watch
 from schemasync.app.workspace import Storage
 from schemasync.core.compaction import FoldCounts
 from schemasync.core.events import SchemaEvent
 from schemasync.core.mapping import TableTarget
-from schemasync.errors import EngineError
+from schemasync.errors import EngineError, NotificationError
 from schemasync.io.parquet.arrow import ArrowFiles
 from tests.io.failing import Failing
 from tests.lab import DAY, HOUR, Lab
@@ -126,15 +130,127 @@ def test_an_evolution_and_what_was_written_under_it_arrive_while_it_watches(lab:
     )
 
 
-def test_a_hold_is_told_once_and_again_after_a_restart_with_the_same_id(lab: Lab, listener: Listener) -> None:
+def test_a_hold_is_told_once_also_after_a_restart(lab: Lab, listener: Listener) -> None:
     register(lab, AGE)
     once(lab)
     register(lab, ("age", {"type": {"type": "array", "items": "int"}}))
     watching(lab, lambda: lab.land("student", [event(1, age=[7])]), listener=listener)
     result = once(lab, listener)
-    [first, second] = listener.events
-    assert (listener.told[0], first.id == second.id, result.exit_code) == (("student", 1, 2, "hold"), True, 4)
-    assert [d["code"] for d in first.diagnostics] == ["SS120", "SS110"]
+    [told] = listener.events
+    assert (listener.told, [d["code"] for d in told.diagnostics], result.exit_code) == (
+        [("student", 1, 2, "hold")],
+        ["SS120", "SS110"],
+        4,
+    )
+
+
+class Deaf(Listener):
+    """Takes nothing."""
+
+    def send(self, event: SchemaEvent) -> None:
+        raise NotificationError(f"{event.id} was refused")
+
+
+def test_what_somebody_did_not_get_is_told_again_by_the_next_start(lab: Lab, listener: Listener) -> None:
+    register(lab, NAME)
+    heard = Listener()
+    lost = once(lab, Deaf(), heard)
+    again = once(lab, listener)
+    last = once(lab, listener)
+    assert ([r.exit_code for r in (lost, again, last)], [r.given_up for r in (lost, again, last)]) == (
+        [1, 0, 0],
+        [1, 0, 0],
+    )
+    assert (listener.told, listener.events) == ([("student", None, 1, "evolve")], heard.events)
+
+
+def test_what_was_applied_while_nobody_watched_is_told_by_the_next_start(lab: Lab, listener: Listener) -> None:
+    register(lab, NAME)
+    once(lab)
+    register(lab, NAME, AGE)
+    lab.apply()
+    once(lab, listener)
+    once(lab, listener)
+    assert listener.told == [("student", 1, 2, "evolve")]
+
+
+class Killed(BaseException):
+    """What ends a process without letting it do anything more."""
+
+
+def test_a_table_that_was_created_by_a_process_that_was_killed_then_is_told_by_the_next(
+    lab: Lab, listener: Listener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def tell(*_: object) -> None:
+        raise Killed
+
+    register(lab, NAME)
+    with monkeypatch.context() as patched:
+        patched.setattr(Telling, "tell", tell)
+        with pytest.raises(Killed):
+            once(lab)
+    assert lab.workspace.metastore.table(lab.database, "student") is not None
+    once(lab, listener)
+    assert listener.told == [("student", None, 1, "evolve")]
+
+
+def test_what_was_told_is_one_small_file(lab: Lab, listener: Listener) -> None:
+    register(lab, NAME)
+    once(lab, listener)
+    register(lab, NAME, AGE)
+    once(lab, listener)
+    [path] = (lab.root / "lake" / "student" / TOLD).iterdir()
+    assert json.loads(path.read_text()) == {
+        "format": 1,
+        "table": f"{lab.database}.student",
+        "version": 2,
+        "holds": [],
+        "waiting": [],
+    }
+
+
+def test_a_table_of_which_nothing_can_be_kept_is_watched_all_the_same(
+    lab: Lab, listener: Listener, caplog: pytest.LogCaptureFixture
+) -> None:
+    register(lab, NAME)
+    blocked = lab.root / "lake" / "student" / TOLD
+    blocked.parent.mkdir(parents=True)
+    blocked.write_text("a file where the directory would be")
+    lab.land("student", [event(1, name="Ada")])
+    watching(lab, lambda: register(lab, NAME, AGE), listener=listener)
+    said = [r.getMessage() for r in caplog.records if "cannot be kept" in r.getMessage()]
+    assert (listener.told, len(said), len(lab.rows("student"))) == (
+        [("student", None, 1, "evolve"), ("student", 1, 2, "evolve")],
+        1,
+        1,
+    )
+
+
+def test_nonsense_about_what_was_told_is_as_good_as_nothing(
+    lab: Lab, listener: Listener, caplog: pytest.LogCaptureFixture
+) -> None:
+    register(lab, NAME)
+    once(lab)
+    [path] = (lab.root / "lake" / "student" / TOLD).iterdir()
+    path.write_text("{}")
+    once(lab, listener)
+    register(lab, NAME, AGE)
+    once(lab, listener)
+    assert listener.told == [("student", 1, 2, "evolve")]
+    assert sum("says nothing that is understood" in r.getMessage() for r in caplog.records) == 1
+
+
+def test_a_hold_that_is_over_is_said_in_the_log(lab: Lab, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "schemasync.watch")
+    register(lab, AGE)
+    once(lab)
+    register(lab, ("age", {"type": {"type": "array", "items": "int"}}))
+    once(lab)
+    lab.registry.delete("student-value", 2)
+    once(lab)
+    once(lab)
+    said = [r.getMessage() for r in caplog.records if "no longer held" in r.getMessage()]
+    assert said == [f"table {lab.database}.student is no longer held"]
 
 
 def test_a_hold_until_rows_are_rewritten_ends_by_itself_at_the_next_compaction(lab: Lab, listener: Listener) -> None:
@@ -337,25 +453,22 @@ def test_a_compaction_that_fails_is_tried_more_seldom_and_admissions_go_on(lab: 
 def test_a_vanished_subject_drops_nothing(lab: Lab, listener: Listener) -> None:
     register(lab, NAME)
     lab.land("student", [event(1, name="Ada")])
-    watching(lab, lambda: lab.registry.delete("student-value"), lambda: setattr(lab, "now_ms", lab.now_ms + HOUR))
+    an_hour = partial(setattr, lab, "now_ms", lab.now_ms + HOUR)
+    watching(lab, lambda: lab.registry.delete("student-value"), an_hour, listener=listener)
     lab.settings["tables"] = [{"subject": "student-value"}]
     result = once(lab, listener)
     assert (lab.rows("student"), listener.told, result.exit_code) == (
         [{"id": 1, "name": "Ada"}],
-        [("student", 1, 1, "hold")],
+        [("student", None, 1, "evolve"), ("student", 1, 1, "hold")],
         4,
     )
 
 
-def test_a_stop_after_an_apply_begins_no_compaction(lab: Lab) -> None:
+def test_a_stop_after_an_apply_begins_no_compaction(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     register(lab, NAME)
     lab.land("student", [event(1, name="Ada")])
     stop = threading.Event()
-
-    class Stopper:
-        def send(self, _: SchemaEvent) -> None:
-            stop.set()
-
-    result = watch(lab.workspace, notifiers=[Stopper()], stop=stop)
+    monkeypatch.setattr(Telling, "tell", lambda *_: stop.set())
+    result = watch(lab.workspace, stop=stop)
     [table] = result.tables
     assert (table.files, table.generation, table.compacted, result.exit_code) == (1, 0, None, 0)

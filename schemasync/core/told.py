@@ -1,0 +1,45 @@
+"""What was told of one table, as it is kept beside its data for the next process, and what that goes on from."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from schemasync.core.events import SchemaEvent
+from schemasync.core.news import Told
+
+
+class Kept(BaseModel):
+    """The version that was told of last, the hold that lasts, and the events that somebody does not have yet.
+
+    ``version`` is None where there was no table. ``holds`` are the ids of the hold's events, sorted. ``table`` is
+    ``database.table``: a location may become another's.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    format: Literal[1] = 1
+    table: str
+    version: int | None
+    holds: tuple[str, ...] = ()
+    waiting: tuple[SchemaEvent, ...] = ()
+
+    @property
+    def told(self) -> Told:
+        """What the next look at the table is compared with."""
+        return Told(met=True, version=self.version, holds=frozenset(self.holds))
+
+
+def kept(table: str, told: Told, waiting: tuple[SchemaEvent, ...]) -> Kept:
+    """Return what there is to keep."""
+    return Kept(table=table, version=told.version, holds=tuple(sorted(told.holds)), waiting=waiting)
+
+
+def parse(content: bytes, *, table: str) -> Kept | None:
+    """Read what was kept; None where it is another table's, another release's, or nonsense."""
+    try:
+        found = Kept.model_validate_json(content)
+    except ValueError:
+        return None
+    return found if found.table == table else None

@@ -1,0 +1,203 @@
+"""What was told of a table is kept beside it, and the next start goes on from there.
+
+`tests/app/test_watching_tables.py` does it with real tables.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from schemasync.app.announcing import Outbox
+from schemasync.app.inspecting import map_tables
+from schemasync.app.planning import TablePlan
+from schemasync.app.telling import TOLD, Telling
+from schemasync.app.workspace import Workspace
+from schemasync.core.events import SchemaEvent
+from schemasync.core.mapping import TableTarget
+from schemasync.core.news import Seen
+from schemasync.core.policy import Verdict
+from schemasync.errors import StorageError
+from tests.app.still import Still, avro
+
+
+class Process:
+    """One watcher's life, as far as one table's news go; ``heard`` is what its receiver got."""
+
+    def __init__(self, still: Still, *, workspace: Workspace | None = None) -> None:
+        self.workspace = workspace or still.workspace
+        self.heard: list[SchemaEvent] = []
+        self.outbox = Outbox([self], first_ms=1, draw=lambda: 1.0, now_ms=lambda: 0)
+        self.telling = Telling(self.workspace, self.outbox)
+        [self.target] = map_tables(self.workspace).targets
+        self.telling.begin(self.target)
+
+    def send(self, event: SchemaEvent) -> None:
+        self.heard.append(event)
+
+    def deliver(self) -> None:
+        for receiver in self.outbox.receivers:
+            receiver.offer()
+        self.telling.settle(self.target)
+
+    def sees(self, before: int | None, after: int | None, **more: Any) -> None:
+        seen = Seen(target=self.target, before=before, after=after, desired=after, verdict=Verdict.NONE)
+        self.telling.tell(replace(seen, **more))
+
+    @property
+    def told(self) -> list[tuple[int | None, int]]:
+        return [(event.from_version, event.to_version) for event in self.heard]
+
+
+@pytest.fixture
+def still(tmp_path: Path) -> Still:
+    made = Still(tmp_path)
+    made.register(avro())
+    return made
+
+
+@pytest.fixture
+def kept(still: Still) -> Path:
+    return still.root / "lake" / "student" / TOLD
+
+
+def names(kept: Path) -> list[str]:
+    return sorted(path.name for path in kept.iterdir())
+
+
+def test_what_nobody_has_yet_is_told_by_the_next_as_it_was(still: Still) -> None:
+    first = Process(still)
+    first.sees(None, None)
+    first.sees(1, 1)
+    first.sees(2, 2)
+    second = Process(still)
+    second.deliver()
+    third = Process(still)
+    third.sees(2, 2)
+    third.deliver()
+    first.deliver()
+    assert (second.told, second.heard, third.heard) == ([(None, 1), (1, 2)], first.heard, [])
+
+
+def test_what_changes_meanwhile_is_told_after_what_waited(still: Still) -> None:
+    Process(still).sees(1, 1)
+    before = Process(still)
+    before.sees(2, 2)
+    after = Process(still)
+    after.sees(3, 3)
+    after.deliver()
+    assert after.told == [(1, 2), (2, 3)]
+
+
+def test_a_hold_is_told_once_by_all_processes_until_it_is_over(still: Still) -> None:
+    heard = []
+    for held in (True, True, False, False, True):
+        process = Process(still)
+        process.sees(1, 1, held=held, verdict=Verdict.HOLD)
+        process.deliver()
+        heard.append(len(process.heard))
+    assert heard == [1, 0, 0, 0, 1]
+
+
+def test_a_look_at_which_nothing_is_new_writes_nothing(still: Still, kept: Path) -> None:
+    for _ in range(2):
+        process = Process(still)
+        process.sees(1, 1)
+        process.sees(1, 1)
+        process.deliver()
+    assert names(kept) == ["00000001.json"]
+
+
+def test_what_is_to_be_told_is_written_before_it_is_told_and_when_all_have_it(still: Still, kept: Path) -> None:
+    process = Process(still)
+    process.sees(1, 1)
+    process.sees(2, 2)
+    before = names(kept)
+    process.deliver()
+    assert (before, names(kept)) == (["00000002.json"], ["00000003.json"])
+
+
+def test_a_start_without_a_file_keeps_what_the_table_was_before_it_is_changed(still: Still) -> None:
+    killed = Process(still)
+    killed.telling.before(TablePlan(target=killed.target, verdict=Verdict.EVOLVE))
+    process = Process(still)
+    process.telling.before(TablePlan(target=process.target, verdict=Verdict.EVOLVE))
+    process.sees(1, 1)
+    process.deliver()
+    assert process.told == [(None, 1)]
+
+
+def test_what_lies_there_besides_is_left_alone(still: Still, kept: Path) -> None:
+    kept.mkdir(parents=True)
+    for name in ("notes.json", "00000009.json.bak", "00000000.json"):
+        (kept / name).write_text("mine")
+    Process(still).sees(1, 1)
+    assert names(kept) == ["00000000.json", "00000001.json", "00000009.json.bak", "notes.json"]
+
+
+def test_a_file_of_another_process_is_not_overwritten(still: Still, kept: Path) -> None:
+    first, second = Process(still), Process(still)
+    first.sees(1, 1)
+    second.sees(2, 2)
+    assert names(kept) == ["00000001.json", "00000002.json"]
+    third = Process(still)
+    third.sees(3, 3)
+    third.deliver()
+    assert (third.told, names(kept)) == ([(2, 3)], ["00000004.json"])
+
+
+class Troubled:
+    """A lake that fails as often as it is told to."""
+
+    def __init__(self, lake: Any) -> None:
+        self._lake = lake
+        self.failures = 0
+
+    def __getattr__(self, name: str) -> Any:
+        if self.failures:
+            self.failures -= 1
+            raise StorageError(f"cannot {name}")
+        return getattr(self._lake, name)
+
+
+def test_what_cannot_be_read_is_warned_of_once_and_never_overwritten(
+    still: Still, kept: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    waiting = Process(still)
+    waiting.sees(1, 1)
+    waiting.sees(2, 2)
+    workspace = still.workspace
+    storage = workspace.storage(waiting.target)
+    lake = Troubled(storage.lake)
+    lake.failures = 2
+    troubled = replace(workspace, storage=lambda _: replace(storage, lake=cast(Any, lake)))
+    process = Process(still, workspace=troubled)
+    process.telling.begin(process.target)
+    process.sees(2, 2)
+    process.sees(3, 3)
+    assert names(kept) == ["00000002.json"]
+    process.telling.begin(process.target)
+    process.deliver()
+    assert (process.told, len(caplog.records)) == ([(2, 3), (1, 2)], 1)
+    assert names(kept) == ["00000003.json"]
+    late = Process(still)
+    late.sees(3, 3)
+    late.deliver()
+    assert late.heard == []
+
+
+def test_what_could_not_be_written_is_written_later(still: Still, kept: Path) -> None:
+    target: TableTarget
+    [target] = map_tables(still.workspace).targets
+    storage = still.workspace.storage(target)
+    lake = Troubled(storage.lake)
+    troubled = replace(still.workspace, storage=lambda _: replace(storage, lake=cast(Any, lake)))
+    process = Process(still, workspace=troubled)
+    lake.failures = 1
+    process.sees(1, 1)
+    assert not kept.exists()
+    process.sees(1, 1)
+    assert names(kept) == ["00000002.json"]
