@@ -100,12 +100,21 @@ class TendedTable:
         return TableMetrics(
             table=self.name,
             held=self.outcome.held,
-            verdict=self.outcome.verdict,
+            state=self._state,
             version=self.outcome.version,
             generation=self.outcome.generation,
             pending_files=self._pending,
             failures=self._failures,
         )
+
+    @property
+    def _state(self) -> str:
+        """How it was left: what a look did is past."""
+        if self.outcome.failure:
+            return "failing"
+        if self._memory.looked is None:
+            return "not looked at yet"
+        return "held" if self.outcome.held else "in step"
 
     @property
     def wants_upkeep(self) -> bool:

@@ -28,7 +28,11 @@ from schemasync.core.mapping import TableTarget
 from schemasync.core.ports import Notifier
 from schemasync.core.watching import REGISTRY_PATIENCE_MS, Backoff, Listed, Reach, Rhythm, jittered
 from schemasync.errors import EngineError, RegistryError, RegistryUnavailableError, SchemasyncError, UsageError
+from schemasync.io.logs import redact
 from schemasync.io.status_server import Board, serving
+
+_REMIND_MS: Final = 3_600_000
+"""So often it is said that the registry still does not answer."""
 
 _log: Final = logging.getLogger("schemasync.watch")
 
@@ -117,6 +121,7 @@ class _Watcher:
         self._rhythm = Rhythm()
         self._registry = Backoff()
         self._trouble = ""
+        self._trouble_told_ms = 0
         self._problems: tuple[UsageError, ...] = ()
         self._tables: tuple[TendedTable, ...] = ()
         # Also those that are gone from the registry: should they come back, what was told is not told again.
@@ -167,7 +172,13 @@ class _Watcher:
     def _begin(self, now_ms: int) -> None:
         self.board.alive_ms = now_ms
         before = self.board.snapshot
-        self.board.snapshot = replace(before, ticks=before.ticks + 1, last_tick_ms=now_ms)
+        self.board.snapshot = replace(
+            before,
+            ticks=before.ticks + 1,
+            last_tick_ms=now_ms,
+            events_waiting=self._outbox.waiting,
+            events_given_up=self._outbox.given_up,
+        )
 
     def _registry_failed(self, error: SchemasyncError) -> None:
         self._registry = self._registry.failed(
@@ -176,14 +187,18 @@ class _Watcher:
             longest_ms=REGISTRY_PATIENCE_MS,
             draw=self._draw(),
         )
-        if str(error) != self._trouble:
+        now = self._workspace.now_ms()
+        if str(error) != self._trouble or now - self._trouble_told_ms >= _REMIND_MS:
             _log.warning("nothing is done until the registry answers again: %s", error)
+            self._trouble_told_ms = now
         self._trouble = str(error)
+        self.board.snapshot = replace(self.board.snapshot, trouble=redact(self._trouble))
 
     def _registry_answered(self) -> None:
         if self._trouble:
             _log.warning("the registry answers again")
         self._registry, self._trouble = Backoff(), ""
+        self.board.snapshot = replace(self.board.snapshot, trouble="")
 
     def _detect(self, now_ms: int) -> None:
         """Ask the registry what is new, with as few questions as that takes."""

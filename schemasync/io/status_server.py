@@ -1,8 +1,8 @@
 """A small HTTP endpoint about a running watcher: ``/healthz``, ``/readyz``, ``/metrics`` (Prometheus), ``/`` (HTML).
 
 Opened by `schemasync.app.watching` where ``server.listen`` is configured; without that, nothing listens. It has a
-thread of its own, reads one immutable snapshot, and can change nothing: whoever reaches the port only learns names
-and counts.
+thread of its own, reads one immutable snapshot, and can change nothing: whoever reaches the port only learns names,
+counts and what is wrong with the registry.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ th, td {{ padding: 0.2em 1em 0.2em 0; text-align: left; }}
 <body>
 <h1>schemasync</h1>
 <p>{state}</p>
-<table>
-<tr><th>Table</th><th>Verdict</th><th>Version</th><th>Generation</th><th>Pending files</th><th>Failures</th></tr>
+{trouble}<table>
+<tr><th>Table</th><th>State</th><th>Version</th><th>Generation</th><th>Pending files</th><th>Failures</th></tr>
 {rows}
 </table>
 </body>
@@ -65,11 +65,14 @@ th, td {{ padding: 0.2em 1em 0.2em 0; text-align: left; }}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableMetrics:
-    """One table as metrics and page show it; ``table`` is ``database.table``, ``failures`` counts since the start."""
+    """One table as metrics and page show it; ``table`` is ``database.table``, ``failures`` counts since the start.
+
+    ``state`` is how the last look left it, in a word or two.
+    """
 
     table: str
     held: bool = False
-    verdict: str = ""
+    state: str = ""
     version: int | None = None
     generation: int = 0
     pending_files: int = 0
@@ -78,11 +81,18 @@ class TableMetrics:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """The watcher at one moment. ``ready``: a full sweep went well; times are ms since 1970 UTC."""
+    """The watcher at one moment. ``ready``: a full sweep went well; times are ms since 1970 UTC.
+
+    ``trouble`` is why nothing is done without the registry, empty while it answers. Events wait for, or never get to,
+    so many receivers.
+    """
 
     ticks: int = 0
     last_tick_ms: int = 0
     ready: bool = False
+    trouble: str = ""
+    events_waiting: int = 0
+    events_given_up: int = 0
     tables: tuple[TableMetrics, ...] = ()
 
 
@@ -105,6 +115,11 @@ class _Metrics(Collector):
         yield CounterMetricFamily("schemasync_ticks", "Ticks of the watcher since its start.", now.ticks)
         yield GaugeMetricFamily(
             "schemasync_last_tick_timestamp_seconds", "When the last tick began.", now.last_tick_ms / 1000
+        )
+        yield GaugeMetricFamily("schemasync_registry_up", "0 while the registry does not answer.", int(not now.trouble))
+        yield GaugeMetricFamily("schemasync_events_waiting", "Deliveries still to be made.", now.events_waiting)
+        yield CounterMetricFamily(
+            "schemasync_events_given_up", "Deliveries that were given up, since the start.", now.events_given_up
         )
         yield GaugeMetricFamily("schemasync_tables", "Tables that are watched.", len(now.tables))
         held = GaugeMetricFamily("schemasync_table_held", "1 while something waits for a person.", labels=["table"])
@@ -233,13 +248,13 @@ def _page(now: Snapshot) -> str:
     ready = "A full sweep went well." if now.ready else "No full sweep went well yet."
     last = datetime.fromtimestamp(now.last_tick_ms // 1000, UTC).isoformat().replace("+00:00", "Z")
     ticks = f"Tick {now.ticks} began at {last}." if now.ticks else "No tick has begun yet."
-    return _PAGE.format(state=f"{ready} {ticks}", rows="\n".join(map(_row, now.tables)))
+    trouble = f"<p>Nothing is done until the registry answers again: {escape(now.trouble)}</p>\n" if now.trouble else ""
+    return _PAGE.format(state=f"{ready} {ticks}", trouble=trouble, rows="\n".join(map(_row, now.tables)))
 
 
 def _row(table: TableMetrics) -> str:
-    verdict = "held" if table.held else table.verdict
     version = "" if table.version is None else table.version
-    cells = (table.table, verdict, version, table.generation, table.pending_files, table.failures)
+    cells = (table.table, table.state, version, table.generation, table.pending_files, table.failures)
     return f"<tr>{''.join(f'<td>{escape(str(cell))}</td>' for cell in cells)}</tr>"
 
 

@@ -19,6 +19,7 @@ import pytest
 import requests
 
 from schemasync.app import tending, watching
+from schemasync.app.announcing import Outbox
 from schemasync.app.applying import Applied
 from schemasync.app.planning import TablePlan
 from schemasync.app.tending import TendedTable
@@ -38,7 +39,7 @@ from schemasync.errors import (
     SchemasyncError,
     StorageError,
 )
-from schemasync.io.status_server import serving
+from schemasync.io.status_server import Board, TableMetrics, serving
 from tests.app.test_crew import PATIENCE_SECONDS, submitted
 from tests.twins.registry import MemoryRegistry
 
@@ -297,6 +298,12 @@ def test_while_the_registry_is_down_nothing_is_touched_and_it_is_said_once(
         [],
         ["nothing is done until the registry answers again: http://registry: the registry does not answer"],
     )
+
+
+def test_that_the_registry_is_still_down_is_said_every_hour(world: World, warnings: Callable[[], list[str]]) -> None:
+    world.registry.fail_with = DOWN
+    world.watch(*[world.later(10 * MINUTE) for _ in range(12)])
+    assert len(warnings()) == 3
 
 
 def test_a_registry_that_is_down_is_asked_ever_more_seldom(world: World) -> None:
@@ -659,7 +666,57 @@ def test_where_it_is_to_listen_it_tells_of_itself_until_it_stops(world: World, m
     assert [status for status, _ in answers] == [200, 200, 200, 200]
     assert 'schemasync_table_failed_total{table="lake.a"} 1.0' in answers[2][1]
     assert 'schemasync_pending_files{table="lake.b"} 1.0' in answers[2][1]
-    assert "<td>lake.b</td><td>none</td><td></td><td>0</td><td>1</td><td>0</td>" in answers[3][1]
+    assert "<td>lake.b</td><td>in step</td><td></td><td>0</td><td>1</td><td>0</td>" in answers[3][1]
+
+
+def test_what_is_wrong_with_the_registry_and_with_receivers_can_be_seen(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    boards: list[Board] = []
+
+    def board(**given: Any) -> Board:
+        boards.append(Board(**given))
+        return boards[-1]
+
+    monkeypatch.setattr(watching, "Board", board)
+    monkeypatch.setattr(Outbox, "waiting", 7)
+    monkeypatch.setattr(Outbox, "given_up", 2)
+    seen: list[tuple[str, int, int]] = []
+
+    def note() -> None:
+        now = boards[0].snapshot
+        seen.append((now.trouble, now.events_waiting, now.events_given_up))
+
+    trouble = RegistryUnavailableError("token=hush")
+    fails, answers = (lambda error=error: setattr(world.registry, "fail_with", error) for error in (trouble, None))
+    world.watch(note, world.later(MINUTE, fails), note, world.later(5 * MINUTE, answers), note)
+    assert seen == [("", 7, 2), ("token=***", 7, 2), ("", 7, 2)]
+
+
+@pytest.mark.parametrize(
+    ("stops_at", "states"),
+    [("", ["in step", "held", "failing"]), ("b", ["in step", "held", "not looked at yet"])],
+)
+def test_the_page_says_how_a_table_was_left_and_not_what_was_done(
+    world: World, monkeypatch: pytest.MonkeyPatch, stops_at: str, states: list[str]
+) -> None:
+    def apply_table(workspace: Workspace, target: TableTarget, **given: Any) -> Applied:
+        applied = world.apply_table(workspace, target, **given)
+        return replace(applied, plan=replace(applied.plan, verdict=verdicts[target.table]))
+
+    def snapshot(**given: Any) -> TableMetrics:
+        made = TableMetrics(**given)
+        shown.append(made.state)
+        return made
+
+    verdicts, shown = {"a": Verdict.EVOLVE, "b": Verdict.HOLD}, list[str]()
+    world.register("c", 1)
+    world.unreadable["/c"] = 0
+    world.on_look = lambda table: world.stop.set() if table == stops_at else None
+    monkeypatch.setattr(tending, "apply_table", apply_table)
+    monkeypatch.setattr(tending, "TableMetrics", snapshot)
+    world.watch()
+    assert shown == states
 
 
 def test_spark_gone_ends_the_daemon_so_that_its_supervisor_starts_it_again(world: World) -> None:

@@ -59,11 +59,15 @@ def test_it_is_ready_after_a_full_sweep(url: str, board: Board) -> None:
 
 def test_the_metrics_are_those_of_the_newest_snapshot(url: str, board: Board) -> None:
     student = TableMetrics(table="lake.student", held=True, generation=7, pending_files=3, failures=2)
-    board.snapshot = Snapshot(ticks=5, last_tick_ms=NOW, tables=(student, TableMetrics(table="lake.teacher")))
+    tables = (student, TableMetrics(table="lake.teacher"))
+    board.snapshot = Snapshot(ticks=5, last_tick_ms=NOW, events_waiting=4, events_given_up=1, tables=tables)
     lines = [line for line in get(f"{url}/metrics")[1].splitlines() if not re.match("#|.*_created", line)]
     assert lines == [
         "schemasync_ticks_total 5.0",
         "schemasync_last_tick_timestamp_seconds 1.79e+09",
+        "schemasync_registry_up 1.0",
+        "schemasync_events_waiting 4.0",
+        "schemasync_events_given_up_total 1.0",
         "schemasync_tables 2.0",
         'schemasync_table_held{table="lake.student"} 1.0',
         'schemasync_table_held{table="lake.teacher"} 0.0',
@@ -89,16 +93,16 @@ def test_metrics_are_prometheus_text(url: str) -> None:
 
 
 def test_the_page_shows_every_table_of_the_newest_snapshot(url: str, board: Board) -> None:
-    student = TableMetrics(table="lake.student", verdict="none", version=3, generation=7, pending_files=2, failures=1)
+    student = TableMetrics(table="lake.student", state="in step", version=3, generation=7, pending_files=2, failures=1)
     board.snapshot = Snapshot(
-        ticks=5, last_tick_ms=NOW, ready=True, tables=(student, TableMetrics(table="lake.teacher", held=True))
+        ticks=5, last_tick_ms=NOW, ready=True, tables=(student, TableMetrics(table="lake.teacher", state="held"))
     )
     status, page = get(f"{url}/")
     assert (status, re.findall(r"<p>(.*)</p>|<tr>(<td>.*)</tr>", page)) == (
         200,
         [
             ("A full sweep went well. Tick 5 began at 2026-09-21T14:13:20Z.", ""),
-            ("", "<td>lake.student</td><td>none</td><td>3</td><td>7</td><td>2</td><td>1</td>"),
+            ("", "<td>lake.student</td><td>in step</td><td>3</td><td>7</td><td>2</td><td>1</td>"),
             ("", "<td>lake.teacher</td><td>held</td><td></td><td>0</td><td>0</td><td>0</td>"),
         ],
     )
@@ -108,8 +112,15 @@ def test_the_page_of_a_watcher_that_has_just_begun_says_so(url: str) -> None:
     assert "<p>No full sweep went well yet. No tick has begun yet.</p>" in get(f"{url}/?x")[1]
 
 
+def test_a_registry_that_does_not_answer_can_be_seen(url: str, board: Board) -> None:
+    board.snapshot = Snapshot(ready=True, trouble="http://registry: <503>")
+    told = "<p>Nothing is done until the registry answers again: http://registry: &lt;503&gt;</p>"
+    up = [line for line in get(f"{url}/metrics")[1].splitlines() if line.startswith("schemasync_registry_up ")]
+    assert (up, told in get(url)[1], get(f"{url}/readyz")[0]) == (["schemasync_registry_up 0.0"], True, 200)
+
+
 def test_what_the_page_shows_is_escaped(url: str, board: Board) -> None:
-    board.snapshot = Snapshot(tables=(TableMetrics(table="lake.<script>", verdict="<b>"),))
+    board.snapshot = Snapshot(tables=(TableMetrics(table="lake.<script>", state="<b>"),))
     assert "<td>lake.&lt;script&gt;</td><td>&lt;b&gt;</td>" in get(f"{url}/")[1]
 
 
