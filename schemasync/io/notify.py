@@ -6,6 +6,7 @@ with one error; none of them shows a URL's path, a header or a command's argumen
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import subprocess
@@ -238,11 +239,16 @@ def _last_line(file: IO[bytes]) -> str:
     return next((line.strip() for line in reversed(lines) if line.strip()), "")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class LinesNotifier:
-    """Write each event as one line of JSON and flush it, for whoever reads the stream."""
+    """Write each event as one line of JSON, at once, for whoever reads the stream.
+
+    Past the stream's own buffer where it has a file: what could not be written stays in that, and would come out once
+    for each try.
+    """
 
     stream: TextIO
+    _torn: bool = field(default=False, init=False)
 
     def send(self, event: SchemaEvent) -> None:
         """Deliver one event.
@@ -250,9 +256,27 @@ class LinesNotifier:
         Raises:
             NotificationError: the stream cannot be written: its reader went away, or the disk is full.
         """
+        line = event.json() + "\n"
         try:
-            self.stream.write(event.json() + "\n")
-            self.stream.flush()
+            file = _file(self.stream)
+            if file is None:
+                self.stream.write(line)
+                self.stream.flush()
+            else:
+                # Half a line that was all there was space for is no part of the next one.
+                self._write(file, b"\n" * self._torn + line.encode())
         except OSError as error:
             name = getattr(self.stream, "name", "stream")
             raise NotificationError(UNDELIVERED, where=str(name), why=error.strerror or str(error)) from error
+
+    def _write(self, file: int, data: bytes) -> None:
+        while data:
+            data = data[os.write(file, data) :]
+            self._torn = bool(data)
+
+
+def _file(stream: TextIO) -> int | None:
+    try:
+        return stream.fileno()
+    except io.UnsupportedOperation:
+        return None
