@@ -75,7 +75,8 @@ def watch(
             stack.enter_context(serving(listen, watcher.board, now_ms=workspace.now_ms, poll_ms=poll))
         while not stop.is_set():
             watcher.patient_tick()
-            if watcher.result().any_failed:
+            # Who ends all processes at once has ended Spark, too.
+            if watcher.result().any_failed and not stop.is_set():
                 _require_spark(workspace)
             (wait or stop.wait)(jittered(poll, draw()) / 1000)
     return watcher.result()

@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Final
 
 from schemasync.cli.program import program
+from schemasync.cli.signals import ENDING
 
 _OPEN_FILES: Final = 65_536
 """A merge opens every file of a shard's changes, and one for each user partition; systems allow 1,024 by themselves."""
@@ -19,7 +20,7 @@ def main() -> None:
         program.main()
     finally:
         # Nothing is left to be ended but the interpreter, which takes its time and would die by them.
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in ENDING:
             signal.signal(number, signal.SIG_IGN)
 
 

@@ -197,8 +197,8 @@ def sql(call: Call, statement: str) -> int:
 def watch(call: Call, *, once: bool) -> int:
     """Poll the registry; plan, apply, admit, compact when due; tell of every schema change.
 
-    Each change is one line of JSON (a CloudEvent) on stdout, or on stderr with --json. SIGTERM and SIGINT finish the
-    step at hand and exit with 0.
+    Each change is one line of JSON (a CloudEvent) on stdout, or on stderr with --json. SIGTERM, SIGINT and SIGHUP
+    finish the step at hand and exit with 0.
     """
     # Only the daemon needs its machinery.
     from schemasync.app.watched import WatchResult  # noqa: PLC0415

@@ -590,7 +590,7 @@ def test_ticks_are_a_jittered_poll_apart(world: World) -> None:
 
 def test_waiting_ends_at_once_when_a_stop_is_asked_for(world: World) -> None:
     timer = threading.Timer(0.05, world.stop.set)
-    timer.start()
+    world.on_look = lambda table: timer.start() if table == "b" else None
     result = watch(world.workspace, stop=world.stop)
     timer.join()
     assert (result.ticks, result.stopped) == (1, True)
@@ -732,6 +732,13 @@ def test_spark_gone_is_noticed_by_the_first_table_that_fails(world: World) -> No
     world.spark_is_gone = True
     with pytest.raises(EngineError, match="Spark does not answer any more"):
         world.watch()
+
+
+def test_spark_that_was_ended_together_with_us_is_no_error(world: World) -> None:
+    world.errors |= {"a": EngineError("the metastore refused the call")}
+    world.spark_is_gone = True
+    world.on_look = lambda _: world.stop.set()
+    assert world.watch().exit_code == 0
 
 
 def test_every_table_failing_does_not_end_the_daemon_while_spark_answers(world: World) -> None:

@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from schemasync.app.opening import open_session
+from schemasync.cli.signals import stopping
 from schemasync.io.spark_session import held
 from tests.app.still import ID
 from tests.cli.bench import Bench
@@ -105,7 +107,25 @@ def test_an_answer_for_which_there_is_no_space_is_one_error(
     assert (done.returncode, errors) == (1, [*first, "error: the answer cannot be written: No space left on device"])
 
 
-@pytest.mark.parametrize("late", ["SIGINT", "SIGTERM"])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_signals_that_ask_for_an_end_set_stop_and_get_their_handlers_back(number: signal.Signals) -> None:
+    stop, before = threading.Event(), signal.getsignal(number)
+    with stopping(stop):
+        os.kill(os.getpid(), number)
+    assert (stop.is_set(), signal.getsignal(number)) == (True, before)
+
+
+def test_under_nohup_a_terminal_that_is_closed_ends_nothing() -> None:
+    stop, before = threading.Event(), signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with stopping(stop):
+            os.kill(os.getpid(), signal.SIGHUP)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert not stop.is_set()
+
+
+@pytest.mark.parametrize("late", ["SIGINT", "SIGTERM", "SIGHUP"])
 def test_a_signal_that_comes_when_all_is_done_changes_nothing(late: str) -> None:
     code = (
         "import atexit, os, signal; from schemasync.cli import main;"
