@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from io import FileIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
@@ -257,8 +258,9 @@ def lengthen_view_texts(session: SparkSession, url: str) -> None:
 def _launch(settings: SessionSettings) -> None:
     """Start the JVM with its streams in our log file; pyspark by itself would let it write to the terminal.
 
-    It gets a process group of its own: a signal to ours must not end Spark under a step that is being finished. It
-    ends when its standard input does, so it never outlives this process.
+    It gets a process group of its own, and is deaf to SIGTERM: signals to our group, or to all processes of a service,
+    must not end Spark under a step that is being finished. It ends when its standard input does, so it never outlives
+    this process.
     """
     from pyspark import SparkConf, SparkContext  # noqa: PLC0415
     from pyspark.java_gateway import launch_gateway  # noqa: PLC0415
@@ -271,8 +273,25 @@ def _launch(settings: SessionSettings) -> None:
     conf.setAll(list(settings.spark_conf().items()))
     with _begun(settings.log) as log, _names_in_utf_8():
         launch: Any = launch_gateway
-        gateway = launch(conf, popen_kwargs={"stdout": log, "stderr": log, "start_new_session": True})
+        gateway = launch(conf, popen_kwargs=_Deaf(stdout=log, stderr=log, start_new_session=True))
     context._ensure_initialized(gateway=gateway, conf=conf)
+
+
+class _Deaf(dict[str, Any]):
+    """Arguments of `subprocess.Popen` for a program that ignores what asks for an end; pyspark adds its own to them.
+
+    Java leaves signals alone that were ignored when it was started. Set here for the child alone: ours would be lost if
+    we ignored them meanwhile.
+    """
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        super().__setitem__(name, partial(_deafened, value) if name == "preexec_fn" else value)
+
+
+def _deafened(first: Callable[[], None]) -> None:
+    first()
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
 
 
 @contextmanager

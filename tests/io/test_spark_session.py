@@ -345,6 +345,9 @@ if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)
     with own_spark(Path(sys.argv[1]), purpose="tests", master="local[1]") as spark:
         configure_logging("text", 0, sys.stderr)
+        # As who ends all processes of a service at once does.
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            os.kill(spark.sparkContext._gateway.proc.pid, number)
         threading.Thread(target=interrupt).start()
         try:
             spark.sql(SLOW).collect()
@@ -357,7 +360,9 @@ if __name__ == "__main__":
 
 @pytest.mark.spark
 @pytest.mark.one_spark
-def test_an_interrupt_ends_sparks_jobs_and_what_is_asked_then_gets_its_own_answer(tmp_path: Path) -> None:
+def test_an_interrupt_ends_sparks_jobs_and_what_is_asked_then_gets_its_own_answer_and_no_signal_ends_spark(
+    tmp_path: Path,
+) -> None:
     done = ran(INTERRUPTED, tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (0, "interrupted 42\n", "")
 
