@@ -177,7 +177,7 @@ class Lab:
         files, copy = self.root / "lake", self.root / f"kept-{next(self._files)}"
         shutil.copytree(files, copy)
         schemas = deepcopy(vars(self.registry))
-        now_ms, settings = self.now_ms, self.settings
+        now_ms, settings, readers, dated = self.now_ms, self.settings, self.readers, dict(self._dated)
         with _client(self.session) as client:
             tables = [client.getTable(self.database, name) for name in _each(client.getAllTables(self.database))]
             parted = [client.listPartitions(self.database, table.getTableName(), -1) for table in tables]
@@ -185,8 +185,9 @@ class Lab:
         def bring_back() -> None:
             shutil.rmtree(files)
             shutil.copytree(copy, files)
+            vars(self.registry).clear()
             vars(self.registry).update(deepcopy(schemas))
-            self.now_ms, self.settings = now_ms, settings
+            self.now_ms, self.settings, self.readers, self._dated = now_ms, settings, readers, dict(dated)
             with _client(self.session) as client:
                 for name in _each(client.getAllTables(self.database)):
                     client.dropTable(self.database, name, False, True)

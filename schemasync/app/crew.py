@@ -76,9 +76,14 @@ class Crew:
         return tuple(result for future in futures for result in future.result())
 
     @property
-    def spare(self) -> int:
-        """How many threads may be busy with what takes long, so that one is left to all else."""
-        return max(1, self.workspace.config.spark.tables_at_once - 1)
+    def size(self) -> int:
+        """How many tables are worked on at once."""
+        return self.workspace.config.spark.tables_at_once
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether all work was given up."""
+        return self._interrupted.is_set()
 
     def begin(self, work: Callable[[], None]) -> Future[None]:
         """Do the work beside whatever the caller does next; before that, where there are no threads."""
@@ -112,7 +117,7 @@ class Crew:
 def crew(workspace: Workspace) -> Iterator[Crew]:
     """Open threads for as many tables at once as the configuration says.
 
-    The context ends once their work is done; where it ends with an error, that work is given up.
+    The context ends once their work is done; where it ends with an error, work is given up as far as it can be.
     """
     size = workspace.config.spark.tables_at_once
     if size == 1:

@@ -7,13 +7,15 @@ it, or no entry at all was needed, only the metastore still knows of it.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Final
 
 from schemasync.app.workspace import Workspace
 from schemasync.core.diagnostics import Diagnostic, diagnose
+from schemasync.core.drift import same_place
 from schemasync.core.mapping import TableMapping, map_subjects
+from schemasync.core.names import expand_pattern
 from schemasync.core.ports import HiveTable
 from schemasync.core.properties import STATE, SUBJECT, is_ours
 from schemasync.errors import SchemasyncError
@@ -26,9 +28,9 @@ _AT_ONCE: Final = 200
 def forsaken(workspace: Workspace, mapping: TableMapping, names: Sequence[str] = ()) -> tuple[Diagnostic, ...]:
     """Tell of tables whose subject the registry does not have, and that would be this configuration's if it had it.
 
-    Others may have tables in the same databases, of subjects of other registries. Looked at is what no table of the
-    mapping has the name of; nothing where tables are asked for by ``names``. What is planned or done is told all the
-    same where this cannot be found out.
+    Others may have tables in the same databases, of subjects of other registries, and many that are not ours. Looked at
+    is what no table of the mapping has the name of, and a view like ours stands beside; nothing where tables are asked
+    for by ``names``. What is planned or done is told all the same where this cannot be found out.
     """
     if names:
         return ()
@@ -45,11 +47,10 @@ def _forsaken(workspace: Workspace, mapping: TableMapping) -> Iterator[Diagnosti
         return
     subjects = set(workspace.registry.subjects())
     gone = {name: subject for name, table in found.items() if (subject := table.properties[SUBJECT]) not in subjects}
-    would = {
-        t.full_name: t.subject for t in map_subjects(sorted(subjects | set(gone.values())), workspace.config).targets
-    }
+    would = {t.full_name: t for t in map_subjects(sorted(subjects | set(gone.values())), workspace.config).targets}
     for name, subject in sorted(gone.items()):
-        if would.get(name) == subject:
+        ours = would.get(name)
+        if ours and ours.subject == subject and same_place(ours.location, found[name].location):
             message = f"{name} is of {subject}, which the registry does not have: nothing is done for it"
             yield diagnose("SS421", message)
 
@@ -58,10 +59,14 @@ def _strangers(workspace: Workspace, mapping: TableMapping) -> Iterator[HiveTabl
     """Yield the tables with a state that no target of the mapping has the name of."""
     config, targets = workspace.config, (*mapping.targets, *mapping.missing)
     databases = {config.defaults.database, *(entry.database for entry in config.tables if entry.database)}
+    views = {config.defaults.names.view, *(entry.names.view for entry in config.tables)}
     for database in sorted(databases):
         names = ((t.table, t.view, t.base, t.compactor, t.history) for t in targets if t.database == database)
         known = {name.lower() for name in chain.from_iterable(names)}
-        others = [name for name in workspace.metastore.names(database, "*") if name.lower() not in known]
+        there = {name.lower() for name in workspace.metastore.names(database, "*")}
+        others = [
+            n for n in sorted(there - known) if any(expand_pattern(v, {"table": n}).lower() in there for v in views)
+        ]
         for first in range(0, len(others), _AT_ONCE):
-            there: Mapping[str, HiveTable] = workspace.metastore.tables(database, others[first : first + _AT_ONCE])
-            yield from (table for table in there.values() if is_ours(table.properties) and STATE in table.properties)
+            some = workspace.metastore.tables(database, others[first : first + _AT_ONCE])
+            yield from (table for table in some.values() if is_ours(table.properties) and STATE in table.properties)

@@ -32,6 +32,7 @@ from schemasync.core.watching import (
     TABLE_PATIENCE_MS,
     Backoff,
     Listed,
+    Reason,
     TableMemory,
     cleanup_due_ms,
     fold_due_ms,
@@ -125,9 +126,13 @@ class TendedTable:
         """Tell whether it failed, and is left alone for now."""
         return self._memory.applying.waits(now_ms)
 
-    def listed(self, target: TableTarget, listed: Listed, *, sweep: bool) -> None:
-        """Take note of what the registry lists for the table, for the next look: something else may be at hand."""
-        self._listing = (target, listed, sweep or (self._listing is not None and self._listing[2]))
+    def listed(self, target: TableTarget, listed: Listed | None, *, sweep: bool) -> None:
+        """Take note of what the registry lists for the table, for the next look: something else may be at hand.
+
+        None: it was not asked, and what it said before stands.
+        """
+        _, before, swept = self._listing or (target, self._memory.listed, False)
+        self._listing = (target, before if listed is None else listed, sweep or swept)
 
     def look(self) -> None:
         """Plan, apply and admit where anything asks for it.
@@ -138,7 +143,6 @@ class TendedTable:
             RegistryError: its answers are refusals or nonsense, to whatever is asked; the same.
         """
         now = self._workspace.now_ms()
-        self._upkeep = None
         if self._listing:
             (self.target, listed, sweep), self._listing = self._listing, None
             self._memory = self._memory.listing(self.target, listed, sweep=sweep)
@@ -148,6 +152,7 @@ class TendedTable:
         try:
             self._look(now)
         except Exception as error:
+            self._upkeep = None
             if is_silence(error, self._workspace.registry):
                 raise
             self._memory = replace(self._memory, applying=self._failed(self._memory.applying, error))
@@ -189,7 +194,8 @@ class TendedTable:
         landed = frozenset(pending_files(self._workspace, self.target, None))
         self._pending = self._memory.pending(landed)
         reason = self._memory.calls(landed, now_ms=now_ms)
-        if reason is None:
+        # What is due may have had to wait for that of others.
+        if reason is None or (reason is Reason.TIME and self.wants_upkeep):
             return
         _log.debug("looking at table %s: %s", self.name, reason.value, extra={"table": self.name})
         self._telling.begin(self.target)

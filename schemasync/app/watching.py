@@ -13,9 +13,8 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
-from functools import partial
 from typing import Final
 
 from schemasync.app.announcing import Outbox
@@ -24,7 +23,7 @@ from schemasync.app.inspecting import is_silence, map_tables, select
 from schemasync.app.tending import TendedTable
 from schemasync.app.watched import WatchResult
 from schemasync.app.workspace import Workspace
-from schemasync.core.mapping import TableTarget
+from schemasync.core.mapping import TableMapping, TableTarget
 from schemasync.core.ports import Notifier
 from schemasync.core.watching import REGISTRY_PATIENCE_MS, Backoff, Listed, Reach, Rhythm, jittered
 from schemasync.errors import EngineError, RegistryError, RegistryUnavailableError, SchemasyncError, UsageError
@@ -65,14 +64,16 @@ def watch(
         outbox.start()
         # Also where it ends with an error.
         stack.callback(_end, outbox, tended, stop)
+        board = Board(alive_ms=workspace.now_ms())
+        listen = "" if once else workspace.config.server.listen
+        if listen:
+            stack.enter_context(serving(listen, board, now_ms=workspace.now_ms, poll_ms=poll))
         workers = stack.enter_context(crew(workspace))
-        watcher = _Watcher(workspace, workers, outbox, tended, stop, draw)
+        watcher = _Watcher(workspace, workers, board=board, outbox=outbox, tended=tended, stop=stop, draw=draw)
         if once:
             watcher.tick()
             watcher.finish()
             return replace(watcher.result(), given_up=_end(outbox, tended, stop))
-        if listen := workspace.config.server.listen:
-            stack.enter_context(serving(listen, watcher.board, now_ms=workspace.now_ms, poll_ms=poll))
         while not stop.is_set():
             watcher.patient_tick()
             # Who ends all processes at once has ended Spark, too.
@@ -107,15 +108,17 @@ class _Watcher:
         self,
         workspace: Workspace,
         workers: Crew,
+        *,
+        board: Board,
         outbox: Outbox,
         tended: dict[str, TendedTable],
         stop: threading.Event,
         draw: Callable[[], float],
     ) -> None:
-        self.board = Board(alive_ms=workspace.now_ms())
+        self.board = board
         self._workspace = workspace
         self._workers = workers
-        self._upkeep = _Upkeep(workers, partial(self._do, TendedTable.keep_up), stop)
+        self._upkeep = _Upkeep(workers, stop, workspace.now_ms)
         self._outbox = outbox
         self._stop = stop
         self._draw = draw
@@ -171,7 +174,7 @@ class _Watcher:
         self._upkeep.finish()
 
     def _begin(self, now_ms: int) -> None:
-        self.board.alive_ms = now_ms
+        self._gives_a_sign()
         before = self.board.snapshot
         self.board.snapshot = replace(
             before,
@@ -221,17 +224,21 @@ class _Watcher:
         self._tell_problems(mapping.problems)
         targets = select(mapping, ())
         tables = tuple(self._table(target) for target in targets)
-        self._tell_gone(tables)
         self._tables = tables
-        # One that failed is looked at whatever is listed, and its questions may be what takes long.
+        self._tell_gone(mapping)
         now = self._workspace.now_ms()
-        asked = [one for one in zip(tables, targets, strict=True) if not one[0].waits(now)]
-        self._workers.each(
-            asked, lambda one: one[0].listed(one[1], self._versions(one[1]), sweep=sweep), stop=self._stop
-        )
 
-    def _tell_gone(self, tables: tuple[TendedTable, ...]) -> None:
-        gone = set(self._ever.values()) - set(tables)
+        def ask(one: tuple[TendedTable, TableTarget]) -> None:
+            table, target = one
+            # One that failed is looked at whatever is listed, and these questions may be what takes long.
+            table.listed(target, None if table.waits(now) else self._versions(target), sweep=sweep)
+
+        self._workers.each(tuple(zip(tables, targets, strict=True)), ask, stop=self._stop)
+
+    def _tell_gone(self, mapping: TableMapping) -> None:
+        gone = {table for table in self._ever.values() if not mapping.problem_of(table.target.subject)} - {
+            *self._tables
+        }
         for table in sorted(gone ^ self._gone, key=lambda table: table.name):
             text = "no longer in the registry; the table stays as it is" if table in gone else "in the registry again"
             extra = {"table": table.name}
@@ -267,53 +274,69 @@ class _Watcher:
 
         A table is only ever worked on by one thread at a time: what it remembers needs no guard.
         """
+        waited = self._upkeep.recall()
         free = [table for table in self._tables if table not in self._upkeep.at_hand]
-        self._workers.each(free, partial(self._do, TendedTable.look), stop=self._stop)
+        self._workers.each(free, self._look, stop=self._stop)
         if not self._stop.is_set():
             self.board.snapshot = replace(self.board.snapshot, ready=True)
-            self._upkeep.begin(table for table in free if table.wants_upkeep)
+            wanting = (table for table in free if table.wants_upkeep)
+            self._upkeep.begin(sorted(wanting, key=lambda table: waited.get(table, len(waited))))
 
-    def _do(self, step: Callable[[TendedTable], None], table: TendedTable) -> None:
-        self.board.alive_ms = self._workspace.now_ms()
-        step(table)
+    def _look(self, table: TendedTable) -> None:
+        self._gives_a_sign()
+        table.look()
+
+    def _gives_a_sign(self) -> None:
+        # A compaction that hangs is beside the ticks, and none of its table.
+        self.board.alive_ms = min([self._workspace.now_ms(), *self._upkeep.at_hand.copy().values()])
 
 
 class _Upkeep:
     """Compactions and cleaning up: they go on beside the ticks, however long they take, and leave a thread to looks."""
 
-    def __init__(self, workers: Crew, do: Callable[[TendedTable], None], stop: threading.Event) -> None:
-        self.at_hand: set[TendedTable] = set()
-        """Tables that wait for theirs, or whose is going on."""
+    def __init__(self, workers: Crew, stop: threading.Event, now_ms: Callable[[], int]) -> None:
+        self.at_hand: dict[TendedTable, int] = {}
+        """Tables whose upkeep goes on, and since when."""
         self._workers = workers
-        self._do = do
         self._stop = stop
+        self._now_ms = now_ms
         self._waiting: deque[TendedTable] = deque()
         self._rounds: list[Future[None]] = []
 
+    def recall(self) -> Mapping[TendedTable, int]:
+        """Begin no other for now: who waits may be looked at again; return these tables with their places."""
+        waited: dict[TendedTable, int] = {}
+        with suppress(IndexError):
+            while True:
+                waited[self._waiting.popleft()] = len(waited)
+        return waited
+
     def begin(self, tables: Iterable[TendedTable]) -> None:
-        """Let these have theirs, after those that wait already."""
-        for table in tables:
-            self.at_hand.add(table)
-            self._waiting.append(table)
+        """Let these have theirs, one after the other, in as many threads as are to spare."""
+        self._waiting.extend(tables)
         for ended in [going for going in self._rounds if going.done()]:
             self._rounds.remove(ended)
             ended.result()
-        for _ in range(min(len(self._waiting), self._workers.spare - len(self._rounds))):
-            self._rounds.append(self._workers.begin(self._round))
+        self._start(self._workers.size - 1 or 1)
 
     def finish(self) -> None:
-        """Wait until all had theirs."""
+        """Wait until all had theirs; nobody else wants a thread."""
+        self._start(self._workers.size)
         finished(self._rounds)
         self.begin(())
 
+    def _start(self, threads: int) -> None:
+        for _ in range(min(len(self._waiting), threads - len(self._rounds))):
+            self._rounds.append(self._workers.begin(self._round))
+
     def _round(self) -> None:
-        while self._waiting and not self._stop.is_set():
+        while not (self._stop.is_set() or self._workers.interrupted):
             try:
                 table = self._waiting.popleft()
             except IndexError:
-                # Another round took it.
                 return
+            self.at_hand[table] = self._now_ms()
             try:
-                self._do(table)
+                table.keep_up()
             finally:
-                self.at_hand.discard(table)
+                del self.at_hand[table]

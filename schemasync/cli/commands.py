@@ -69,7 +69,7 @@ def _replay(call: Call, tables: tuple[str, ...], out: Path | None) -> int:
 
     def lake(target: TableTarget) -> Lake:
         if is_left_to_spark(target.location, target.compaction.kernel):
-            return call.workspace("plan").storage(target).lake
+            return call.workspace("plan", config).storage(target).lake
         return open_lake(target)
 
     result = replaying.replay(open_registry(config), config, tables, open_lake=lake)

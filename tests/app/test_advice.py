@@ -120,17 +120,26 @@ def test_a_table_whose_subject_is_named_exactly_is_told_of_once(tmp_path: Path) 
 
 
 def test_tables_of_others_are_not_told_of(tmp_path: Path) -> None:
-    """Of another registry in the same database, of a table that was given another name, and of nobody."""
+    """Of another registry in the same database, with another name or elsewhere, and of nobody."""
     still = settled(tmp_path)
     still.settings["tables"] = [{"subject": r"shop\..*", "table": "{topic}_2"}, {"subject": "x-value", "database": "b"}]
     ours = still.metastore.table("lake", "student")
     assert ours is not None
-    for name, subject in (("other", "bank.other-value"), ("shop_old", "shop.old-value")):
-        still.put(name, properties={**ours.properties, SUBJECT: subject})
+
+    def put(topic: str, name: str, *, location: str = "", view: bool = True) -> None:
+        properties = {**ours.properties, SUBJECT: f"{topic}-value"}
+        still.put(name, properties=properties, location=location or f"file:{tmp_path}/lake/{topic}")
+        if view:
+            still.put(f"{name}_view", properties={SUBJECT: f"{topic}-value"}, kind="VIRTUAL_VIEW")
+
+    put("bank.other", "other")
+    put("shop.old", "shop_old")
+    put("shop.moved", "shop_moved_2", location="s3://theirs/shop.moved")
+    put("shop.bare", "shop_bare_2", view=False)
     still.put("foreign", properties={})
     still.put("shop_lost_2", properties={SUBJECT: "shop.lost-value"}, kind="VIRTUAL_VIEW")
     assert still.plan().diagnostics == ()
-    still.put("shop_gone_2", properties={**ours.properties, SUBJECT: "shop.gone-value"})
+    put("shop.gone", "shop_gone_2")
     assert [d.message.partition(",")[0] for d in still.plan().diagnostics] == ["lake.shop_gone_2 is of shop.gone-value"]
 
 

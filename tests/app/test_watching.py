@@ -45,6 +45,7 @@ from tests.twins.registry import MemoryRegistry
 
 SECOND = 1000
 MINUTE = 60 * SECOND
+HOUR = 60 * MINUTE
 START = 1_790_000_000_000
 DOWN = RegistryUnavailableError("the registry does not answer", where="http://registry")
 
@@ -84,6 +85,7 @@ class World:
         self.unreadable: dict[str, int] = {}
         self.refused: set[str] = set()
         self.looks: list[str] = []
+        self.targets: dict[str, TableTarget] = {}
         self.stop = threading.Event()
         self.waits: list[float] = []
         self.spark_is_gone = False
@@ -134,6 +136,7 @@ class World:
     def apply_table(self, workspace: Workspace, target: TableTarget, **_: Any) -> Applied:
         del workspace
         self.looks.append(target.table)
+        self.targets[target.table] = target
         self.on_look(target.table)
         error = self.errors.get(target.table)
         if error is not None and not isinstance(error, SchemasyncError):
@@ -420,6 +423,25 @@ def test_of_a_table_that_failed_nothing_is_listed_while_it_is_left_alone(world: 
     assert world.registry.questions == ["probe", "subjects", "b-value"]
 
 
+def test_a_key_that_is_registered_while_its_table_is_left_alone_is_there_when_that_is_tried_again(world: World) -> None:
+    world.errors["a"] = EngineError("no")
+
+    def key() -> None:
+        world.registry.register("a-key", json.dumps({"type": "fixed", "name": "key", "size": 1}))
+
+    # New ids are asked for twice.
+    listed = world.later(5 * SECOND, key), world.later(5 * SECOND)
+    world.watch(world.later(15 * SECOND), *listed, world.later(15 * SECOND, world.errors.clear))
+    assert world.targets["a"].key_subject == "a-key"
+
+
+def test_a_subject_that_clashes_with_another_one_is_not_called_gone(
+    world: World, warnings: Callable[[], list[str]]
+) -> None:
+    world.watch(world.later(3 * MINUTE, lambda: world.registry.register("A-value", "{}")), world.later(3 * MINUTE))
+    assert [text for text in warnings() if "registry" in text] == []
+
+
 def test_a_stop_ends_a_listing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     def versions(registry: CountingRegistry, subject: str) -> tuple[int, ...]:
         world.stop.set()
@@ -458,6 +480,18 @@ def test_tables_are_looked_at_side_by_side_and_told_of_in_their_order(world: Wor
     assert [(t.table, t.failure) for t in result.tables] == [("a", None), ("b", None)]
 
 
+def kept_boards(monkeypatch: pytest.MonkeyPatch) -> list[Board]:
+    """Return the boards of all watchers from now on."""
+    boards: list[Board] = []
+
+    def board(**given: Any) -> Board:
+        boards.append(Board(**given))
+        return boards[-1]
+
+    monkeypatch.setattr(watching, "Board", board)
+    return boards
+
+
 class Upkeep:
     """Lets tables have something to compact: each compaction lasts until it is allowed to end."""
 
@@ -467,14 +501,15 @@ class Upkeep:
         self.begins, self.may_end = threading.Event(), threading.Event()
         world.settings["spark"] = {"tables_at_once": 2}
         monkeypatch.setattr(TendedTable, "wants_upkeep", property(lambda table: table.name in self.wanted))
-        monkeypatch.setattr(TendedTable, "keep_up", self.keep_up)
 
-    def keep_up(self, table: TendedTable) -> None:
-        self.wanted.discard(table.name)
-        self.begun.append(table.name)
-        self.begins.set()
-        assert self.may_end.wait(PATIENCE_SECONDS)
-        table.outcome = replace(table.outcome, failure="compacted")
+        def keep_up(table: TendedTable) -> None:
+            self.wanted.discard(table.name)
+            self.begun.append(table.name)
+            self.begins.set()
+            assert self.may_end.wait(PATIENCE_SECONDS)
+            table.outcome = replace(table.outcome, failure="compacted")
+
+        monkeypatch.setattr(TendedTable, "keep_up", keep_up)
 
 
 def test_a_long_compaction_holds_up_nobody_else(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -498,6 +533,19 @@ def test_a_long_compaction_holds_up_nobody_else(world: World, monkeypatch: pytes
     assert [sorted(names) for names in seen] == [["b", "c"], ["a"]]
 
 
+def test_a_compaction_that_goes_on_for_hours_is_no_sign_of_life(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    upkeep, boards, alive = Upkeep(world, monkeypatch), kept_boards(monkeypatch), list[int]()
+
+    def begun() -> None:
+        assert upkeep.begins.wait(PATIENCE_SECONDS)
+
+    def note() -> None:
+        alive.append(boards[0].alive_ms - START)
+
+    world.watch(begun, world.later(HOUR), note, upkeep.may_end.set)
+    assert alive == [0]
+
+
 def test_compactions_leave_a_thread_to_looks_and_wait_for_each_other(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -508,15 +556,16 @@ def test_compactions_leave_a_thread_to_looks_and_wait_for_each_other(
     def landed() -> None:
         assert upkeep.begins.wait(PATIENCE_SECONDS)
         world.register("c", 1)
+        world.land("b")
 
     def note_and_end() -> None:
-        seen.extend([[*world.looks], [*upkeep.begun]])
+        seen.extend([sorted(world.looks), [*upkeep.begun]])
         upkeep.may_end.set()
         for future in futures:
             future.result(PATIENCE_SECONDS)
 
     world.watch(world.later(15 * SECOND, landed), note_and_end)
-    assert (seen, upkeep.begun) == ([["c"], ["lake.a"]], ["lake.a", "lake.b"])
+    assert (seen, upkeep.begun) == ([["b", "c"], ["lake.a"]], ["lake.a", "lake.b"])
 
 
 def test_one_tick_waits_for_its_compactions(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -525,6 +574,14 @@ def test_one_tick_waits_for_its_compactions(world: World, monkeypatch: pytest.Mo
     threading.Timer(0.2, upkeep.may_end.set).start()
     result = watch(world.workspace, once=True)
     assert [table.failure for table in result.tables] == ["compacted"] * 2
+
+
+def test_one_tick_uses_all_threads_for_its_compactions(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    upkeep, meeting = Upkeep(world, monkeypatch), threading.Barrier(2)
+    upkeep.wanted |= {"lake.b"}
+    monkeypatch.setattr(upkeep.may_end, "wait", lambda patience: meeting.wait(patience) >= 0)
+    watch(world.workspace, once=True)
+    assert sorted(upkeep.begun) == ["lake.a", "lake.b"]
 
 
 def test_a_stop_lets_a_compaction_finish_and_begins_no_other(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -672,13 +729,7 @@ def test_where_it_is_to_listen_it_tells_of_itself_until_it_stops(world: World, m
 def test_what_is_wrong_with_the_registry_and_with_receivers_can_be_seen(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    boards: list[Board] = []
-
-    def board(**given: Any) -> Board:
-        boards.append(Board(**given))
-        return boards[-1]
-
-    monkeypatch.setattr(watching, "Board", board)
+    boards = kept_boards(monkeypatch)
     monkeypatch.setattr(Outbox, "waiting", 7)
     monkeypatch.setattr(Outbox, "given_up", 2)
     seen: list[tuple[str, int, int]] = []

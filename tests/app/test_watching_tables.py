@@ -7,7 +7,7 @@ import json
 import logging
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from operator import itemgetter
@@ -15,10 +15,13 @@ from typing import Any
 
 import pytest
 
+from schemasync.app import tending
+from schemasync.app.applying import apply_table
+from schemasync.app.compacting import compact_table
 from schemasync.app.telling import TOLD, Telling
 from schemasync.app.watched import WatchResult
 from schemasync.app.watching import watch
-from schemasync.app.workspace import Storage
+from schemasync.app.workspace import Storage, Workspace
 from schemasync.core.compaction import FoldCounts
 from schemasync.core.events import SchemaEvent
 from schemasync.core.mapping import TableTarget
@@ -448,6 +451,50 @@ def test_a_compaction_that_fails_is_tried_more_seldom_and_admissions_go_on(lab: 
     workspace = replace(lab.workspace, fold=fold)
     watch(workspace, stop=stop, draw=lambda: 0.5, wait=wait)
     assert (fold.tries, len(lab.rows("student"))) == (2, 5)
+
+
+def test_what_lands_for_a_table_that_waits_for_anothers_compaction_shows_meanwhile(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for topic in ("long", "short"):
+        register(lab, NAME, topic=topic)
+        lab.land(topic, [event(1, name="Ada")])
+    begun, may_end, done, stop = (threading.Event() for _ in range(4))
+    looks: list[str] = []
+
+    def compacting(workspace: Workspace, target: TableTarget, **more: Any) -> Any:
+        if target.table == "long":
+            begun.set()
+            assert may_end.wait(60)
+        found = compact_table(workspace, target, **more)
+        if target.table == "short":
+            done.set()
+        return found
+
+    def looking(workspace: Workspace, target: TableTarget, **more: Any) -> Any:
+        looks.append(target.table)
+        return apply_table(workspace, target, **more)
+
+    monkeypatch.setattr(tending, "compact_table", compacting)
+    monkeypatch.setattr(tending, "apply_table", looking)
+
+    def acts() -> Iterator[None]:
+        assert begun.wait(60)
+        lab.land("short", [event(2, name="Bob")])
+        yield
+        assert [row["id"] for row in lab.rows("short")] == [1, 2]
+        looks.clear()
+        yield
+        # That its compaction is due is no reason to look again.
+        assert looks == []
+        may_end.set()
+        assert done.wait(60)
+        stop.set()
+        yield
+
+    act = acts()
+    result = watch(lab.workspace, stop=stop, draw=lambda: 0.5, wait=lambda _: next(act))
+    assert [table.generation for table in result.tables] == [1, 1]
 
 
 def test_a_vanished_subject_drops_nothing(lab: Lab, listener: Listener) -> None:
