@@ -13,7 +13,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Final
 
@@ -236,9 +236,8 @@ class _Watcher:
         self._workers.each(tuple(zip(tables, targets, strict=True)), ask, stop=self._stop)
 
     def _tell_gone(self, mapping: TableMapping) -> None:
-        gone = {table for table in self._ever.values() if not mapping.problem_of(table.target.subject)} - {
-            *self._tables
-        }
+        there = set(self._tables)
+        gone = {t for t in self._ever.values() if t not in there and not mapping.problem_of(t.target.subject)}
         for table in sorted(gone ^ self._gone, key=lambda table: table.name):
             text = "no longer in the registry; the table stays as it is" if table in gone else "in the registry again"
             extra = {"table": table.name}
@@ -287,7 +286,7 @@ class _Watcher:
         table.look()
 
     def _gives_a_sign(self) -> None:
-        # A compaction that hangs is beside the ticks, and none of its table.
+        # One that hangs does so beside the ticks.
         self.board.alive_ms = min([self._workspace.now_ms(), *self._upkeep.at_hand.copy().values()])
 
 
@@ -300,15 +299,16 @@ class _Upkeep:
         self._workers = workers
         self._stop = stop
         self._now_ms = now_ms
+        # Guards the way from the one to the other.
+        self._claim = threading.Lock()
         self._waiting: deque[TendedTable] = deque()
         self._rounds: list[Future[None]] = []
 
     def recall(self) -> Mapping[TendedTable, int]:
         """Begin no other for now: who waits may be looked at again; return these tables with their places."""
-        waited: dict[TendedTable, int] = {}
-        with suppress(IndexError):
-            while True:
-                waited[self._waiting.popleft()] = len(waited)
+        with self._claim:
+            waited = {table: place for place, table in enumerate(self._waiting)}
+            self._waiting.clear()
         return waited
 
     def begin(self, tables: Iterable[TendedTable]) -> None:
@@ -331,11 +331,11 @@ class _Upkeep:
 
     def _round(self) -> None:
         while not (self._stop.is_set() or self._workers.interrupted):
-            try:
+            with self._claim:
+                if not self._waiting:
+                    return
                 table = self._waiting.popleft()
-            except IndexError:
-                return
-            self.at_hand[table] = self._now_ms()
+                self.at_hand[table] = self._now_ms()
             try:
                 table.keep_up()
             finally:
