@@ -17,7 +17,7 @@ from urllib.parse import unquote
 from schemasync.app.inspecting import without_order
 from schemasync.app.workspace import Renderer
 from schemasync.core import ddl
-from schemasync.core.avro import read_key_schema, read_value_schema
+from schemasync.core.avro import read_key_schema
 from schemasync.core.config import Config, TableEntry
 from schemasync.core.diagnostics import Diagnostic, Severity
 from schemasync.core.groups import line_of
@@ -27,7 +27,7 @@ from schemasync.core.names import Dialect, hour_directory
 from schemasync.core.plan import properties_of
 from schemasync.core.ports import RegisteredSchema, Registry
 from schemasync.core.schema import SubjectVersion
-from schemasync.core.shape import Shape, history_of, shape_of
+from schemasync.core.shape import Shape, history_of, shape_of, version_of
 from schemasync.errors import SchemaError, UsageError
 
 Kind = Literal["table", "view", "per-run", "all"]
@@ -116,7 +116,7 @@ def _target_of(subjects: Sequence[str], config: Config, name: str) -> TableTarge
 def _understood(target: TableTarget, registered: Sequence[RegisteredSchema]) -> Iterator[SubjectVersion]:
     for one in registered:
         try:
-            yield read_value_schema(one, envelope=target.envelope, sequence_by=target.sequence_by)
+            yield version_of(target, one)
         except SchemaError:
             if one.version == registered[-1].version:
                 raise

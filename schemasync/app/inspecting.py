@@ -14,7 +14,7 @@ from schemasync.app.landed import files_there, pending_among, strays_among
 from schemasync.app.states import GENERATIONS, read_manifest
 from schemasync.app.workspace import Workspace
 from schemasync.core.amounts import many
-from schemasync.core.avro import read_key_schema, read_value_schema, routing_fields, schema_fingerprint
+from schemasync.core.avro import read_key_schema, routing_fields, schema_fingerprint
 from schemasync.core.canonical import fingerprint
 from schemasync.core.diagnostics import Diagnostic, diagnose, refused
 from schemasync.core.groups import line_of
@@ -28,7 +28,7 @@ from schemasync.core.ports import FileInfo, HivePartition, HiveTable, Lake, Regi
 from schemasync.core.properties import is_ours, read_properties, readable
 from schemasync.core.renamed import OldNames, old_names
 from schemasync.core.schema import SubjectVersion
-from schemasync.core.shape import history_of
+from schemasync.core.shape import history_of, version_of
 from schemasync.errors import DataError, RegistryError, RegistryUnavailableError, SchemaError, UsageError
 
 
@@ -226,7 +226,7 @@ def _understood(
     broken: dict[int, Diagnostic] = {}
     for one in registered:
         try:
-            versions.append(read_value_schema(one, envelope=target.envelope, sequence_by=target.sequence_by))
+            versions.append(version_of(target, one))
         except SchemaError as error:
             broken[one.version] = refused(error)
             versions += without_order(target, one)
@@ -239,7 +239,7 @@ def without_order(target: TableTarget, registered: RegisteredSchema) -> Iterator
     """Yield a version that lacks what orders the events now, none where that is not all that is wrong with it."""
     if target.sequence_by:
         with suppress(SchemaError):
-            yield read_value_schema(registered, envelope=target.envelope, sequence_by=target.sequence_by, past=True)
+            yield version_of(target, registered, past=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

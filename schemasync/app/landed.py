@@ -13,7 +13,6 @@ from functools import cache
 
 from schemasync.app.workspace import Workspace
 from schemasync.core.admission import Footer, LandedFile, NoWriter, Unreadable, first_offset, writer_in
-from schemasync.core.avro import read_value_schema
 from schemasync.core.diagnostics import Diagnostic, diagnose
 from schemasync.core.history import History
 from schemasync.core.manifest import AdmittedFile, Manifest
@@ -22,7 +21,7 @@ from schemasync.core.names import parse_hour
 from schemasync.core.ports import FileInfo, Lake, RegisteredSchema
 from schemasync.core.projection import Unprojectable, project
 from schemasync.core.schema import SubjectVersion
-from schemasync.core.shape import Shape
+from schemasync.core.shape import Shape, version_of
 from schemasync.errors import RegistryError, RegistryUnavailableError, SchemaError
 
 
@@ -181,7 +180,7 @@ def _asked_again(workspace: Workspace, target: TableTarget, history: History) ->
             if number > known:
                 registered = workspace.registry.schema(target.subject, number)
                 with suppress(SchemaError):
-                    found.append(_understood(registered, target))
+                    found.append(version_of(target, registered, past=True))
     return replace(history, versions=(*history.versions, *found))
 
 
@@ -189,8 +188,5 @@ def _embedded(footer: Footer, target: TableTarget) -> SubjectVersion | None:
     """Understand the schema in a file's footer; None where there is none."""
     if footer.avro is None:
         return None
-    return _understood(RegisteredSchema(subject=target.subject, version=1, schema_id=0, text=footer.avro), target)
-
-
-def _understood(registered: RegisteredSchema, target: TableTarget) -> SubjectVersion:
-    return read_value_schema(registered, envelope=target.envelope, sequence_by=target.sequence_by, past=True)
+    registered = RegisteredSchema(subject=target.subject, version=1, schema_id=0, text=footer.avro)
+    return version_of(target, registered, past=True)

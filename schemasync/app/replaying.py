@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from schemasync.app.inspecting import read_key, select
 from schemasync.app.kept_schemas import kept_schemas
-from schemasync.core.avro import read_key_schema, read_value_schema
+from schemasync.core.avro import read_key_schema
 from schemasync.core.changes import Change
 from schemasync.core.config import Config
 from schemasync.core.describe import change_json, diagnostic_json
@@ -26,7 +26,7 @@ from schemasync.core.policy import Verdict
 from schemasync.core.ports import HiveColumn, HiveTable, Lake, RegisteredSchema, Registry
 from schemasync.core.properties import TableProperties, write_properties
 from schemasync.core.schema import SubjectVersion
-from schemasync.core.shape import history_of
+from schemasync.core.shape import history_of, version_of
 from schemasync.errors import RegistryError, SchemaError, SchemasyncError, UsageError
 
 _LOOKED: Final = "every value that the table has fits"
@@ -136,7 +136,7 @@ def _versions(
     for number in sorted({*applied, *registry.versions(target.subject)}):
         try:
             found = applied.get(number) or registry.schema(target.subject, number)
-            version = read_value_schema(found, envelope=target.envelope, sequence_by=target.sequence_by)
+            version = version_of(target, found)
             yield number, _Understood(registered=found, version=version)
         except (RegistryError, SchemaError) as error:
             yield number, diagnose("SS406", str(error))

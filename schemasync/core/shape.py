@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from schemasync.core.avro import read_value_schema
 from schemasync.core.canonical import fingerprint
 from schemasync.core.diagnostics import Diagnostic, diagnose
 from schemasync.core.diff import retypes
@@ -17,6 +18,7 @@ from schemasync.core.locations import parse_location
 from schemasync.core.mapping import TableTarget
 from schemasync.core.names import MAX_NAME, MAX_TYPE, Dialect, TakenNames, folded, utf16_length
 from schemasync.core.partitioning import PartitionColumn, parse_partition, resolve, unusable_name
+from schemasync.core.ports import RegisteredSchema
 from schemasync.core.schema import Column, Envelope, EnvelopeKind, Life, OrderingField, SubjectVersion, TableSchema
 from schemasync.core.sharding import has_ranges
 from schemasync.core.type_strings import print_type
@@ -168,6 +170,11 @@ def _may_be_folded_by_sql(target: TableTarget, shape: Shape) -> bool:
         or not has_ranges(keys, ())
         or not parse_location(target.location).is_of_arrow
     )
+
+
+def version_of(target: TableTarget, registered: RegisteredSchema, *, past: bool = False) -> SubjectVersion:
+    """Return what a version of a table's subject says, read as its configuration wants; see `read_value_schema`."""
+    return read_value_schema(registered, envelope=target.envelope, sequence_by=target.sequence_by, past=past)
 
 
 def history_of(target: TableTarget, versions: Iterable[SubjectVersion]) -> History:
