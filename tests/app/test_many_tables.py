@@ -74,7 +74,7 @@ def test_what_comes_of_several_at_once_is_what_comes_of_one_after_the_other(
 
 
 class Meeting:
-    """Stands before an edge; the first call of each of some threads waits until all of them are there."""
+    """Stands before an edge; the first call of each thread of a crew waits until all of them are there."""
 
     def __init__(self, inner: Any, name: str, barrier: threading.Barrier, met: set[str]) -> None:
         self._inner = inner
@@ -89,7 +89,7 @@ class Meeting:
 
         def call(*args: Any, **kwargs: Any) -> Any:
             here = threading.current_thread().name
-            if here not in self._met:
+            if here.startswith("tables") and here not in self._met:
                 self._barrier.wait(PATIENCE_SECONDS)
                 self._met.add(here)
             return found(*args, **kwargs)
