@@ -116,13 +116,7 @@ class Receiver:
             left = tuple(self._letters)
             self._letters.clear()
         for letter in left:
-            _log.error(
-                "event %s of table %s is not delivered yet: %s",
-                letter.event.id,
-                letter.event.table,
-                self._why,
-                extra={"table": letter.event.table, "event": letter.event.id},
-            )
+            _tell_missed(letter.event, "not delivered yet", self._why)
         return len(left)
 
     def _work(self) -> None:
@@ -175,17 +169,9 @@ class Receiver:
             _log.warning("%s; it is tried again", error, extra={"table": event.table, "event": event.id})
 
     def _give_up(self, letter: _Letter, why: str) -> None:
-        event = letter.event
-        if not self._remove(letter):
-            return
-        self.given_up += 1
-        _log.error(
-            "event %s of table %s is given up: %s",
-            event.id,
-            event.table,
-            why,
-            extra={"table": event.table, "event": event.id},
-        )
+        if self._remove(letter):
+            self.given_up += 1
+            _tell_missed(letter.event, "given up", why)
 
     def _remove(self, letter: _Letter) -> bool:
         """Take an event off the queue; return whether it was there: its thread may have been slower than others."""
@@ -196,6 +182,11 @@ class Receiver:
         if there:
             letter.settled()
         return there
+
+
+def _tell_missed(event: SchemaEvent, what: str, why: str) -> None:
+    extra = {"table": event.table, "event": event.id}
+    _log.error("event %s of table %s is %s: %s", event.id, event.table, what, why, extra=extra)
 
 
 class Outbox:

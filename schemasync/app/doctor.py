@@ -159,8 +159,7 @@ def _made(name: str, probe: Callable[[], Check]) -> Check:
 
 
 def _failed(name: str, error: SchemasyncError) -> Check:
-    detail = ": ".join(part for part in (error.where, error.what, error.why) if part)
-    return Check(name=name, health=Health.FAIL, detail=detail, fix=error.fix, exit_code=error.exit_code)
+    return Check(name=name, health=Health.FAIL, detail=error.said, fix=error.fix, exit_code=error.exit_code)
 
 
 def _ok(name: str, detail: str) -> Check:

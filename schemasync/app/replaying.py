@@ -22,14 +22,13 @@ from schemasync.core.diagnostics import Diagnostic, diagnose
 from schemasync.core.groups import line_of
 from schemasync.core.mapping import TableTarget, map_subjects
 from schemasync.core.plan import Decision, Inspected, decide, next_properties
-from schemasync.core.policy import Verdict
+from schemasync.core.policy import ALL_FIT, Verdict
 from schemasync.core.ports import HiveColumn, HiveTable, Lake, RegisteredSchema, Registry
 from schemasync.core.properties import TableProperties, write_properties
 from schemasync.core.schema import SubjectVersion
 from schemasync.core.shape import history_of, version_of
 from schemasync.errors import RegistryError, SchemaError, SchemasyncError, UsageError
 
-_LOOKED: Final = "every value that the table has fits"
 _NOT_LOOKED: Final = "provided that every value fits (a replay looks at none)"
 
 
@@ -193,7 +192,7 @@ class _Run:
             verdict=decision.verdict,
             changes=decision.changes,
             diagnostics=tuple(
-                replace(d, message=d.message.replace(_LOOKED, _NOT_LOOKED)) for d in decision.diagnostics
+                replace(d, message=d.message.replace(ALL_FIT, _NOT_LOOKED)) for d in decision.diagnostics
             ),
         )
 

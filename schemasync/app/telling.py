@@ -21,7 +21,7 @@ from schemasync.core.events import SchemaEvent
 from schemasync.core.mapping import TableTarget
 from schemasync.core.news import Seen, Told, news
 from schemasync.core.policy import Verdict
-from schemasync.core.told import Kept, kept, parse
+from schemasync.core.told import ToldRecord, parse, record
 
 TOLD: Final = "_schemasync/told"
 """Files are numbered and never overwritten; the last one counts."""
@@ -37,7 +37,7 @@ class Telling:
         self._outbox = outbox
         self._told = Told()
         self._begun = False
-        self._kept: Kept | None = None
+        self._kept: ToldRecord | None = None
         self._paths: tuple[str, ...] = ()
         self._last = 0
         self._complained = False
@@ -118,7 +118,7 @@ class Telling:
     def _keep(self, target: TableTarget, told: Told) -> None:
         with self._guard:
             self._arrived = False
-            new = kept(target.full_name, told, tuple(self._waiting.values()))
+            new = record(target.full_name, told, tuple(self._waiting.values()))
         if not self._begun or new == self._kept:
             return
         try:
@@ -126,7 +126,7 @@ class Telling:
         except Exception as error:
             self._complain(target, error)
 
-    def _write(self, target: TableTarget, new: Kept) -> None:
+    def _write(self, target: TableTarget, new: ToldRecord) -> None:
         lake = self._workspace.storage(target).lake
         content = new.model_dump_json(indent=1).encode()
         self._last += 1

@@ -286,7 +286,7 @@ class _Watcher:
         table.look()
 
     def _gives_a_sign(self) -> None:
-        # One that hangs does so beside the ticks.
+        # A compaction that hangs does so beside the ticks: it counts from when it began.
         self.board.alive_ms = min([self._workspace.now_ms(), *self._upkeep.at_hand.copy().values()])
 
 

@@ -180,10 +180,9 @@ def history(call: Call, table: str) -> int:
 @pass_call
 def sql(call: Call, statement: str) -> int:
     """Run one query; the tables' database is the default one. What would change something is refused."""
+    # Before Spark is started for it.
     if not statement.strip():
-        raise UsageError(
-            "the statement is empty", where='"SELECT ..."', fix="Write a query."
-        )  # before Spark is started
+        raise UsageError("the statement is empty", where='"SELECT ..."', fix="Write a query.")
     rows = querying.query(call.workspace("sql"), statement)
     width = shutil.get_terminal_size().columns
     call.answer(querying.rows_json(rows), rendering.rows_text(rows, width=width))

@@ -208,12 +208,12 @@ class Contents(_Value):
 
     Schema versions of rows, physical columns with placeholders to carry a value for, what these are
     (`Manifest.placeholders`), and the segments that it reads: all that are registered where it is no ``known`` state.
-    ``few``: the keys of the changes fit the memory of every
-    task that joins them; ``packed``: only as bits, `WORD` keys to a row. ``unique``: the base has one row per key.
-    ``ahead``: so does each delta, all of these are newer than the base's, and none has a key in a shard that is
-    ``untouched``. Few such shards are read like the others. ``ascending``: the deltas are few, and rows of each are
-    newer than those before it. ``changed``: the keys of each delta by its name, oldest first, where the view can name
-    them all and each delta is newer than those before it; not their hashes while all keys fit the memory of every task.
+    ``few``: the keys of the changes fit the memory of every task that joins them; ``packed``: only as bits, `WORD` keys
+    to a row. ``unique``: the base has one row per key. ``ahead``: so does each delta, all of these are newer than the
+    base's, and none has a key in a shard that is ``untouched``. Few such shards are read like the others.
+    ``ascending``: the deltas are few, and rows of each are newer than those before it. ``changed``: the keys of each
+    delta by its name, oldest first, where the view can name them all and each delta is newer than those before it; not
+    their hashes while all keys fit the memory of every task.
     """
 
     versions: frozenset[int] = frozenset()

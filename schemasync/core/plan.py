@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from schemasync.core.changes import AddColumn, Change
+from schemasync.core.ddl import qualified
 from schemasync.core.diagnostics import ANOTHER_TABLE, WITHOUT_VARIANT, Diagnostic, diagnose
 from schemasync.core.diff import diff, same_meaning
 from schemasync.core.encoding import Encoding, Leaf, Meaning, Record
@@ -18,7 +19,7 @@ from schemasync.core.history import History
 from schemasync.core.layout import SEGMENT
 from schemasync.core.manifest import StateId
 from schemasync.core.mapping import TableTarget
-from schemasync.core.names import Dialect, folded, quote_identifier, quote_string
+from schemasync.core.names import Dialect, folded, quote_string
 from schemasync.core.partitioning import Call
 from schemasync.core.policy import Judgement, Verdict, judge
 from schemasync.core.ports import HiveTable
@@ -197,9 +198,8 @@ def _restoring(table: HiveTable) -> str:
 
 def _setting(table: HiveTable, name: str, value: str) -> str:
     """Return the statement that gives a table this property."""
-    place = ".".join(quote_identifier(part, Dialect.SPARK) for part in (table.database, table.name))
     key, text = (quote_string(part, Dialect.SPARK) for part in (name, value))
-    return f"ALTER TABLE {place} SET TBLPROPERTIES ({key} = {text})"
+    return f"ALTER TABLE {qualified(table.database, table.name, Dialect.SPARK)} SET TBLPROPERTIES ({key} = {text})"
 
 
 def _decide_evolution(inspected: Inspected, history: History, properties: TableProperties) -> Decision:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import assert_never
+from typing import Final, assert_never
 
 from schemasync.core.changes import (
     AddColumn,
@@ -39,6 +39,9 @@ from schemasync.core.encoding import Encoding, Leaf, ListOf, MapOf, Meaning, Rec
 from schemasync.core.reshape import NoConversion, reshape
 from schemasync.core.schema import Column, Life
 from schemasync.core.types import Primitive
+
+ALL_FIT: Final = "every value that the table has fits"
+"""What SS113 says, and a plan makes sure of."""
 
 
 class Verdict(Enum):
@@ -185,7 +188,7 @@ def _retyped(change: RetypeColumn, policies: Policies, *, may_split: bool) -> Ju
     if isinstance(shape, NoConversion):
         message = f"column {change.name}: {_types(change)}: no value can be converted"
         return _hold("SS120", message, fix=fixes.get("SS120", ""))
-    message = f"column {change.name}: {_types(change)}, every value that the table has fits"
+    message = f"column {change.name}: {_types(change)}, {ALL_FIT}"
     note = diagnose("SS113", message, fix=fixes.get("SS113", ""))
     judged = _by_policy(policies.retype, "retype", note)
     return judged if judged.verdict is Verdict.HOLD else replace(judged, verdict=Verdict.MIGRATE)

@@ -10,7 +10,7 @@ from schemasync.core.events import SchemaEvent
 from schemasync.core.news import Told
 
 
-class Kept(BaseModel):
+class ToldRecord(BaseModel):
     """The version that was told of last, the hold that lasts, and the events that somebody does not have yet.
 
     ``version`` is None where there was no table. ``holds`` are the ids of the hold's events, sorted. ``table`` is
@@ -31,15 +31,15 @@ class Kept(BaseModel):
         return Told(met=True, version=self.version, holds=frozenset(self.holds))
 
 
-def kept(table: str, told: Told, waiting: tuple[SchemaEvent, ...]) -> Kept:
+def record(table: str, told: Told, waiting: tuple[SchemaEvent, ...]) -> ToldRecord:
     """Return what there is to keep."""
-    return Kept(table=table, version=told.version, holds=tuple(sorted(told.holds)), waiting=waiting)
+    return ToldRecord(table=table, version=told.version, holds=tuple(sorted(told.holds)), waiting=waiting)
 
 
-def parse(content: bytes, *, table: str) -> Kept | None:
+def parse(content: bytes, *, table: str) -> ToldRecord | None:
     """Read what was kept; None where it is another table's, another release's, or nonsense."""
     try:
-        found = Kept.model_validate_json(content)
+        found = ToldRecord.model_validate_json(content)
     except ValueError:
         return None
     return found if found.table == table else None

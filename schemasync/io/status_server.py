@@ -143,12 +143,11 @@ def serving(listen: str, board: Board, *, now_ms: Callable[[], int], poll_ms: in
     Raises:
         UsageError: the address cannot be listened on.
     """
-    host, _, port = listen.rpartition(":")
-    server = _open(host.strip("[]"), int(port), listen, _handler(board, now_ms, poll_ms))
+    server = _open(listen, _handler(board, now_ms, poll_ms))
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1}, name="status", daemon=True)
     thread.start()
     try:
-        yield f"http://{host}:{server.server_port}"
+        yield f"http://{listen.rpartition(':')[0]}:{server.server_port}"
     finally:
         server.shutdown()
         thread.join()
@@ -161,8 +160,7 @@ def require_listenable(listen: str) -> None:
     Raises:
         UsageError: it cannot.
     """
-    host, _, port = listen.rpartition(":")
-    _open(host.strip("[]"), int(port), listen, BaseHTTPRequestHandler).server_close()
+    _open(listen, BaseHTTPRequestHandler).server_close()
 
 
 class _Server(ThreadingHTTPServer):
@@ -183,9 +181,10 @@ class _Server6(_Server):
     address_family = socket.AF_INET6
 
 
-def _open(host: str, port: int, listen: str, handler: type[BaseHTTPRequestHandler]) -> _Server:
+def _open(listen: str, handler: type[BaseHTTPRequestHandler]) -> _Server:
+    host, _, port = listen.rpartition(":")
     try:
-        return (_Server6 if ":" in host else _Server)((host, port), handler)
+        return (_Server6 if ":" in host else _Server)((host.strip("[]"), int(port)), handler)
     except OSError as error:
         raise UsageError(
             f"cannot listen on {listen}",

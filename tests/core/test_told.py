@@ -10,7 +10,7 @@ import pytest
 
 from schemasync.core.events import SchemaEvent
 from schemasync.core.news import Told
-from schemasync.core.told import Kept, kept, parse
+from schemasync.core.told import ToldRecord, parse, record
 
 EVENT = SchemaEvent(
     table="student",
@@ -23,7 +23,7 @@ EVENT = SchemaEvent(
     changes=({"kind": "add_column", "column": "größe", "from": None, "to": {"type": "int"}},),
     diagnostics=({"code": "SS113", "fix": ""},),
 )
-WHOLE = kept("lake.student", Told(met=True, version=2, holds=frozenset({"b", "a"})), (EVENT,))
+WHOLE = record("lake.student", Told(met=True, version=2, holds=frozenset({"b", "a"})), (EVENT,))
 
 
 def written(**changes: object) -> bytes:
@@ -42,11 +42,11 @@ def test_a_start_goes_on_from_the_version_and_the_hold() -> None:
 
 def test_what_is_the_same_is_equal() -> None:
     told = Told(met=True, version=2, planned=(2, ()), ids=frozenset({"c"}), holds=frozenset({"a", "b"}))
-    assert kept("lake.student", told, (replace(EVENT),)) == WHOLE
+    assert record("lake.student", told, (replace(EVENT),)) == WHOLE
 
 
 def test_a_table_that_was_not_there_is_known_as_such() -> None:
-    assert parse(b'{"table": "t", "version": null}', table="t") == Kept(table="t", version=None)
+    assert parse(b'{"table": "t", "version": null}', table="t") == ToldRecord(table="t", version=None)
 
 
 @pytest.mark.parametrize(
