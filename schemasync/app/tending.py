@@ -87,6 +87,7 @@ class TendedTable:
         self._telling = Telling(workspace, outbox)
         self._upkeep: Upkeep | None = None
         self._listing: tuple[TableTarget, Listed, bool] | None = None
+        self._forgiven = False
         self._pending = 0
         self._failures = 0
 
@@ -134,6 +135,10 @@ class TendedTable:
         _, before, swept = self._listing or (target, self._memory.listed, False)
         self._listing = (target, before if listed is None else listed, sweep or swept)
 
+    def forgive(self) -> None:
+        """Take note that what all tables need is there again, for the next look: something else may be at hand."""
+        self._forgiven = True
+
     def look(self) -> None:
         """Plan, apply and admit where anything asks for it.
 
@@ -146,6 +151,8 @@ class TendedTable:
         if self._listing:
             (self.target, listed, sweep), self._listing = self._listing, None
             self._memory = self._memory.listing(self.target, listed, sweep=sweep)
+        if self._forgiven:
+            self._memory, self._forgiven = self._memory.forgiven(), False
         self.settle()
         if self.waits(now):
             return

@@ -15,23 +15,21 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from schemasync.app.announcing import Outbox
 from schemasync.app.crew import Crew, crew, finished
 from schemasync.app.inspecting import is_silence, map_tables, select
+from schemasync.app.outage import Outage
 from schemasync.app.tending import TendedTable
 from schemasync.app.watched import WatchResult
 from schemasync.app.workspace import Workspace
 from schemasync.core.mapping import TableMapping, TableTarget
 from schemasync.core.ports import Notifier
-from schemasync.core.watching import REGISTRY_PATIENCE_MS, Backoff, Listed, Reach, Rhythm, jittered
-from schemasync.errors import EngineError, RegistryError, RegistryUnavailableError, SchemasyncError, UsageError
-from schemasync.io.logs import redact
+from schemasync.core.watching import Listed, Reach, Rhythm, jittered
+from schemasync.errors import EngineError, RegistryError, RegistryUnavailableError, UsageError
 from schemasync.io.status_server import Board, serving
-
-_REMIND_MS: Final = 3_600_000
-"""So often it is said that the registry still does not answer."""
 
 _log: Final = logging.getLogger("schemasync.watch")
 
@@ -76,9 +74,6 @@ def watch(
             return replace(watcher.result(), given_up=_end(outbox, tended, stop))
         while not stop.is_set():
             watcher.patient_tick()
-            # Who ends all processes at once has ended Spark, too.
-            if watcher.result().any_failed and not stop.is_set():
-                _require_spark(workspace)
             (wait or stop.wait)(jittered(poll, draw()) / 1000)
     return watcher.result()
 
@@ -123,9 +118,9 @@ class _Watcher:
         self._stop = stop
         self._draw = draw
         self._rhythm = Rhythm()
-        self._registry = Backoff()
-        self._trouble = ""
-        self._trouble_told_ms = 0
+        outage = partial(Outage, first_ms=workspace.config.watch.poll, draw=draw, now_ms=workspace.now_ms)
+        self._registry = outage("registry")
+        self._metastore = outage("metastore")
         self._problems: tuple[UsageError, ...] = ()
         self._tables: tuple[TendedTable, ...] = ()
         # Also those that are gone from the registry: should they come back, what was told is not told again.
@@ -141,17 +136,29 @@ class _Watcher:
         )
 
     def patient_tick(self) -> None:
-        """Tick; where the registry does not answer, leave it alone for a while."""
-        now = self._workspace.now_ms()
-        if self._registry.waits(now):
-            self._begin(now)
+        """Tick; where the registry or the metastore does not answer, leave it alone for a while.
+
+        Raises:
+            EngineError: a table failed and Spark does not answer any more.
+        """
+        if self._metastore.trouble:
+            self._ask_metastore()
+        if self._registry.waits or self._metastore.trouble:
+            self._begin(self._workspace.now_ms())
             return
         try:
             self.tick()
         except (RegistryUnavailableError, RegistryError) as error:
-            self._registry_failed(error)
+            self._registry.failed(error)
         else:
-            self._registry_answered()
+            self._registry.answered()
+        if self.result().any_failed:
+            self._ask_metastore()
+        self.board.snapshot = replace(
+            self.board.snapshot,
+            registry_trouble=self._registry.trouble,
+            metastore_trouble=self._metastore.trouble,
+        )
 
     def tick(self) -> None:
         """Do all that is due now.
@@ -184,25 +191,22 @@ class _Watcher:
             events_given_up=self._outbox.given_up,
         )
 
-    def _registry_failed(self, error: SchemasyncError) -> None:
-        self._registry = self._registry.failed(
-            now_ms=self._workspace.now_ms(),
-            first_ms=self._workspace.config.watch.poll,
-            longest_ms=REGISTRY_PATIENCE_MS,
-            draw=self._draw(),
-        )
-        now = self._workspace.now_ms()
-        if str(error) != self._trouble or now - self._trouble_told_ms >= _REMIND_MS:
-            _log.warning("nothing is done until the registry answers again: %s", error)
-            self._trouble_told_ms = now
-        self._trouble = str(error)
-        self.board.snapshot = replace(self.board.snapshot, trouble=redact(self._trouble))
-
-    def _registry_answered(self) -> None:
-        if self._trouble:
-            _log.warning("the registry answers again")
-        self._registry, self._trouble = Backoff(), ""
-        self.board.snapshot = replace(self.board.snapshot, trouble="")
+    def _ask_metastore(self) -> None:
+        """Find out whether tables fail because the metastore does not answer, and whether it does again."""
+        # Who ends all processes at once has ended Spark, too.
+        if self._metastore.waits or self._stop.is_set():
+            return
+        _require_spark(self._workspace)
+        anyone = self._tables[0].target
+        try:
+            self._workspace.metastore.names(anyone.database, anyone.table)
+        except EngineError as error:
+            self._metastore.failed(error)
+            self._upkeep.recall()
+            return
+        if self._metastore.answered():
+            for table in self._tables:
+                table.forgive()
 
     def _detect(self, now_ms: int) -> None:
         """Ask the registry what is new, with as few questions as that takes."""

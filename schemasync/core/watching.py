@@ -41,8 +41,8 @@ QUESTION_MS: Final = 100
 TABLE_PATIENCE_MS: Final = 900_000
 """Longest pause between two tries of a table that fails."""
 
-REGISTRY_PATIENCE_MS: Final = 300_000
-"""Longest pause between two tries of a registry that does not answer."""
+SERVICE_PATIENCE_MS: Final = 300_000
+"""Longest pause between two tries of a registry or a metastore that does not answer."""
 
 SAFE: Final[frozenset[type[Change]]] = frozenset(
     {
@@ -203,6 +203,12 @@ class TableMemory:
         if landed != self.landed:
             return Reason.LANDED
         return Reason.TIME if self.due_ms is not None and now_ms >= self.due_ms else None
+
+    def forgiven(self) -> TableMemory:
+        """Return the memory after what may have made it fail is over: then it is looked at, and folded, at once."""
+        if not (self.applying.failures or self.folding.failures):
+            return self
+        return replace(self, stale=True, applying=Backoff(), folding=Backoff())
 
     def looked_at(self, landed: frozenset[FileInfo], *, manifest: Manifest | None, due_ms: int | None) -> TableMemory:
         """Return the memory after a look that went well; ``landed`` was listed before it."""

@@ -2,7 +2,7 @@
 
 Opened by `schemasync.app.watching` where ``server.listen`` is configured; without that, nothing listens. It has a
 thread of its own, reads one immutable snapshot, and can change nothing: whoever reaches the port only learns names,
-counts and what is wrong with the registry.
+counts and what is wrong with the registry or the metastore.
 """
 
 from __future__ import annotations
@@ -83,14 +83,15 @@ class TableMetrics:
 class Snapshot:
     """The watcher at one moment. ``ready``: a full sweep went well; times are ms since 1970 UTC.
 
-    ``trouble`` is why nothing is done without the registry, empty while it answers. Events wait for, or never get to,
-    so many receivers.
+    ``registry_trouble`` and ``metastore_trouble`` are why nothing is done without them, empty while they answer.
+    Events wait for, or never get to, so many receivers.
     """
 
     ticks: int = 0
     last_tick_ms: int = 0
     ready: bool = False
-    trouble: str = ""
+    registry_trouble: str = ""
+    metastore_trouble: str = ""
     events_waiting: int = 0
     events_given_up: int = 0
     tables: tuple[TableMetrics, ...] = ()
@@ -116,7 +117,10 @@ class _Metrics(Collector):
         yield GaugeMetricFamily(
             "schemasync_last_tick_timestamp_seconds", "When the last tick began.", now.last_tick_ms / 1000
         )
-        yield GaugeMetricFamily("schemasync_registry_up", "0 while the registry does not answer.", int(not now.trouble))
+        for service, trouble in _troubles(now):
+            yield GaugeMetricFamily(
+                f"schemasync_{service}_up", f"0 while the {service} does not answer.", int(not trouble)
+            )
         yield GaugeMetricFamily("schemasync_events_waiting", "Deliveries still to be made.", now.events_waiting)
         yield CounterMetricFamily(
             "schemasync_events_given_up", "Deliveries that were given up, since the start.", now.events_given_up
@@ -247,8 +251,17 @@ def _page(now: Snapshot) -> str:
     ready = "A full sweep went well." if now.ready else "No full sweep went well yet."
     last = datetime.fromtimestamp(now.last_tick_ms // 1000, UTC).isoformat().replace("+00:00", "Z")
     ticks = f"Tick {now.ticks} began at {last}." if now.ticks else "No tick has begun yet."
-    trouble = f"<p>Nothing is done until the registry answers again: {escape(now.trouble)}</p>\n" if now.trouble else ""
-    return _PAGE.format(state=f"{ready} {ticks}", trouble=trouble, rows="\n".join(map(_row, now.tables)))
+    told = "".join(
+        f"<p>Nothing is done until the {service} answers again: {escape(trouble)}</p>\n"
+        for service, trouble in _troubles(now)
+        if trouble
+    )
+    return _PAGE.format(state=f"{ready} {ticks}", trouble=told, rows="\n".join(map(_row, now.tables)))
+
+
+def _troubles(now: Snapshot) -> tuple[tuple[str, str], ...]:
+    """Return what all tables need, and why it is no use now, empty where it is."""
+    return ("registry", now.registry_trouble), ("metastore", now.metastore_trouble)
 
 
 def _row(table: TableMetrics) -> str:

@@ -30,7 +30,7 @@ from schemasync.core.config import Config
 from schemasync.core.diagnostics import diagnose
 from schemasync.core.mapping import TableTarget
 from schemasync.core.policy import Verdict
-from schemasync.core.ports import FileInfo, Rows, SqlEngine
+from schemasync.core.ports import FileInfo, Metastore, Rows, SqlEngine
 from schemasync.errors import (
     DataError,
     EngineError,
@@ -47,6 +47,7 @@ SECOND = 1000
 MINUTE = 60 * SECOND
 HOUR = 60 * MINUTE
 START = 1_790_000_000_000
+METASTORE_GONE = EngineError("the metastore refused the call", where="lake")
 DOWN = RegistryUnavailableError("the registry does not answer", where="http://registry")
 
 
@@ -89,6 +90,8 @@ class World:
         self.stop = threading.Event()
         self.waits: list[float] = []
         self.spark_is_gone = False
+        self.metastore_is_gone = False
+        self.asked_metastore = 0
         self.on_look: Callable[[str], None] = lambda _: None
         for name in ("a", "b"):
             self.register(name, 1)
@@ -103,7 +106,7 @@ class World:
         return Workspace(
             config=Config.model_validate({**defaults, **self.settings}),
             registry=self.registry,
-            metastore=unused,
+            metastore=cast(Metastore, SimpleNamespace(names=self.names)),
             sql=cast(SqlEngine, SimpleNamespace(query=self.query)),
             renderer=unused,
             fold=unused,
@@ -116,6 +119,22 @@ class World:
         if self.spark_is_gone:
             raise EngineError("Spark refused the statement or failed in it", where=sql)
         return Rows(columns=("1",), rows=((1,),))
+
+    def names(self, _: str, pattern: str) -> tuple[str, ...]:
+        self.asked_metastore += 1
+        if self.metastore_is_gone:
+            raise METASTORE_GONE
+        return (pattern,)
+
+    def loses_metastore(self) -> None:
+        self.metastore_is_gone = True
+        self.errors |= dict.fromkeys(("a", "b"), METASTORE_GONE)
+        self.land("a")
+        self.land("b")
+
+    def finds_metastore(self) -> None:
+        self.metastore_is_gone = False
+        self.errors.clear()
 
     def storage(self, target: TableTarget) -> Any:
         location = target.location
@@ -340,6 +359,56 @@ def test_another_trouble_of_the_registry_is_said_too(world: World, warnings: Cal
 
     world.watch(fail(DOWN), world.later(5 * MINUTE, fail(RegistryError("401"))))
     assert warnings()[1:] == ["nothing is done until the registry answers again: 401"]
+
+
+def test_while_the_metastore_is_down_nothing_is_tried_and_it_is_said_once(
+    world: World, warnings: Callable[[], list[str]]
+) -> None:
+    world.watch(world.later(15 * SECOND, world.loses_metastore), *[world.later(MINUTE) for _ in range(3)])
+    assert (world.looks, world.registry.questions) == ([], [])
+    assert warnings() == [
+        "table lake.a failed: lake: the metastore refused the call",
+        "table lake.b failed: lake: the metastore refused the call",
+        "nothing is done until the metastore answers again: lake: the metastore refused the call",
+    ]
+
+
+def test_a_metastore_that_is_down_is_asked_ever_more_seldom(world: World) -> None:
+    asked: list[int] = []
+
+    def count() -> None:
+        asked.append(world.asked_metastore)
+        world.later(15 * SECOND)()
+
+    world.watch(world.loses_metastore, *[count] * 8)
+    assert asked == [1, 2, 2, 3, 3, 3, 4, 4]
+
+
+def test_what_was_missed_while_the_metastore_was_down_is_done_when_it_answers(
+    world: World, warnings: Callable[[], list[str]]
+) -> None:
+    world.watch(
+        world.later(15 * SECOND, world.loses_metastore),
+        *[world.later(5 * MINUTE) for _ in range(6)],
+        world.later(5 * MINUTE, world.finds_metastore),
+    )
+    assert (world.looks, warnings()[-1]) == (["a", "b"], "the metastore answers again")
+
+
+def test_a_table_that_fails_while_the_metastore_answers_is_that_tables_failure(
+    world: World, warnings: Callable[[], list[str]]
+) -> None:
+    world.errors["a"] = METASTORE_GONE
+    world.watch(world.later(15 * SECOND, lambda: world.land("b")))
+    assert (world.looks, warnings()) == (["a", "b"], ["table lake.a failed: lake: the metastore refused the call"] * 2)
+
+
+def test_spark_that_is_gone_is_no_metastore_that_is(world: World) -> None:
+    def spark_goes() -> None:
+        world.spark_is_gone = True
+
+    with pytest.raises(EngineError, match="Spark does not answer any more"):
+        world.watch(world.loses_metastore, world.later(MINUTE, spark_goes))
 
 
 def cannot_list(world: World, monkeypatch: pytest.MonkeyPatch, lacking: str, error: Exception) -> None:
@@ -726,22 +795,26 @@ def test_where_it_is_to_listen_it_tells_of_itself_until_it_stops(world: World, m
     assert "<td>lake.b</td><td>in step</td><td></td><td>0</td><td>1</td><td>0</td>" in answers[3][1]
 
 
-def test_what_is_wrong_with_the_registry_and_with_receivers_can_be_seen(
+def test_what_is_wrong_with_the_registry_the_metastore_and_receivers_can_be_seen(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     boards = kept_boards(monkeypatch)
     monkeypatch.setattr(Outbox, "waiting", 7)
     monkeypatch.setattr(Outbox, "given_up", 2)
-    seen: list[tuple[str, int, int]] = []
+    seen: list[tuple[str, str, int, int]] = []
 
     def note() -> None:
         now = boards[0].snapshot
-        seen.append((now.trouble, now.events_waiting, now.events_given_up))
+        seen.append((now.registry_trouble, now.metastore_trouble, now.events_waiting, now.events_given_up))
 
     trouble = RegistryUnavailableError("token=hush")
     fails, answers = (lambda error=error: setattr(world.registry, "fail_with", error) for error in (trouble, None))
-    world.watch(note, world.later(MINUTE, fails), note, world.later(5 * MINUTE, answers), note)
-    assert seen == [("", 7, 2), ("token=***", 7, 2), ("", 7, 2)]
+    world.watch(
+        *[note, world.later(MINUTE, fails), note, world.later(5 * MINUTE, answers), note],
+        *[world.loses_metastore, note, world.later(5 * MINUTE, world.finds_metastore), note],
+    )
+    well, gone = ("", "", 7, 2), "lake: the metastore refused the call"
+    assert seen == [well, ("token=***", "", 7, 2), well, ("", gone, 7, 2), well]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -232,6 +233,18 @@ def test_a_table_that_failed_waits_whatever_happens_and_is_then_tried_again() ->
 
 def test_a_look_that_went_well_ends_the_backoff() -> None:
     assert looked(listed(TableMemory(applying=failed(Backoff())))).applying == Backoff()
+
+
+def test_what_is_forgiven_is_looked_at_and_folded_at_once() -> None:
+    quiet = looked(listed(TableMemory()))
+    applying = replace(quiet, applying=failed(Backoff())).forgiven()
+    folding = replace(quiet, folding=failed(Backoff())).forgiven()
+    assert [m.calls(frozenset(), now_ms=NOW) for m in (quiet.forgiven(), applying, folding)] == [
+        None,
+        Reason.REGISTRY,
+        Reason.REGISTRY,
+    ]
+    assert folding.folding == Backoff()
 
 
 def test_files_that_no_manifest_knows_are_pending() -> None:

@@ -66,6 +66,7 @@ def test_the_metrics_are_those_of_the_newest_snapshot(url: str, board: Board) ->
         "schemasync_ticks_total 5.0",
         "schemasync_last_tick_timestamp_seconds 1.79e+09",
         "schemasync_registry_up 1.0",
+        "schemasync_metastore_up 1.0",
         "schemasync_events_waiting 4.0",
         "schemasync_events_given_up_total 1.0",
         "schemasync_tables 2.0",
@@ -112,11 +113,30 @@ def test_the_page_of_a_watcher_that_has_just_begun_says_so(url: str) -> None:
     assert "<p>No full sweep went well yet. No tick has begun yet.</p>" in get(f"{url}/?x")[1]
 
 
-def test_a_registry_that_does_not_answer_can_be_seen(url: str, board: Board) -> None:
-    board.snapshot = Snapshot(ready=True, trouble="http://registry: <503>")
-    told = "<p>Nothing is done until the registry answers again: http://registry: &lt;503&gt;</p>"
-    up = [line for line in get(f"{url}/metrics")[1].splitlines() if line.startswith("schemasync_registry_up ")]
-    assert (up, told in get(url)[1], get(f"{url}/readyz")[0]) == (["schemasync_registry_up 0.0"], True, 200)
+@pytest.mark.parametrize(
+    ("now", "service", "ups"),
+    [
+        (
+            Snapshot(ready=True, registry_trouble="at <http>"),
+            "registry",
+            ["schemasync_registry_up 0.0", "schemasync_metastore_up 1.0"],
+        ),
+        (
+            Snapshot(ready=True, metastore_trouble="at <http>"),
+            "metastore",
+            ["schemasync_registry_up 1.0", "schemasync_metastore_up 0.0"],
+        ),
+    ],
+)
+def test_what_does_not_answer_can_be_seen(url: str, board: Board, now: Snapshot, service: str, ups: list[str]) -> None:
+    board.snapshot = now
+    found = [line for line in get(f"{url}/metrics")[1].splitlines() if re.match(r"schemasync_\w+_up ", line)]
+    told = re.findall("<p>(Nothing .*)</p>", get(url)[1])
+    assert (found, told, get(f"{url}/readyz")[0]) == (
+        ups,
+        [f"Nothing is done until the {service} answers again: at &lt;http&gt;"],
+        200,
+    )
 
 
 def test_what_the_page_shows_is_escaped(url: str, board: Board) -> None:

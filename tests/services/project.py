@@ -40,6 +40,7 @@ class Project:
         session: Any = None  # landing files needs no Spark
         self._lab = Lab(root=root, session=session, database="lake")
         self._clock = itertools.count(1)
+        self._log = root / "log"
         ours = [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]
         self._environ = {**os.environ, **SHORT_LIVED, "PYTHONPATH": os.pathsep.join(ours)}
         (root / "schemasync.yaml").write_text(config)
@@ -88,15 +89,20 @@ class Project:
     @contextmanager
     def watching(self, until: str) -> Iterator[subprocess.Popen[bytes]]:
         """Yield a watcher that has logged something; whatever is left of it is killed."""
-        log = self.root / f"log{next(self._clock)}"
-        with log.open("wb") as errors, (self.root / "lines").open("ab") as lines:
+        self._log = self.root / f"log{next(self._clock)}"
+        with self._log.open("wb") as errors, (self.root / "lines").open("ab") as lines:
             process = self._start("watch", "-vv", stdout=lines, stderr=errors, start_new_session=True)
         try:
-            wait_for(lambda: until in log.read_text(), process)
+            wait_for(lambda: until in self.log, process)
             yield process
         finally:
             process.kill()
             process.wait()
+
+    @property
+    def log(self) -> str:
+        """What the last watcher has logged by now."""
+        return self._log.read_text()
 
     @property
     def told(self) -> list[dict[str, Any]]:
