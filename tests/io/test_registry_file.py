@@ -134,6 +134,13 @@ def test_a_directory_that_may_not_be_read_leaves_the_others_alone(
         registry.versions("lost+found")
 
 
+def test_a_link_that_leads_nowhere_leaves_the_others_alone(tmp_path: Path) -> None:
+    (tmp_path / "circle").symlink_to("circle")
+    write(tmp_path / "elsewhere" / "1.avsc", '"string"')
+    (tmp_path / "good").symlink_to("elsewhere")
+    assert FileRegistry(tmp_path).subjects() == ("elsewhere", "good")
+
+
 @pytest.mark.parametrize("other", ["s.avsc", "s/01.avsc", "s/1.json", "%73/1.avsc"])
 def test_two_files_for_one_version_are_an_error_that_names_both(tmp_path: Path, other: str) -> None:
     paths = {str(write(tmp_path / "s" / "1.avsc", '"string"')), str(write(tmp_path / other, '"string"'))}

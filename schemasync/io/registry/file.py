@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from operator import attrgetter
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -42,7 +43,9 @@ class FileRegistry:
 
     def subjects(self) -> tuple[str, ...]:
         """Return all subjects that have a file, sorted; a directory without one is none, one that hides them is."""
-        return tuple(sorted({subject for subject, place in self._places() if not place.is_dir() or _has_files(place)}))
+        return tuple(
+            sorted({subject for subject, place in self._places() if not _is_directory(place) or _has_files(place)})
+        )
 
     def versions(self, subject: str) -> tuple[int, ...]:
         """Return the versions that have a file in ascending order, empty where the subject has none."""
@@ -56,13 +59,13 @@ class FileRegistry:
         """Return None: ids that are made up do not grow, and looking at all files is no cheap probe."""
         return None
 
-    def _places(self) -> Iterator[tuple[str, Path]]:
+    def _places(self) -> Iterator[tuple[str, os.DirEntry[str]]]:
         """Yield (subject, directory or .avsc file) for everything in the directory that can be one."""
-        for path in _listed(self._directory):
-            if path.is_dir():
-                yield unquote(path.name), path
-            elif path.suffix == ".avsc":
-                yield unquote(path.stem), path
+        for place in _listed(self._directory):
+            if _is_directory(place):
+                yield unquote(place.name), place
+            elif place.name.endswith(".avsc"):
+                yield unquote(place.name.removesuffix(".avsc")), place
 
     def _files(self, subject: str) -> dict[int, Path]:
         """Return the file of each version; two files for one version are an error."""
@@ -82,10 +85,11 @@ class FileRegistry:
         for name, place in self._places():
             if name != subject:
                 continue
-            if place.is_dir():
-                yield from ((version_number(path), path) for path in _listed(place) if is_version_file(path))
+            if _is_directory(place):
+                paths = map(Path, _listed(Path(place)))
+                yield from ((version_number(path), path) for path in paths if is_version_file(path))
             else:
-                yield 1, place
+                yield 1, Path(place)
 
     def _fetch(self, trail: Trail) -> HeldSchema:
         entry = self._entry(trail)
@@ -158,15 +162,17 @@ def _home(name: str, entry: Entry, found: Mapping[str, Key], unreadable: Sequenc
             )
 
 
-def _listed(directory: Path) -> list[Path]:
+def _listed(directory: Path) -> list[os.DirEntry[str]]:
     """Return what stands in a directory by name, hidden files left out.
+
+    As entries, which know what is a directory: a listing asks for thousands of subjects one by one.
 
     Raises:
         RegistryError: there is no such directory, or it may not be read.
     """
     try:
         with os.scandir(directory) as entries:
-            return sorted(Path(entry.path) for entry in entries if not entry.name.startswith("."))
+            return sorted((entry for entry in entries if not entry.name.startswith(".")), key=attrgetter("name"))
     except OSError as error:
         raise RegistryError(
             "the directory of the file registry cannot be read",
@@ -176,8 +182,13 @@ def _listed(directory: Path) -> list[Path]:
         ) from error
 
 
-def _has_files(directory: Path) -> bool:
+def _is_directory(place: os.DirEntry[str]) -> bool:
+    # Of links that lead in a circle the entry raises an error.
+    return Path(place).is_dir() if place.is_symlink() else place.is_dir()
+
+
+def _has_files(directory: os.DirEntry[str]) -> bool:
     try:
-        return any(is_version_file(path) for path in _listed(directory))
+        return any(is_version_file(Path(entry)) for entry in _listed(Path(directory)))
     except RegistryError:
         return True  # its own table, if it has one, tells of it; all others go on
