@@ -7,7 +7,7 @@ Files of a schema that the table does not have wait where the sink put them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,6 +21,7 @@ from schemasync.core.admission import AdmissionRequest, Admitted, EarlierDelta, 
 from schemasync.core.amounts import many
 from schemasync.core.beyond import findings, lost
 from schemasync.core.diagnostics import Diagnostic, diagnose
+from schemasync.core.envelope import clock_behind
 from schemasync.core.layering import touching
 from schemasync.core.layout import ordering_columns
 from schemasync.core.manifest import (
@@ -150,7 +151,10 @@ def _admitted(
     manifest = after_admission(
         current,
         segment=segment,
-        files=[_admitted_file(file, segment.name, lost=lost(written.beyond, file.path)) for file in landed.ready],
+        files=[
+            _admitted_file(file, segment.name, lost=lost(written.beyond, file.path) + written.contradicted)
+            for file in landed.ready
+        ],
         schema_version=shape.version.version,
         now_ms=now,
     )
@@ -159,8 +163,17 @@ def _admitted(
         files=len(landed.ready),
         events=written.events,
         waiting=before.waiting - len(landed.ready),
-        findings=(*before.findings, *findings(written.beyond)),
+        findings=(*before.findings, *findings(written.beyond), *_contradicted(shape, written)),
     )
+
+
+def _contradicted(shape: Shape, written: Admitted) -> Iterator[Diagnostic]:
+    ordering = shape.envelope.ordering
+    place = clock_behind(ordering)
+    if written.contradicted and place is not None:
+        what = "1 row is" if written.contradicted == 1 else f"{written.contradicted} rows are"
+        text = f"{what} older by {ordering[0]} than what is there of their keys, and newer by {ordering[place]}"
+        yield diagnose("SS310", text)
 
 
 def _checked(
@@ -235,17 +248,19 @@ def _newest(shape: Shape, segments: Sequence[Segment]) -> tuple[Newest, ...] | N
 def _request(
     target: TableTarget, shape: Shape, landed: Landed, manifest: Manifest, *, directory: str, now_ms: int
 ) -> AdmissionRequest:
-    columns = ddl.expected_columns(shape)
+    columns, ordering = ddl.expected_columns(shape), ordering_columns(shape.envelope)
+    clock = clock_behind(shape.envelope.ordering)
     return AdmissionRequest(
         files=landed.ready,
         directory=directory,
         columns=tuple((c.name, c.type) for c in columns),
         keys=tuple(name for name, _ in shape.key_columns),
-        ordering=ordering_columns(shape.envelope),
+        ordering=ordering,
         ordering_fields=shape.envelope.ordering,
         schema_version=shape.version.version,
         admitted_ms=now_ms,
         memory=target.compaction.memory,
+        clock=None if clock is None else ordering[clock],
         unsent=unsent_rule(target, shape),
         beside=_beside(shape, manifest),
         partition_by=shape.partitions,

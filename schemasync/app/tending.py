@@ -23,6 +23,7 @@ from schemasync.app.telling import Telling
 from schemasync.app.viewing import refresh_view
 from schemasync.app.watched import WatchedTable, outcome_of, seen_of
 from schemasync.app.workspace import Workspace
+from schemasync.core.diagnostics import Severity
 from schemasync.core.manifest import Manifest
 from schemasync.core.mapping import TableTarget
 from schemasync.core.migration import outdated
@@ -216,8 +217,17 @@ class TendedTable:
             raise applied.error
         if applied.unrecorded is not None:
             _log.warning("table %s: %s", self.name, applied.unrecorded, extra={"table": self.name})
+        self._tell_findings(applied)
         self.outcome = outcome_of(applied, held=applied.held or refused)
         self._remember(applied, landed)
+
+    def _tell_findings(self, applied: Applied) -> None:
+        """Log what is not as it should be in files that were admitted; what holds the table is told as an event."""
+        if applied.admitted is None or not applied.admitted.files:
+            return
+        for found in applied.admitted.findings:
+            if found.severity is Severity.WARNING:
+                _log.warning("table %s: %s %s", self.name, found.code, found.message, extra={"table": self.name})
 
     def _begins(self, plan: TablePlan) -> bool:
         if not self._allowed(plan):

@@ -151,7 +151,7 @@ class AdmissionRequest:
     (descending, null is oldest); ``ordering_fields`` say where the first of these stand in an event.
     Without ``keys`` every event is kept. Without an ``unsent`` rule placeholders are values like any other. Rows that
     are older than ``beside`` has of their keys may be left out: they show nowhere. ``memory`` is how many bytes one
-    process may hold of events.
+    process may hold of events. ``clock`` is the ordering column of a clock that stands behind a log position.
     """
 
     files: tuple[LandedFile, ...]
@@ -163,6 +163,7 @@ class AdmissionRequest:
     schema_version: int
     admitted_ms: int
     memory: int
+    clock: str | None = None
     unsent: UnsentRule | None = None
     beside: EarlierRows | None = None
     partition_by: tuple[PartitionColumn, ...] = ()
@@ -175,7 +176,8 @@ class Admitted:
     ``toasted`` are the physical columns in which rows have a placeholder to carry, ``beyond`` the values that it could
     not show as they were written. ``ahead``, ``ahead_of_deltas``: every row is newer than what the base, or a delta,
     of the request's ``beside`` has of its key; ``touches`` are the shards of that in whose ranges there are keys, None
-    where nobody looked.
+    where nobody looked. ``contradicted`` rows were left out as older, and are newer by the request's clock: of a delta
+    most of whose rows may be older.
     """
 
     files: tuple[DataFile, ...]
@@ -186,6 +188,7 @@ class Admitted:
     ahead: bool = False
     ahead_of_deltas: bool = False
     touches: tuple[str, ...] | None = None
+    contradicted: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

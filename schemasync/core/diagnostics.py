@@ -438,6 +438,15 @@ _ALL: Final = (
         fix="Look at the named file; change the column's type at the source so that it holds them.",
     ),
     Code(
+        code="SS310",
+        severity=Severity.WARNING,
+        meaning="Rows are older than what the table has of their keys by the log position, and newer by the clock. "
+        "They do not count; their files are archived, not deleted.",
+        example="3 rows are older by source.lsn than what is there of their keys, and newer by ts_ms",
+        fix="Where a connector sent events again nothing is lost. Where the source's log began anew (another server, a "
+        "new cluster) no change of a row that the table has shows from now on: make the table anew.",
+    ),
+    Code(
         code="SS320",
         severity=Severity.WARNING,
         meaning="Rows show a placeholder: the source did not send a value (PostgreSQL TOAST), and no event has it.",

@@ -7,7 +7,7 @@ arriving last.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, assert_never
 
@@ -155,6 +155,16 @@ def compared_as_text(ordering: Iterable[OrderingField]) -> tuple[str, ...]:
     """Return the paths whose text decides which event is newer, byte by byte, though nobody may have written it so."""
     texts = (f for f in ordering if f.type is Primitive.STRING and f.meaning is Meaning.PLAIN)
     return tuple(str(field) for field in texts if str(field) not in _MADE_FOR_ORDER)
+
+
+def clock_behind(ordering: Sequence[OrderingField]) -> int | None:
+    """Return the place of the first clock, None where no log position stands before one."""
+    clocks = (place for place, field in enumerate(ordering) if _is_clock(field.path[-1]))
+    return next(clocks, None) or None
+
+
+def _is_clock(name: str) -> bool:
+    return folded(name).removeprefix("__").removeprefix("source_") in _TS
 
 
 def listed_columns(row: Iterable[Column]) -> tuple[str, ...]:

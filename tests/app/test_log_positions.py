@@ -21,6 +21,7 @@ pytestmark = pytest.mark.spark
 
 TOPIC, TABLE = "shop.student", "shop_student"
 MIDNIGHT = 20_000
+DAY = 86_400_000
 
 
 class Source(NamedTuple):
@@ -137,6 +138,22 @@ def test_changes_gather_beside_the_base_and_nothing_of_it_is_sorted(lab: Lab, na
 
 
 @pytest.mark.one_spark
+@pytest.mark.parametrize("limit", ["256MB", pytest.param("0", marks=pytest.mark.one_spark)])
+def test_a_log_that_begins_anew_is_told_and_its_events_are_kept(lab: Lab, limit: str) -> None:
+    log = Log(lab, SOURCES["MySQL"], arrow_limit=limit)
+    log.land({5: 1, 6: 2, 30: 3})
+    (applied,) = lab.apply().tables
+    told = [d.message for d in applied.diagnostics if d.code == "SS310"]
+    assert told == ["2 rows are older by source.file than what is there of their keys, and newer by ts_ms"]
+    assert (applied.held, log.rows()[5], log.rows()[30]) == (False, 305, 3)
+    log.compact(Mode.MAJOR)
+    lab.now_ms += 8 * DAY
+    log.compact(Mode.MAJOR)
+    assert [path.parent.name for path in (lab.root / "lake" / TOPIC / "archive").rglob("*.parquet")] == [
+        "increment_2026112002"
+    ]
+
+
 def test_nothing_is_read_for_events_after_the_newest_one_in_the_same_file(lab: Lab) -> None:
     log = Log(lab, SOURCES["MySQL"])
     for places, found in (({1: 320}, 0), ({1: 322, 7: 323}, 0), ({2: 318, 8: 324}, 2)):

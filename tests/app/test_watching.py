@@ -19,6 +19,7 @@ import pytest
 import requests
 
 from schemasync.app import tending, watching
+from schemasync.app.admitting import AdmissionOutcome
 from schemasync.app.announcing import Outbox
 from schemasync.app.applying import Applied
 from schemasync.app.planning import TablePlan
@@ -285,6 +286,27 @@ def test_a_failure_names_its_table_in_the_log(world: World, caplog: pytest.LogCa
     world.watch()
     [record] = [r for r in caplog.records if r.levelno == logging.ERROR]
     assert (record.getMessage(), vars(record)["table"]) == ("table lake.a failed: broken", "lake.a")
+
+
+@pytest.mark.parametrize(("files", "expected"), [(1, ["table lake.a: SS310 2 rows are older"]), (0, [])])
+def test_what_is_odd_about_admitted_files_is_logged(
+    world: World,
+    monkeypatch: pytest.MonkeyPatch,
+    warnings: Callable[[], list[str]],
+    files: int,
+    expected: list[str],
+) -> None:
+    unused: Any = None
+    findings = (diagnose("SS310", "2 rows are older"), diagnose("SS308", "3 values"), diagnose("SS301", "corrupt"))
+
+    def apply_table(workspace: Workspace, target: TableTarget, **given: Any) -> Applied:
+        applied = world.apply_table(workspace, target, **given)
+        admitted = AdmissionOutcome(draft=unused, files=files, findings=findings)
+        return replace(applied, admitted=admitted if target.table == "a" else None)
+
+    monkeypatch.setattr(tending, "apply_table", apply_table)
+    world.watch()
+    assert warnings() == expected
 
 
 def test_a_table_that_fails_is_tried_ever_more_seldom(world: World) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from schemasync.core.avro import read_value_schema
 from schemasync.core.encoding import Meaning
+from schemasync.core.envelope import clock_behind
 from schemasync.core.schema import Envelope, EnvelopeKind, OrderingField, SubjectVersion
 from schemasync.core.types import Primitive
 from schemasync.errors import SchemaError
@@ -191,6 +192,22 @@ def _dig(value: Any, path: tuple[str, ...]) -> Any:
     for name in path:
         value = value[name]
     return value
+
+
+@pytest.mark.parametrize(
+    ("paths", "expected"),
+    [
+        (["source.lsn", "ts_ms"], 1),
+        (["__source_file", "__source_pos", "__source_TS_us"], 2),
+        (["__lsn", "__ts_ns"], 1),
+        (["ts_ms", "lsn"], None),
+        (["lsn", "revision"], None),
+        ([], None),
+    ],
+)
+def test_a_clock_stands_behind_a_position(paths: list[str], expected: int | None) -> None:
+    ordering = [OrderingField(path=tuple(path.split(".")), type=Primitive.BIGINT) for path in paths]
+    assert clock_behind(ordering) == expected
 
 
 def test_sequence_by_replaces_the_detected_order() -> None:

@@ -241,6 +241,32 @@ def test_the_base_is_not_read_for_rows_that_are_older_than_a_delta_alone(tmp_pat
     assert left(tmp_path, rows, beside) == (rows[1:], True, True)
 
 
+@pytest.mark.parametrize(
+    ("news", "clock", "expected"),
+    [
+        (0, "__admitted_ms", 1),
+        (3, "__admitted_ms", 1),
+        (4, "__admitted_ms", 0),
+        (0, None, 0),
+    ],
+)
+def test_rows_that_the_clock_says_are_newer_are_counted_where_most_of_a_delta_may_be_older(
+    tmp_path: Path, news: int, clock: str | None, expected: int
+) -> None:
+    def row(b: int, number: int, time: int) -> Row:
+        return {"a": "x", "b": b, "__seq1": number, "__admitted_ms": time, "v": b}
+
+    base, delta = [row(b, 8, 5) for b in range(4)], [row(1, 9, 4)]
+    files = [written(tmp_path, name, rows) for name, rows in (("base", base), ("delta", delta))]
+    shard = FoldedShard(name="base_s1", low=None, files=(files[0],))
+    beside = EarlierRows(shards=(shard,), newest=Newest(8), deltas=(EarlierDelta(files=(files[1],), newest=Newest(9)),))
+    # One is newer by the clock than each of the two, one as new as what there is, and one older.
+    rows = [row(1, 3, 6), row(2, 3, 5), row(3, 3, 4), *(row(9 + n, 10, 1) for n in range(news))]
+    asked = replace(request(beside), clock=clock)
+    found = late.without_late_rows(fs.LocalFileSystem(), str(tmp_path), table(rows), asked)
+    assert (found.rows.num_rows, found.contradicted) == (news, expected)
+
+
 def test_a_row_group_is_not_read_for_rows_that_are_newer_than_all_of_it(tmp_path: Path) -> None:
     there: list[Row] = [{"a": "x", "b": n, "__seq1": n, "__admitted_ms": 1, "v": 1} for n in range(4)]
     file = written(tmp_path, "base.parquet", there)

@@ -188,6 +188,7 @@ class ArrowFiles:
             ahead=seen.ahead,
             ahead_of_deltas=seen.ahead_of_deltas,
             touches=seen.touches,
+            contradicted=seen.contradicted,
         )
 
     def _events(self, request: AdmissionRequest, beyond: list[Beyond], done: _Delta) -> Generator[pa.Table, None, None]:

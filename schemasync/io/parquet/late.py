@@ -33,11 +33,15 @@ _NONE: Final = pa.nulls(0, pa.int64())
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compared:
-    """Rows without those that are late; whether all are known to be newer than the base, and than earlier deltas."""
+    """Rows without those that are late; whether all are known to be newer than the base, and than earlier deltas.
+
+    So many late ones are ``contradicted`` by the clock.
+    """
 
     rows: pa.Table
     ahead: bool = False
     ahead_of_deltas: bool = False
+    contradicted: int = 0
 
 
 def without_late_rows(filesystem: fs.FileSystem, base: str, rows: pa.Table, request: AdmissionRequest) -> Compared:
@@ -56,30 +60,68 @@ def without_late_rows(filesystem: fs.FileSystem, base: str, rows: pa.Table, requ
     asked = rows.select(columns).append_column(_PLACE, positions(rows))
     suspects = _not_above(asked, request, beside.newest)
     near = [f for shard in _near(suspects, request.keys, beside) for f in shard.files]
-    of_base = _late(filesystem, base, suspects, near, request)
+    of_base = _late(filesystem, _paths(base, near), suspects, request)
+    contradicted = _contradicted(filesystem, _paths(base, near), suspects, of_base, rows.num_rows, request)
     of_deltas = None
     if beside.deltas is not None:
         suspects, near = _beside_deltas(asked, request, beside.deltas)
-        of_deltas = _late(filesystem, base, suspects, near, request)
+        of_deltas = _late(filesystem, _paths(base, near), suspects, request)
+        more = _contradicted(filesystem, _paths(base, near), suspects, of_deltas, rows.num_rows, request)
+        contradicted = pa.concat_arrays([contradicted, more])
     late = pa.concat_arrays([_NONE, *(places for places in (of_base, of_deltas) if places is not None)])
     gone = pc.is_in(asked.column(_PLACE), value_set=late)
-    return Compared(rows=rows.filter(pc.invert(gone)), ahead=of_base is not None, ahead_of_deltas=of_deltas is not None)
+    return Compared(
+        rows=rows.filter(pc.invert(gone)),
+        ahead=of_base is not None,
+        ahead_of_deltas=of_deltas is not None,
+        contradicted=pc.count_distinct(contradicted).as_py(),
+    )
+
+
+def _paths(base: str, files: Iterable[DataFile]) -> list[str]:
+    return [f"{base}/{file.path}" for file in files]
 
 
 def _late(
-    filesystem: fs.FileSystem, base: str, suspects: pa.Table, files: Sequence[DataFile], request: AdmissionRequest
+    filesystem: fs.FileSystem, paths: Sequence[str], suspects: pa.Table, request: AdmissionRequest
 ) -> pa.Array | None:
     """Return the places of suspects that are older than what files have; None where there is too much to read."""
-    paths = [f"{base}/{file.path}" for file in files]
     deciding = _deciding(suspects, request)
     found = _standing(filesystem, paths, suspects, replace(request, ordering=deciding))
     if found is None:
         return None
     if not len(found.tied) or deciding == request.ordering:
         return found.late
-    alike = suspects.filter(pc.is_in(suspects.column(_PLACE), value_set=found.tied))
-    of_these = _standing(filesystem, paths, alike, request)
+    of_these = _standing(filesystem, paths, _at(suspects, found.tied), request)
     return None if of_these is None else pa.concat_arrays([found.late, of_these.late])
+
+
+def _contradicted(
+    filesystem: fs.FileSystem,
+    paths: Sequence[str],
+    suspects: pa.Table,
+    late: pa.Array | None,
+    rows: int,
+    request: AdmissionRequest,
+) -> pa.Array:
+    """Return the places of late suspects that are newer than what files have by the clock.
+
+    Only where most of all ``rows`` are suspects, as they are once a log begins anew: a few that are late are nothing
+    new, and this reads what there is of their keys again.
+    """
+    if request.clock is None or late is None or not len(late) or 2 * suspects.num_rows < rows:
+        return _NONE
+    doubted = _at(suspects, late)
+    found = _standing(filesystem, paths, doubted, replace(request, ordering=(request.clock,)))
+    if found is None:
+        return _NONE
+    places = doubted.column(_PLACE)
+    older = pc.is_in(places, value_set=pa.concat_arrays([found.late, found.tied]))
+    return places.filter(pc.invert(older)).combine_chunks()
+
+
+def _at(rows: pa.Table, places: pa.Array) -> pa.Table:
+    return rows.filter(pc.is_in(rows.column(_PLACE), value_set=places))
 
 
 def _deciding(rows: pa.Table, request: AdmissionRequest) -> tuple[str, ...]:

@@ -30,6 +30,7 @@ class Seen:
     ahead: bool = True
     ahead_of_deltas: bool = True
     touches: tuple[str, ...] | None = ()
+    contradicted: int = 0
 
     def __and__(self, other: Seen) -> Seen:
         """Return what is known of the rows of both."""
@@ -40,6 +41,7 @@ class Seen:
             ahead=self.ahead and other.ahead,
             ahead_of_deltas=self.ahead_of_deltas and other.ahead_of_deltas,
             touches=touches,
+            contradicted=self.contradicted + other.contradicted,
         )
 
 
@@ -61,7 +63,12 @@ class Look:
         """Return one part without its late rows; parts have one row per key, sorted by key."""
         compared = self._compared(rows)
         touches = touched(compared.rows, self._request)
-        self.seen &= Seen(ahead=compared.ahead, ahead_of_deltas=compared.ahead_of_deltas, touches=touches)
+        self.seen &= Seen(
+            ahead=compared.ahead,
+            ahead_of_deltas=compared.ahead_of_deltas,
+            touches=touches,
+            contradicted=compared.contradicted,
+        )
         return compared.rows
 
     def _compared(self, rows: pa.Table) -> Compared:

@@ -119,6 +119,7 @@ class SparkFiles:
             ahead=seen.ahead,
             ahead_of_deltas=seen.ahead_of_deltas,
             touches=seen.touches,
+            contradicted=seen.contradicted,
         )
 
     def _files(self, directory: str) -> list[FileInfo]:
