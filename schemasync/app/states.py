@@ -35,6 +35,7 @@ from schemasync.errors import ConflictError, DataError, SchemasyncError, Storage
 
 GENERATIONS = "_schemasync/generations"
 _RESTORE: Final = "Restore it from a backup of the table's location; the data files are untouched."
+_DAY_MS: Final = 86_400_000
 MOST_FORGOTTEN: Final = 1000
 """Manifests that one run deletes: what was left for years goes in several."""
 
@@ -433,14 +434,15 @@ def written_states(lake: Lake, properties: TableProperties) -> tuple[StateId, ..
 def forget_states(lake: Lake, in_force: Manifest, *, before_ms: int) -> None:
     """Delete manifests that nobody asks for any more, where they are older than ``before_ms``.
 
-    Every run lists all that there are. Kept are the state in force and the one before it, and of each generation the
-    first, which its history tells: of two, as the lowest number may be one that was never in force.
+    Every run lists all that there are. Kept are the state in force and the one before it, and of one generation a day
+    the first, which the history tells: of two, as the lowest number may be one that was never in force.
     """
     before = in_force.parent or in_force.state
-    by_generation = groupby(_manifests(lake), key=lambda pair: pair[0].generation)
-    later = chain.from_iterable(list(states)[2:] for _, states in by_generation)
-    old = (file for state, file in later if state < before and file.modified_ms <= before_ms)
-    for file in islice(old, MOST_FORGOTTEN):
+    old = [(state, file) for state, file in _manifests(lake) if state < before and file.modified_ms <= before_ms]
+    generations = (list(states) for _, states in groupby(old, key=lambda pair: pair[0].generation))
+    by_day = groupby(generations, key=lambda states: states[0][1].modified_ms // _DAY_MS)
+    spare = (file for _, day in by_day for _, file in chain(next(day)[2:], *day))
+    for file in islice(spare, MOST_FORGOTTEN):
         with suppress(StorageError):
             lake.delete(file.path)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from unittest.mock import patch
 
@@ -12,18 +13,26 @@ from schemasync.core.manifest import StateId, empty
 from schemasync.io.lake.arrow import ArrowLake
 
 
-def left(root: Path, *, in_force: tuple[int, int], young: set[str]) -> list[str]:
-    """Write manifests of three generations, all but the ``young`` ones long ago; return which are left."""
+DAY = 86_400
+LONG_AGO = 10 * DAY
+
+
+def left(
+    root: Path, *, in_force: tuple[int, int], young: Iterable[str] = (), days: Sequence[int] = (1, 2, 3)
+) -> list[str]:
+    """Write manifests of generations of these days, all but the ``young`` ones long ago; return which are left."""
     lake = ArrowLake(str(root))
-    names = [str(StateId(generation=g, admission=a)) for g in (1, 2, 3) for a in range(5)]
-    for name in names:
-        lake.create(f"{GENERATIONS}/{name}.json", b"{}")
-        os.utime(root / GENERATIONS / f"{name}.json", (2, 2) if name in young else (1, 1))
+    for generation, day in enumerate(days, start=1):
+        for admission in range(5):
+            name = str(StateId(generation=generation, admission=admission))
+            lake.create(f"{GENERATIONS}/{name}.json", b"{}")
+            written = LONG_AGO + 1 if name in young else day * DAY + generation
+            os.utime(root / GENERATIONS / f"{name}.json", (written, written))
     (root / GENERATIONS / "notes.txt").touch()
     now = StateId(generation=in_force[0], admission=in_force[1])
     parent = StateId(generation=in_force[0], admission=in_force[1] - 1)
     manifest = empty("t", "s", schema_version=1, keyed=True).model_copy(update={"state": now, "parent": parent})
-    forget_states(lake, manifest, before_ms=1000)
+    forget_states(lake, manifest, before_ms=1000 * LONG_AGO)
     return sorted(path.stem for path in (root / GENERATIONS).glob("*.json"))
 
 
@@ -35,9 +44,17 @@ def test_the_first_two_of_a_generation_stay_and_what_is_young_in_force_or_after_
     ]
 
 
+def test_of_one_day_the_first_generation_stays(tmp_path: Path) -> None:
+    assert left(tmp_path, in_force=(5, 4), days=(1, 1, 2, 2, 9), young={"000004"}) == [
+        *("000001", "000001-0001"),
+        *("000003", "000003-0001", "000004"),
+        *("000005", "000005-0001", "000005-0003", "000005-0004"),
+    ]
+
+
 def test_no_state_after_the_one_in_force_goes(tmp_path: Path) -> None:
     """It may be another run's, about to be in force."""
-    assert left(tmp_path, in_force=(2, 3), young=set()) == [
+    assert left(tmp_path, in_force=(2, 3)) == [
         *("000001", "000001-0001"),
         *("000002", "000002-0001", "000002-0002", "000002-0003", "000002-0004"),
         *("000003", *(f"000003-{n:04}" for n in range(1, 5))),
@@ -46,4 +63,4 @@ def test_no_state_after_the_one_in_force_goes(tmp_path: Path) -> None:
 
 def test_what_was_left_for_years_goes_in_several_runs(tmp_path: Path) -> None:
     with patch.object(states, "MOST_FORGOTTEN", 2):
-        assert len(left(tmp_path, in_force=(3, 4), young=set())) == 15 - 2
+        assert len(left(tmp_path, in_force=(3, 4))) == 15 - 2
