@@ -12,7 +12,6 @@ from schemasync.app.states import GENERATIONS, forget_states
 from schemasync.core.manifest import StateId, empty
 from schemasync.io.lake.arrow import ArrowLake
 
-
 DAY = 86_400
 LONG_AGO = 10 * DAY
 
