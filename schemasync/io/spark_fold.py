@@ -72,8 +72,8 @@ class SparkFold:
         """Look at all files below a directory, by their own columns: directories may be named like one of these."""
         try:
             rows = self._session.read.option("recursiveFileLookup", "true").parquet(as_pattern(directory))
-            counted = rows.groupBy(*(quote_identifier(key, Dialect.SPARK) for key in keys)).agg(f.expr("count(*) AS n"))
-            return not counted.where("n > 1").isEmpty()
+            by_key = rows.groupBy(*(quote_identifier(key, Dialect.SPARK) for key in keys))
+            return not by_key.agg(f.expr(f"count(*) AS {_READ}")).where(f"{_READ} > 1").isEmpty()
         except (PySparkException, Py4JError, ConnectionError) as error:
             raise _translated(error, directory) from error
 

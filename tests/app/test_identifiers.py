@@ -30,6 +30,9 @@ ENGINES = (
     "ΟΔΟΣ",
 )
 NAMES = (*OURS, *WORKING, *ENGINES)
+COUNTED = ("n", "count", "rows", "written")
+"""What somebody who counts rows may call that."""
+BY_SQL = {"kernel": "spark"}
 
 
 def nested(*fields: str) -> dict[str, Any]:
@@ -73,6 +76,17 @@ def test_columns_of_all_hostile_names_live_and_evolve(lab: Lab) -> None:
     assert [*old][-4:] == ["schemasync_keys", "__op__2", "__ts_ms__2", "__segment__2"]
 
 
+def test_keys_of_all_hostile_names_are_folded_by_sql(lab: Lab) -> None:
+    lab.settings = {"tables": [{"subject": "t-value", "envelope": "flat"}], "defaults": {"compaction": BY_SQL}}
+    keys = (*NAMES, *COUNTED)
+    lab.register("t", lab.flat("R", *((name, "long") for name in keys), ("a", TEXT)), key=keys)
+    values = {"id": 1, "op": "c", **dict.fromkeys(keys, 7)}
+    for turn in (1, 2):
+        lab.land("t", [values | {"ts_ms": turn, "a": f"{turn}"}])
+        fought(lab)
+    assert [row["a"] for row in lab.rows("t")] == ["2"]
+
+
 def test_a_long_comment_of_emojis_is_stored_at_once(lab: Lab) -> None:
     doc = 'it\'s\n"x" \\ ${env:HOME} ; -- `\0' + "\N{GRINNING FACE}" * 300
     lab.register("t", lab.flat("R", ("a", {"type": TEXT, "doc": doc}), ("b" * 767, {"type": TEXT, "doc": doc})))
@@ -94,7 +108,7 @@ def test_a_key_in_another_case_goes_on(lab: Lab) -> None:
     assert lab.rows("t") == [{"id": 1, "uid": 7, "state": "new"}]
 
 
-@pytest.mark.parametrize("compaction", [{}, {"kernel": "spark", "arrow_limit": 0}])
+@pytest.mark.parametrize("compaction", [{}, BY_SQL | {"arrow_limit": 0}])
 def test_a_lake_lies_in_a_directory_of_any_name(lab: Lab, compaction: dict[str, Any]) -> None:
     """For Spark's readers, not for its tables, ? [ ] and * would name other directories."""
     lab.root = lab.root / "c# 100%41? [x]*"
