@@ -6,8 +6,9 @@ steps with their SQL are laid out by `schemasync.app.planning`; they say everyth
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, Final
 
 from schemasync.core.changes import AddColumn, Change
@@ -227,7 +228,7 @@ def _decide_evolution(inspected: Inspected, history: History, properties: TableP
         target.policies,
         readded=_earlier_names(history, properties.version),
         born=history.born,
-        may_split=lambda life: _may_split(life, target, current, properties),
+        may_split=_may_split(target, current, properties),
     )
     reborn = (*_reborn_keys(current, desired), *_unlike_keys(current, desired))
     # Of a table that has a key, and is held because it would lose it, nothing is insert-only.
@@ -263,18 +264,23 @@ def _tells_as_applied(shape: Shape, properties: TableProperties) -> bool:
     return shape.columns_hash == properties.columns and properties.lives == shape.lives_hash
 
 
-def _may_split(life: Life, target: TableTarget, current: Shape, properties: TableProperties) -> bool:
-    """Tell whether ``policies.retype: variant`` could be set now, and would keep values of this column.
+def _may_split(target: TableTarget, current: Shape, properties: TableProperties) -> Callable[[Life], bool]:
+    """Return what tells whether ``policies.retype: variant`` could be set now, and would keep values of a column.
 
-    A key has no variant; and where a retype was applied that begins a life under that policy, it would be SS408.
+    A key has no variant; and where a retype was applied that begins a life under that policy, it would be SS408. That
+    takes a look at the whole history, which says the same of all columns.
     """
-    if any(c.life == life and c.name in current.keys for c in current.columns):
-        return False
-    policies = target.policies.model_copy(update={"retype": "variant"})
-    split = replace(target, policies=policies)
-    history = history_of(split, current.history.versions)
-    known = history.at(properties.version)
-    return known is not None and _tells_as_applied(_as_it_is(split, history, known, properties), properties)
+    keys = {c.life for c in current.columns if c.name in current.keys}
+
+    @cache
+    def could_be_set() -> bool:
+        policies = target.policies.model_copy(update={"retype": "variant"})
+        split = replace(target, policies=policies)
+        history = history_of(split, current.history.versions)
+        known = history.at(properties.version)
+        return known is not None and _tells_as_applied(_as_it_is(split, history, known, properties), properties)
+
+    return lambda life: life not in keys and could_be_set()
 
 
 def _as_applied(target: TableTarget, properties: TableProperties) -> TableTarget:

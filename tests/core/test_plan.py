@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
+from schemasync.core import plan
 from schemasync.core.changes import AddColumn, ChangeDoc, ChangeEnvelope, ChangeKey, DropColumn
 from schemasync.core.config import Compaction
 from schemasync.core.diagnostics import diagnose
@@ -206,6 +207,21 @@ def test_a_variant_is_advised_where_the_policy_can_still_be_set(rows: list[Colum
     split = history_of(target(**VARIANT), versions)
     codes = [d.code for d in seen(split, properties, options=VARIANT).diagnostics]
     assert codes == (["SS114"] if fix else ["SS408"])
+
+
+def test_the_history_is_told_anew_once_however_many_columns_are_retyped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That is all columns of all versions."""
+    told: list[History] = []
+
+    def telling(*given: Any) -> History:
+        told.append(history_of(*given))
+        return told[-1]
+
+    monkeypatch.setattr(plan, "history_of", telling)
+    versions = [version(n, ID, *(col(f"a{m}", type_) for m in range(9))) for n, type_ in enumerate([BIGINT, STRING], 1)]
+    found = history_of(target(), versions)
+    assert outcome(seen(found, applied(found, 1))) == (Verdict.MIGRATE, ["SS113"] * 9)
+    assert len(told) == 1
 
 
 @pytest.mark.parametrize("after", [STRING, DATE])
