@@ -554,7 +554,8 @@ _ALL: Final = (
         severity=Severity.WARNING,
         meaning="A column's type is written in more than 4,000 characters: some metastores store no more.",
         example="lake.student: the type of address is a text of 5210 characters",
-        fix="If yours refuses the table, make TYPE_NAME of its COLUMNS_V2 longer, or flatten the struct at the source.",
+        fix="If yours refuses the table, make TYPE_NAME of its COLUMNS_V2 longer, or flatten the struct at the source. "
+        "The embedded one stores 32,672 characters at most.",
     ),
     Code(
         code="SS415",
