@@ -648,6 +648,30 @@ def test_a_newest_version_that_stayed_costs_one_question_an_hour(server: Registr
     assert asked == ["", "/1", "/2", "", "/2", ""]
 
 
+def test_a_subject_that_was_made_anew_with_more_versions_is_read_again(
+    server: RegistryServer, connect: Connect
+) -> None:
+    registry = connect(server.url)
+    for version in registry.versions("s"):
+        registry.schema("s", version)
+    # Deleted for good and made again, between two lists.
+    del server.subjects["s"]
+    server.add("s", 1, '"int"')
+    server.add("s", 2, '"long"')
+    assert [registry.schema("s", version).text for version in registry.versions("s")] == ['"int"', '"long"']
+
+
+def test_a_new_version_costs_one_more_question_for_the_one_before_it(server: RegistryServer, connect: Connect) -> None:
+    registry = connect(server.url)
+    for versions in ([], [2], []):
+        for version in versions:
+            server.add("s", version)
+        for version in registry.versions("s"):
+            registry.schema("s", version)
+    asked = [target.removeprefix("/subjects/s/versions") for target in server.targets]
+    assert asked == ["", "/1", "", "/1", "/2", ""]
+
+
 def test_a_version_that_a_follower_does_not_have_yet_is_asked_for_again(
     server: RegistryServer, connect: Connect
 ) -> None:
@@ -655,6 +679,49 @@ def test_a_version_that_a_follower_does_not_have_yet_is_asked_for_again(
     naps = Naps()
     registry = connect(server.url, backoff=1, sleep=naps, random=lambda: 1.0)
     assert (registry.schema("s", 1).version, naps) == (1, [1.0, 2.0, 4.0])
+
+
+@pytest.mark.parametrize("late", [Canned(body="[1]"), Canned(body="[]"), error(404, 40401, "no subject")])
+def test_a_list_of_a_follower_that_lacks_versions_is_asked_for_again(
+    server: RegistryServer, connect: Connect, late: Canned
+) -> None:
+    server.add("s", 2)
+    naps = Naps()
+    registry = connect(server.url, backoff=1, sleep=naps, random=lambda: 1.0)
+    before = registry.versions("s")
+    server.faults.extend([late, late])
+    assert (before, registry.versions("s"), naps) == ((1, 2), (1, 2), [1.0, 2.0])
+
+
+def test_versions_that_a_follower_does_not_have_yet_are_asked_for_again(
+    server: RegistryServer, connect: Connect
+) -> None:
+    registry = connect(server.url)
+    registry.subjects()
+    server.faults.append(error(404, 40401, "no subject"))
+    assert registry.versions("s") == (1,)
+
+
+def test_subjects_that_a_follower_lacks_are_asked_for_again(server: RegistryServer, connect: Connect) -> None:
+    registry = connect(server.url)
+    registry.subjects()
+    server.faults.append(Canned(body="[]"))
+    assert registry.subjects() == ("s",)
+
+
+def test_what_stays_missing_is_deleted_and_not_asked_for_again(server: RegistryServer, connect: Connect) -> None:
+    server.add("s", 2)
+    server.add("t", 1)
+    registry = connect(server.url)
+
+    def listed() -> tuple[tuple[str, ...], tuple[int, ...], int]:
+        before = len(server.log)
+        return registry.subjects(), registry.versions("s"), len(server.log) - before
+
+    found = [listed()]
+    del server.subjects["t"], server.subjects["s"][2]
+    found += [listed(), listed()]
+    assert found == [(("s", "t"), (1, 2), 2), (("s",), (1,), 8), (("s",), (1,), 2)]
 
 
 def test_the_wait_for_a_follower_is_ours_alone(server: RegistryServer, connect: Connect) -> None:

@@ -30,7 +30,7 @@ from schemasync.io.registry.transport import Transport
 UNTELLING_STATUSES = frozenset({403, 404, 405, 501})
 """Answers to the probe for the newest id which say that it is not served, or not to us."""
 LAG_TRIES = 4
-"""How often a version that "does not exist" is asked for: a follower may lag behind the list that named it."""
+"""How often what "does not exist" is asked for: a follower may lag behind the list of another one that named it."""
 PAGE_SIZE = 1000
 """Apicurio answers at most so many subjects (``apicurio.ccompat.max-subjects``) and does not say that it cut."""
 
@@ -104,7 +104,7 @@ class HttpRegistry:
         Pages on only where exactly `PAGE_SIZE` names came, and only while pages bring new names: Karapace and
         Apicurio 2 ignore ``offset`` and ``limit``.
         """
-        page = wire.subject_names(self._transport.get("/subjects"))
+        page = self._first_page()
         found = set(page)
         while len(page) == PAGE_SIZE:
             answer = self._transport.get("/subjects", offset=str(len(found)), limit=str(PAGE_SIZE))
@@ -112,23 +112,40 @@ class HttpRegistry:
             if found.issuperset(page):
                 break
             found.update(page)
-        self._kept.forget_all_but(found)
+        self._kept.list_subjects(found)
         return tuple(sorted(found))
+
+    def _first_page(self) -> list[str]:
+        """Ask for subjects until none is missing that was there before, which is deleted then."""
+
+        def is_complete(answer: Answer) -> bool:
+            names = wire.subject_names(answer)
+            return len(names) == PAGE_SIZE or not self._kept.lacks_subjects(names)
+
+        return wire.subject_names(self._until(is_complete, "/subjects"))
+
+    def _until(self, is_good: Callable[[Answer], bool], path: str) -> Answer:
+        """Ask until the answer is good, `LAG_TRIES` times at most; return the last one."""
+        return self._transport.patiently(lambda: self._transport.get(path), until=is_good, tries=LAG_TRIES)
 
     def versions(self, subject: str) -> tuple[int, ...]:
         """Return the live versions in ascending order, empty where the registry knows no such subject."""
         # Ids grow per context, and the probe sees the default one only.
         self._uses_contexts = self._uses_contexts or subject.startswith(":.")
-        numbers = tuple(sorted(wire.version_numbers(self._transport.get(f"{_path(subject)}/versions"))))
+        answer = self._until(
+            lambda answer: not self._kept.lacks_versions(subject, wire.version_numbers(answer)),
+            f"{_path(subject)}/versions",
+        )
+        numbers = tuple(sorted(wire.version_numbers(answer)))
         self._kept.forget_unless_listed(subject, numbers)
-        if numbers:
-            self._compare(subject, numbers[-1])
+        self._compare(subject, numbers)
+        self._kept.list_versions(subject, numbers)
         return numbers
 
-    def _compare(self, subject: str, newest: int) -> None:
-        """Fetch the newest version again, now and then: a subject that was made anew may list the same numbers."""
-        before = self._kept.pop_old((subject, newest))
-        if before and self._fetch(((subject, newest),)) != before:
+    def _compare(self, subject: str, listed: Sequence[int]) -> None:
+        """Fetch a version again, now and then and beside new ones: a subject made anew may list the same numbers."""
+        doubtful = self._kept.pop_doubtful(subject, listed)
+        if doubtful and self._fetch(((subject, doubtful[0]),)) != doubtful[1]:
             self._kept.forget(subject)
 
     def schema(self, subject: str, version: int) -> RegisteredSchema:
@@ -157,11 +174,7 @@ class HttpRegistry:
     def _listed_version(self, trail: Trail) -> Answer:
         """Ask for a version that was listed, or that a schema refers to; a follower may not have it yet."""
         subject, version = trail[-1]
-        answer = self._transport.patiently(
-            lambda: self._transport.get(f"{_path(subject)}/versions/{version}"),
-            until=lambda answer: not answer.not_found,
-            tries=LAG_TRIES,
-        )
+        answer = self._until(lambda answer: not answer.not_found, f"{_path(subject)}/versions/{version}")
         if not answer.not_found:
             return answer
         raise RegistryError(

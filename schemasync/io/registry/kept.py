@@ -1,4 +1,4 @@
-"""The versions that an HTTP registry answered, kept in memory, so that each is asked for once.
+"""What an HTTP registry answered, kept in memory: versions, so that each is asked for once, and what it listed.
 
 Used by the HTTP registry alone. The content of a version never changes while its subject lives; a subject that was
 deleted for good and made again restarts at version 1, and then nothing of the old one is kept. Safe to call from
@@ -34,6 +34,8 @@ class KeptVersions:
         self._lock = threading.Lock()
         self._subjects: OrderedDict[str, dict[int, _Kept]] = OrderedDict()
         self._characters = 0
+        # None: the subject was listed, and nobody asked for its versions yet.
+        self._listed: dict[str, frozenset[int] | None] = {}
 
     def get(self, key: Key) -> HeldSchema | None:
         """Return a version, None where it is not here."""
@@ -56,13 +58,35 @@ class KeptVersions:
             while self._characters > MOST_CHARACTERS and len(self._subjects) > 1:
                 self._drop(next(iter(self._subjects)))
 
-    def pop_old(self, key: Key) -> HeldSchema | None:
-        """Take out a version that was fetched too long ago to be trusted; None where there is none such."""
+    def pop_doubtful(self, subject: str, listed: Iterable[int]) -> tuple[int, HeldSchema] | None:
+        """Take out the newest version that is here where it may be another one by now; None where there is none such.
+
+        It was fetched too long ago, or more versions are ``listed`` than were before: of another subject, maybe.
+        """
         with self._lock:
-            kept = self._subjects.get(key[0], {}).get(key[1])
-            if kept is None or self._clock() - kept.since < TRUSTED_SECONDS:
+            newest = max(self._subjects.get(subject, {}), default=None)
+            if newest is None:
                 return None
-            return self._pop(key)
+            grew = max(listed, default=0) > max(self._listed.get(subject) or (), default=0)
+            old = self._clock() - self._subjects[subject][newest].since >= TRUSTED_SECONDS
+            held = self._pop((subject, newest)) if grew or old else None
+            return (newest, held) if held else None
+
+    def lacks_subjects(self, names: Iterable[str]) -> bool:
+        """Tell whether a subject is missing that was listed before."""
+        with self._lock:
+            return not self._listed.keys() <= set(names)
+
+    def lacks_versions(self, subject: str, versions: Iterable[int]) -> bool:
+        """Tell whether versions are missing that were listed before, or all of a subject that was."""
+        with self._lock:
+            known = self._listed.get(subject, frozenset())
+            return not known <= set(versions) if known is not None else not set(versions)
+
+    def list_versions(self, subject: str, versions: Iterable[int]) -> None:
+        """Remember what was listed."""
+        with self._lock:
+            self._listed[subject] = frozenset(versions)
 
     def forget(self, subject: str) -> None:
         """Drop all of a subject."""
@@ -75,10 +99,11 @@ class KeptVersions:
             if not self._subjects.get(subject, {}).keys() <= set(versions):
                 self._drop(subject)
 
-    def forget_all_but(self, subjects: Iterable[str]) -> None:
-        """Drop what is of no listed subject."""
+    def list_subjects(self, subjects: Iterable[str]) -> None:
+        """Remember what was listed, and drop what is of no listed subject."""
         with self._lock:
-            for subject in self._subjects.keys() - set(subjects):
+            self._listed = {subject: self._listed.get(subject) for subject in subjects}
+            for subject in self._subjects.keys() - self._listed.keys():
                 self._drop(subject)
 
     def _pop(self, key: Key) -> HeldSchema | None:
