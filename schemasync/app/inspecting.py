@@ -216,7 +216,10 @@ def _is_same(kept: RegisteredSchema, live: RegisteredSchema) -> bool:
     if live.unpinned:
         # Their newest versions are nothing that was said of this one.
         kept, live = (replace(one, references=()) for one in (kept, live))
-    return schema_fingerprint(kept) == schema_fingerprint(live)
+    try:
+        return schema_fingerprint(kept) == schema_fingerprint(live)
+    except SchemaError:
+        return False  # what is no JSON was never applied
 
 
 def _understood(
@@ -263,7 +266,10 @@ def read_key(registry: Registry, target: TableTarget) -> KeyFound:
     try:
         versions = registry.versions(target.key_subject)
         if not versions:
-            return KeyFound()
+            # It is among the subjects: without it the table would be made as one that has no key, and stay so.
+            message = f"{target.key_subject} is listed, and the registry has no versions of it"
+            fix = "A replica of the registry may lag, and it passes. Else check this user's rights to the subject."
+            return KeyFound(trouble=(diagnose("SS406", message, fix=fix),))
         found = registry.schema(target.key_subject, versions[-1])
         return KeyFound(columns=read_key_schema(found), remarks=tuple(_repeated(target, routing_fields(found))))
     except (SchemaError, RegistryError) as error:

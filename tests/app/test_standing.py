@@ -382,6 +382,33 @@ def test_a_type_that_is_gone_is_missed_by_versions_that_are_not_applied_yet(stil
     assert standing(still) == (["SS406"], True)
 
 
+@pytest.mark.parametrize("text", ["{", '{"type": "record"}', avro(("m", "long"))])
+def test_another_text_of_an_applied_version_is_another_history_also_where_it_is_no_schema(
+    still: Still, text: str
+) -> None:
+    still.register(avro(("n", "long")))
+    still.settle()
+    workspace = still.workspace
+    (target,) = map_tables(workspace).targets
+    keep_schema(workspace.storage(target).lake, workspace.registry.schema("student-value", 1), applied=True)
+    still.registry.register("student-value", text, version=1)
+    assert standing(still) == (["SS404"], True)
+    still.register(avro(("n", "long"), ("m", "long")))
+    assert standing(still) == (["SS404"], True)
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_a_key_subject_that_is_listed_without_versions_is_no_table_without_a_key(
+    still: Still, monkeypatch: pytest.MonkeyPatch, there: bool
+) -> None:
+    still.register(avro())
+    if there:
+        still.settle()
+    listed = still.registry.versions
+    monkeypatch.setattr(still.registry, "versions", lambda subject: listed(subject) if subject[-3:] != "key" else ())
+    assert standing(still) == (["SS406"], there)
+
+
 def keeping(drop: str) -> dict[str, Any]:
     return {"defaults": {"policies": {"drop": drop}}}
 
