@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import gzip
+import html
 import json
 import logging
 import socket
@@ -14,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from email.utils import formatdate
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, quote_plus
 
 import pytest
 import trustme
@@ -286,6 +288,37 @@ def test_a_server_that_echoes_credentials_does_not_bring_them_into_an_error(
     server.faults.append(Canned(body=f"you sent {echoed}", content_type="text/plain"))
     registry = connect(server.url, auth=BasicAuth(username="user", password="s3cret"))
     assert "beginning with 'you sent ***'" in failure(registry.subjects)
+
+
+ODD = 'p@ss/"<ö>\\+ w'
+
+
+@pytest.mark.parametrize(
+    "echoed",
+    [
+        json.dumps(ODD)[1:-1],
+        json.dumps(ODD, ensure_ascii=False)[1:-1],
+        html.escape(ODD),
+        quote(ODD),
+        quote(ODD, safe=""),
+        quote_plus(ODD),
+        quote(base64.b64encode(f"user:{ODD}".encode()).decode(), safe=""),
+    ],
+)
+def test_a_server_that_echoes_credentials_in_its_own_writing_does_not_bring_them_into_an_error(
+    server: RegistryServer, connect: Connect, echoed: str
+) -> None:
+    server.faults.append(Canned(body=f"you sent {echoed}", content_type="text/plain"))
+    registry = connect(server.url, auth=BasicAuth(username="user", password=ODD))
+    assert "beginning with 'you sent ***'" in failure(registry.subjects)
+
+
+def test_headers_are_shown_like_the_answer(server: RegistryServer, connect: Connect) -> None:
+    registry = connect(server.url, auth=BearerAuth(token="t0ken"))
+    server.faults.append(Canned(status=302, headers={"Location": "https://sso.example.org/t0ken/login"}))
+    server.faults.append(Canned(status=400, content_type="te\x1bxt/t0ken" + "x" * 200))
+    assert "points elsewhere: to https://sso.example.org/***/login:" in failure(registry.subjects)
+    assert f"content type te?xt/***{'x' * 71}, beginning" in failure(registry.subjects)
 
 
 def test_the_repr_names_the_servers(connect: Connect) -> None:

@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass
 
 from schemasync.io.registry.auth import secrets
-from schemasync.io.registry.endpoint import Endpoint
+from schemasync.io.registry.endpoint import Endpoint, redact_url
 
 RETRIED_STATUSES = frozenset({408, 429, *range(500, 600)}) - {501, 505}
 """What is temporary: also what proxies answer for a registry that they do not reach (Cloudflare: 520 to 526). That
@@ -66,11 +66,19 @@ class Answer:
 
     def excerpt(self) -> str:
         """Return what came back in one line: status, content type and the first characters."""
-        text = self.body[:4096].decode("utf-8", "replace")
+        kind = self._shown(self.content_type)[:EXCERPT] or "unknown"
+        text = self._shown(self.body[:4096].decode("utf-8", "replace"))[:EXCERPT]
+        return f"status {self.status}, content type {kind}, beginning with '{text}'"
+
+    @property
+    def elsewhere(self) -> str:
+        """Where it points to instead, empty where it points nowhere."""
+        return self._shown(redact_url(self.location))
+
+    def _shown(self, text: str) -> str:
         for secret in secrets(self.endpoint.auth):
             text = text.replace(secret, "***")
-        shown = "".join(c if c.isprintable() else "?" for c in " ".join(text.split()))[:EXCERPT]
-        return f"status {self.status}, content type {self.content_type or 'unknown'}, beginning with '{shown}'"
+        return "".join(c if c.isprintable() else "?" for c in " ".join(text.split()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

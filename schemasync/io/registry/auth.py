@@ -7,10 +7,14 @@ in a repr, and that a value or file which cannot work is a UsageError at once, n
 from __future__ import annotations
 
 import base64
+import html
+import json
 import ssl
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import assert_never
+from typing import Final, assert_never
+from urllib.parse import quote, quote_plus
 
 import requests
 from requests.auth import AuthBase
@@ -57,10 +61,23 @@ def authorization(auth: Auth) -> str:
             assert_never(auth)
 
 
+_WRITTEN: Final[tuple[Callable[[str], str], ...]] = (
+    str,
+    lambda text: json.dumps(text)[1:-1],
+    lambda text: json.dumps(text, ensure_ascii=False)[1:-1],
+    html.escape,
+    quote,
+    lambda text: quote(text, safe=""),
+    quote_plus,
+)
+"""How a server may write a text that it was sent: as it is, in JSON, in HTML, in an address."""
+
+
 def secrets(auth: Auth) -> tuple[str, ...]:
-    """Return what an error must not show even if the server echoes it."""
+    """Return what an error must not show even if the server echoes it, the longest first: they may overlap."""
     own = auth.password if isinstance(auth, BasicAuth) else ""
-    return tuple(secret for secret in (authorization(auth).partition(" ")[2], own) if secret)
+    sent = [secret for secret in (authorization(auth).partition(" ")[2], own) if secret]
+    return tuple(sorted({write(secret) for secret in sent for write in _WRITTEN}, key=len, reverse=True))
 
 
 def unauthorized_fix(auth: Auth) -> str:

@@ -13,7 +13,7 @@ from schemasync.core.references import HeldSchema, Reference
 from schemasync.errors import RegistryError
 from schemasync.io.registry.answer import Answer
 from schemasync.io.registry.auth import unauthorized_fix
-from schemasync.io.registry.endpoint import URL_FIX, redact_url
+from schemasync.io.registry.endpoint import URL_FIX
 
 ACCEPT = "application/vnd.schemaregistry.v1+json, application/json"
 
@@ -119,7 +119,7 @@ def _content(answer: Answer) -> object:
             raise _refused(answer, "the registry does not let us read this", fix)
         case status if 300 <= status < 400:
             raise RegistryError(
-                f"the registry points elsewhere: to {redact_url(answer.location) or 'nowhere'}",
+                f"the registry points elsewhere: to {answer.elsewhere or 'nowhere'}",
                 where=answer.where,
                 why=f"status {status}; redirects are not followed, so that credentials stay here",
                 fix="If that is the registry, write its address into registry.url.",
