@@ -174,6 +174,17 @@ def test_a_version_belongs_to_the_group_that_its_metadata_name(
     assert server.targets[-1] == "/config/r%2Fs?defaultToGlobal=true"
 
 
+def test_the_group_is_asked_for_again_where_credentials_were_refused_meanwhile(
+    server: RegistryServer, connect: Connect
+) -> None:
+    server.config = error(401, 40101, "expired")
+    server.add("s", 2, '"int"', metadata=MAJOR)
+    registry = connect(server.url)
+    assert "the registry refuses us" in failure(lambda: registry.schema("s", 2))
+    server.config = Canned(body='{"compatibilityGroup": "application.major.version"}')
+    assert registry.schema("s", 2).group == "2"
+
+
 def test_a_version_without_metadata_costs_no_question_for_its_group(server: RegistryServer, connect: Connect) -> None:
     server.add("r", 1, '"int"', metadata=None)
     assert (connect(server.url).schema("r", 1).group, len(server.targets)) == ("", 1)
@@ -809,7 +820,7 @@ def test_id_1_is_probed_where_the_known_one_was_deleted(server: RegistryServer, 
     assert registry.newest_id() == 1
 
 
-@pytest.mark.parametrize("status", [403, 404, 405, 501])
+@pytest.mark.parametrize("status", [302, 400, 403, 404, 405, 422, 501])
 def test_the_newest_id_is_unknown_where_the_probe_is_not_served(
     server: RegistryServer, connect: Connect, status: int
 ) -> None:

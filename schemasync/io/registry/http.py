@@ -27,8 +27,6 @@ from schemasync.io.registry.endpoint import endpoints_of
 from schemasync.io.registry.kept import KeptVersions
 from schemasync.io.registry.transport import Transport
 
-UNTELLING_STATUSES = frozenset({403, 404, 405, 501})
-"""Answers to the probe for the newest id which say that it is not served, or not to us."""
 LAG_TRIES = 4
 """How often what "does not exist" is asked for: a follower may lag behind the list of another one that named it."""
 PAGE_SIZE = 1000
@@ -194,7 +192,7 @@ class HttpRegistry:
             return None
         for known in dict.fromkeys((self._known_id, 1)):
             answer = self._transport.get(f"/schemas/ids/{known}", fetchMaxId="true")
-            if answer.status not in UNTELLING_STATUSES:
+            if wire.is_served(answer):
                 return self._grown(wire.newest_id(answer))
         return None
 

@@ -41,7 +41,7 @@ def held_schema(answer: Answer, subject: str, version: int) -> HeldSchema:
             raise RegistryError(
                 f"this is a schema of type {kind}, and only Avro is supported",
                 where=answer.where,
-                fix="Exclude the subject under tables in the configuration.",
+                fix="Delete this version there if it is a mistake, else exclude the subject under tables.",
             )
         case {"id": int(schema_id), "schema": str(text), **rest} if (
             _is_number(schema_id) and rest.get("version", version) == version
@@ -63,13 +63,21 @@ def metadata(answer: Answer) -> Mapping[str, str]:
 
 def group_property(answer: Answer) -> str:
     """Return which metadata property ``/config/S`` tells groups by, empty where the registry has no such setting."""
-    if answer.status != 200:  # Karapace and old servers know less of configurations; then nobody groups by them either
+    if not is_served(answer):  # Karapace and old servers know less of configurations; then nobody groups by them either
         return ""
     match _content(answer):
         case {"compatibilityGroup": str(name)}:
             return name
         case _:
             return ""
+
+
+def is_served(answer: Answer) -> bool:
+    """Tell whether an answer is about a question that not every server, gateway or access rule lets us ask.
+
+    What is wrong with the server itself, its lists show, too; credentials that it refuses may be right again later.
+    """
+    return answer.status in {200, 401}
 
 
 def newest_id(answer: Answer) -> int | None:
