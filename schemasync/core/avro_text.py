@@ -175,7 +175,8 @@ def _primitive_fits(primitive: str, value: Any) -> bool:
             # ISO-8859-1: one character is one byte.
             return isinstance(value, str) and all(ord(c) < 256 for c in value)
         case _:
-            return isinstance(value, str)
+            # JSON lets a text have half of a pair of surrogates, which neither files nor statements can hold.
+            return isinstance(value, str) and not any("\ud800" <= c <= "\udfff" for c in value)
 
 
 def _json(text: str, registered: RegisteredSchema) -> Any:

@@ -340,6 +340,7 @@ def test_a_default_that_only_connect_names_is_none() -> None:
         ("double", True),
         ("boolean", 0),
         ("string", None),
+        ("string", "half of a pair: \ud800"),
         ("bytes", "\u0100"),
         (FIXED, "x"),
         (ENUM, "C"),
