@@ -2,13 +2,14 @@
 
 Called by the registries of `schemasync.io.registry` and the tests' twin, which only know how to fetch one version. It
 promises texts in an order in which each only needs those before it, each content once, and an error in place of an
-endless walk or of one name with two meanings. Each (subject, version) is fetched once.
+endless or all too deep walk, or of one name with two meanings. Each (subject, version) is fetched once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from schemasync.core.canonical import canonical_text
 from schemasync.core.ports import RegisteredSchema
@@ -18,6 +19,9 @@ Key = tuple[str, int]
 """(subject, version)."""
 Trail = tuple[Key, ...]
 """How a version was reached: from the one that was asked for, by references, to itself."""
+
+LONGEST_TRAIL: Final = 100
+"""So many schemas may be behind each other: columns are not nested half as deep, and each is a call in a call."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +102,12 @@ class _Walk:
                     "the references of a schema lead back to it",
                     where=where,
                     fix="Types that need each other belong into one schema.",
+                )
+            if len(path) > LONGEST_TRAIL:
+                raise RegistryError(
+                    f"more than {LONGEST_TRAIL} schemas stand behind each other",
+                    where=f"{trail_text(trail[:1])} -> ... -> {trail_text(trail[-1:])}",
+                    fix="Put types that use each other into one schema.",
                 )
             self._visit(trail)
             self._check_name(reference.name, trail, where)

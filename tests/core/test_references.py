@@ -2,13 +2,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from schemasync.core.ports import RegisteredSchema
-from schemasync.core.references import HeldSchema, Key, Reference, Trail, resolve, trail_text
+from schemasync.core.references import LONGEST_TRAIL, HeldSchema, Key, Reference, Trail, resolve, trail_text
 from schemasync.errors import RegistryError
 
 
@@ -52,6 +53,21 @@ def test_what_is_needed_comes_before_what_needs_it_each_once() -> None:
         address=held("address"),
     )
     assert shelf.texts("order") == ("address", "person")
+
+
+def chain(length: int) -> Shelf:
+    """A schema behind which so many others stand, each behind the one before it."""
+    inner = {f"s{n}": held(f"{n}", (f"S{n + 1}", f"s{n + 1}")) for n in range(length)}
+    return Shelf(**inner, **{f"s{length}": held("last")})
+
+
+def test_many_schemas_may_stand_behind_each_other_but_not_any_number() -> None:
+    assert len(chain(LONGEST_TRAIL).texts("s0")) == LONGEST_TRAIL
+    for longer in (chain(LONGEST_TRAIL + 1), chain(10_000)):
+        message = failure(partial(longer.texts, "s0"))
+        assert message.startswith(
+            "s0 version 1 -> ... -> s101 version 1: more than 100 schemas stand behind each other"
+        )
 
 
 def test_each_version_is_fetched_once_with_the_trail_that_led_to_it_first() -> None:
