@@ -103,8 +103,9 @@ def _forget_passed(workspace: Workspace, plan: TablePlan) -> None:
         return
     lake = workspace.storage(plan.target).lake
     known = {version.version for version in shape.history.versions}
-    passed = set(range((plan.current_version or 0) + 1, shape.version.version)) - known
-    forget_schemas(lake, passed.intersection(one.version for one in kept_schemas(lake)))
+    first, last = (plan.current_version or 0) + 1, shape.version.version
+    # Among what is there: a file registry's versions may be dates, with millions of numbers between them.
+    forget_schemas(lake, {one.version for one in kept_schemas(lake) if first <= one.version < last} - known)
 
 
 def _rebuild(workspace: Workspace, step: Step, plan: TablePlan) -> TablePlan:

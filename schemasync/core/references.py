@@ -20,6 +20,8 @@ Key = tuple[str, int]
 Trail = tuple[Key, ...]
 """How a version was reached: from the one that was asked for, by references, to itself."""
 
+LARGEST_VERSION: Final = 2**31 - 1
+"""Rows tell in an INT which version they were written under."""
 LONGEST_TRAIL: Final = 100
 """So many schemas may be behind each other: columns are not nested half as deep, and each is a call in a call."""
 

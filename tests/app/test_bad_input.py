@@ -12,6 +12,7 @@ import os
 import random
 import resource
 import shutil
+import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -455,6 +456,18 @@ class TestRegistry:
         assert (found.held, students(shop)) == (True, [row(1, "first"), row(2, "goes on")])
         shop.register(STUDENT, shop.flat("Row", NAME, ("email", ["null", "string"])))
         assert (applied(shop).held, [r["id"] for r in students(shop)]) == (False, [1, 2])
+
+    def test_versions_that_are_dates_do_not_fill_the_memory(self, shop: Lab) -> None:
+        """There may be millions of numbers between two of them."""
+        text = json.dumps(shop.flat("Row", NAME, ("email", ["null", "string"])))
+        shop.registry.register(f"{STUDENT}-value", text, version=3_000_000)
+        tracemalloc.start()
+        try:
+            found = applied(shop)
+            _, most = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert (found.held, most < 50_000_000) == (False, True)
 
     def test_a_subject_that_is_deleted_drops_nothing(self, shop: Lab) -> None:
         shop.settings = {"tables": [{"subject": f"{STUDENT}-value"}, {"subject": ".*-value"}]}

@@ -107,6 +107,17 @@ def test_a_version_that_is_no_number_from_1_is_an_error_that_names_the_file(tmp_
     )
 
 
+def test_a_version_may_be_a_date_but_has_an_end(tmp_path: Path) -> None:
+    write(tmp_path / "s" / "20261129.avsc", '"string"')
+    assert FileRegistry(tmp_path).versions("s") == (20261129,)
+    bad = write(tmp_path / "s" / "20261129120000.avsc", '"string"')
+    with pytest.raises(RegistryError) as caught:
+        FileRegistry(tmp_path).versions("s")
+    assert str(caught.value) == (
+        f"{bad}: the largest version is 2147483647. Rename it: dates do for numbers, but not with times."
+    )
+
+
 def test_one_bad_subject_leaves_the_others_alone(tmp_path: Path) -> None:
     write(tmp_path / "bad" / "foo.avsc", "?")
     write(tmp_path / "good" / "1.avsc", '"string"')

@@ -101,7 +101,7 @@ def test_subjects_are_a_list_of_names_or_an_error(server: RegistryServer, connec
     assert "GET /subjects: the answer is not" in failure(connect(server.url).subjects)
 
 
-@pytest.mark.parametrize("body", ["{}", '["1"]', "[0]", "[-1]", "[true]", "[1.5]", "7"])
+@pytest.mark.parametrize("body", ["{}", '["1"]', "[0]", "[-1]", "[true]", "[1.5]", "7", "[2147483648]"])
 def test_versions_are_a_list_of_numbers_or_an_error(server: RegistryServer, connect: Connect, body: str) -> None:
     server.faults.append(Canned(body=body))
     assert "the answer is not a list of versions" in failure(lambda: connect(server.url).versions("s"))

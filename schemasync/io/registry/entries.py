@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from schemasync.core.canonical import canonical_text
-from schemasync.core.references import Reference
+from schemasync.core.references import LARGEST_VERSION, Reference
 from schemasync.errors import RegistryError
 
 LARGEST_ID = 2**31 - 1
@@ -39,10 +39,13 @@ def version_number(path: Path) -> int:
     """Return the version that a file's name says.
 
     Raises:
-        RegistryError: its name does not begin with a number from 1.
+        RegistryError: its name does not begin with a number from 1 to `LARGEST_VERSION`.
     """
     if not _is_decimal(path.stem) or int(path.stem) < 1:
         raise RegistryError(f"'{path.name}' does not begin with a version number", where=str(path), fix=LAYOUT_FIX)
+    if int(path.stem) > LARGEST_VERSION:
+        fix = "Rename it: dates do for numbers, but not with times."
+        raise RegistryError(f"the largest version is {LARGEST_VERSION}", where=str(path), fix=fix)
     return int(path.stem)
 
 

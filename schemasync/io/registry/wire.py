@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 
-from schemasync.core.references import HeldSchema, Reference
+from schemasync.core.references import LARGEST_VERSION, HeldSchema, Reference
 from schemasync.errors import RegistryError
 from schemasync.io.registry.answer import Answer
 from schemasync.io.registry.auth import unauthorized_fix
@@ -29,8 +29,8 @@ def subject_names(answer: Answer) -> list[str]:
 def version_numbers(answer: Answer) -> list[int]:
     """Return what an answer of ``/subjects/S/versions`` lists, empty where there is no such subject."""
     numbers = [] if answer.not_found else _content(answer)
-    if not isinstance(numbers, list) or not all(_is_number(number) for number in numbers):
-        raise _strange(answer, "a list of versions")
+    if not isinstance(numbers, list) or not all(_is_number(n) and n <= LARGEST_VERSION for n in numbers):
+        raise _strange(answer, f"a list of versions from 1 to {LARGEST_VERSION}")
     return numbers
 
 
