@@ -126,8 +126,8 @@ def _understood(target: TableTarget, registered: Sequence[RegisteredSchema]) -> 
 
 
 def _key(registry: Registry, target: TableTarget) -> tuple[str, ...] | None:
-    versions = registry.versions(target.key_subject) if target.key_subject else ()
-    return read_key_schema(registry.schema(target.key_subject or "", versions[-1])) if versions else None
+    versions = registry.versions(target.key_source) if target.key_source else ()
+    return read_key_schema(registry.schema(target.key_source or "", versions[-1])) if versions else None
 
 
 def from_file(config: Config, file: Path, *, keys: tuple[str, ...] = ()) -> Source:

@@ -255,36 +255,37 @@ class KeyFound:
 
 
 def read_key(registry: Registry, target: TableTarget) -> KeyFound:
-    """Look at the newest key schema.
+    """Look at the newest key schema, where it is asked for the key.
 
     Raises:
         RegistryUnavailableError: the registry does not answer.
         RegistryError: it answers everything with a refusal or nonsense.
     """
-    if target.key_subject is None:
+    subject = target.key_source
+    if subject is None:
         return KeyFound()
     try:
-        versions = registry.versions(target.key_subject)
+        versions = registry.versions(subject)
         if not versions:
             # It is among the subjects: without it the table would be made as one that has no key, and stay so.
-            message = f"{target.key_subject} is listed, and the registry has no versions of it"
+            message = f"{subject} is listed, and the registry has no versions of it"
             fix = "A replica of the registry may lag, and it passes. Else check this user's rights to the subject."
             return KeyFound(trouble=(diagnose("SS406", message, fix=fix),))
-        found = registry.schema(target.key_subject, versions[-1])
-        return KeyFound(columns=read_key_schema(found), remarks=tuple(_repeated(target, routing_fields(found))))
+        found = registry.schema(subject, versions[-1])
+        return KeyFound(columns=read_key_schema(found), remarks=tuple(_repeated(subject, routing_fields(found))))
     except (SchemaError, RegistryError) as error:
         if is_silence(error, registry):
             raise
-        finding = refused(error) if isinstance(error, SchemaError) else diagnose("SS406", str(error))
-        return KeyFound(trouble=(finding,))
+        if isinstance(error, SchemaError):
+            return KeyFound(trouble=(refused(error),))
+        fix = "Look at the message. Or say with keys: which columns are the key: then the subject is not read."
+        return KeyFound(trouble=(diagnose("SS406", str(error), fix=fix),))
 
 
-def _repeated(target: TableTarget, fields: Iterable[str]) -> Iterator[Diagnostic]:
+def _repeated(subject: str, fields: Iterable[str]) -> Iterator[Diagnostic]:
     """Notice a key that repeats among the tables whose rows came to one topic."""
-    for name in () if target.keys or target.insert_only else fields:
-        yield diagnose(
-            "SS419", f"{target.key_subject} has {name}, which rows lack: equal keys of its tables are one row"
-        )
+    for name in fields:
+        yield diagnose("SS419", f"{subject} has {name}, which rows lack: equal keys of its tables are one row")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -163,7 +163,7 @@ class _Keys:
 
 def _key_versions(registry: Registry, target: TableTarget) -> Iterator[tuple[str, ...]]:
     """Yield the columns of every key version that can be understood, newest first."""
-    subject = target.key_subject or ""
+    subject = target.key_source or ""
     for number in reversed(registry.versions(subject)):
         try:
             yield read_key_schema(registry.schema(subject, number))

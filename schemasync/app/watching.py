@@ -219,7 +219,7 @@ class _Watcher:
             watch=self._workspace.config.watch,
             now_ms=now_ms,
             newest_id=newest,
-            subjects=sum(2 if table.target.key_subject else 1 for table in self._tables),
+            subjects=sum(2 if table.target.key_source else 1 for table in self._tables),
             draw=self._draw(),
         )
 
@@ -264,7 +264,7 @@ class _Watcher:
     def _versions(self, target: TableTarget) -> Listed:
         registry = self._workspace.registry
         try:
-            keys = registry.versions(target.key_subject) if target.key_subject else ()
+            keys = registry.versions(target.key_source) if target.key_source else ()
             return Listed(versions=registry.versions(target.subject), key_versions=keys)
         except (RegistryError, RegistryUnavailableError) as error:
             if is_silence(error, registry):

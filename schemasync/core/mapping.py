@@ -79,6 +79,11 @@ class TableTarget:
         return f"{self.database}.{self.table}"
 
     @property
+    def key_source(self) -> str | None:
+        """The subject whose fields are the key, None where the configuration says what is, or nothing does."""
+        return None if self.keys or self.insert_only else self.key_subject
+
+    @property
     def name(self) -> str:
         """The shortest name that means this table and no other: ``table``, or `full_name` where that is shared."""
         return self.full_name if self.shares_name else self.table

@@ -7,7 +7,9 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -18,6 +20,7 @@ import pytest
 
 from schemasync.app.admitting import AdmissionOutcome, take_in
 from schemasync.app.applying import apply
+from schemasync.app.ddl_printing import from_registry
 from schemasync.app.history import history
 from schemasync.app.holds import HOLDS
 from schemasync.app.inspecting import look, map_tables, select
@@ -407,6 +410,24 @@ def test_a_key_subject_that_is_listed_without_versions_is_no_table_without_a_key
     listed = still.registry.versions
     monkeypatch.setattr(still.registry, "versions", lambda subject: listed(subject) if subject[-3:] != "key" else ())
     assert standing(still) == (["SS406"], there)
+
+
+@pytest.mark.parametrize(
+    ("said", "found"), [({}, ["SS406"]), ({"keys": ["id"]}, []), ({"insert_only": True}, [])], ids=str
+)
+def test_a_key_that_nobody_can_read_is_in_nobody_s_way_where_the_configuration_says_what_is_the_key(
+    still: Still, said: dict[str, Any], found: list[str]
+) -> None:
+    still.settings = {"tables": [{"subject": "student-value", **said}]}
+    still.registry.register("student-key", '{"type": "object"}', kind="JSON")
+    still.register(avro(), keys=())
+    assert standing(still) == (found, not found)
+    assert [d.fix.rpartition("Or ")[2][:14] for d in still.plan().tables[0].diagnostics] == [
+        "say with keys:" for _ in found
+    ]
+    shown = partial(from_registry, still.registry, still.config, "student")
+    with pytest.raises(RegistryError) if found else nullcontext():
+        shown()
 
 
 def keeping(drop: str) -> dict[str, Any]:
