@@ -2,7 +2,7 @@
 
 Used by all of `schemasync.io` that speaks HTTP. It promises that a server or proxy which sends byte by byte is given up
 like one that sends nothing. A socket's timeout, which is all that requests has, begins anew with every byte; such a
-server would hold the watcher for ever.
+server would hold the watcher for ever. Redirects are answers like others: nobody here follows them.
 """
 
 from __future__ import annotations
@@ -20,10 +20,18 @@ from urllib3 import HTTPConnectionPool, PoolManager
 
 def open_session() -> requests.Session:
     """Return a session whose read timeouts, in seconds, are for whole answers; one that is late is a timeout."""
-    session = requests.Session()
+    session = _Session()
     for scheme in ("http://", "https://"):
         session.mount(scheme, _Adapter())
     return session
+
+
+class _Session(requests.Session):
+    def get_redirect_target(self, resp: requests.Response) -> str | None:
+        # Also where redirects are not followed requests looks where they lead, reads all that comes with them, however
+        # much that is, and fails where the address is none.
+        del resp
+        return None
 
 
 class _Adapter(HTTPAdapter):

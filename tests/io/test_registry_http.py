@@ -216,6 +216,22 @@ def test_a_redirect_is_not_followed(server: RegistryServer, connect: Connect) ->
     )
 
 
+@pytest.mark.parametrize("place", ["http://[", "http://h:99999999/", "http://jürgen.example.org/"])
+def test_a_redirect_to_what_is_no_address_is_told_like_others(
+    server: RegistryServer, connect: Connect, place: str
+) -> None:
+    server.faults.append(Canned(status=302, headers={"Location": place}))
+    assert f"the registry points elsewhere: to {place}: status 302" in failure(connect(server.url).subjects)
+
+
+def test_what_comes_with_a_redirect_is_no_longer_than_other_answers(
+    server: RegistryServer, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transport, "LARGEST_BODY", 5)
+    server.faults.append(Canned(status=302, headers={"Location": "/login"}, body="x" * 6))
+    assert "this is no answer of a registry: it is longer than" in failure(connect(server.url).subjects)
+
+
 # Refused
 
 
