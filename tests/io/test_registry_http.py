@@ -784,6 +784,19 @@ def test_what_stays_missing_is_deleted_and_not_asked_for_again(server: RegistryS
     assert found == [(("s", "t"), (1, 2), 2), (("s",), (1,), 8), (("s",), (1,), 2)]
 
 
+@pytest.mark.parametrize("faults", [[], [Canned(body="[1]"), Canned(body='["s"]')] * 2], ids=["unknown", "unlisted"])
+def test_a_subject_that_no_list_has_is_not_waited_for(
+    server: RegistryServer, connect: Connect, faults: list[Canned]
+) -> None:
+    registry = connect(server.url)
+    registry.subjects()
+    server.faults.extend(faults)
+    for _ in range(2):
+        registry.versions("nobody")
+        registry.subjects()
+    assert len(server.log) == 5
+
+
 def test_the_wait_for_a_follower_is_ours_alone(server: RegistryServer, connect: Connect) -> None:
     server.faults.append(Canned(status=404, body='{"error_code": 40402}', headers={"Retry-After": "7"}))
     naps = Naps()

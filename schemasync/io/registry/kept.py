@@ -36,6 +36,8 @@ class KeptVersions:
         self._characters = 0
         # None: the subject was listed, and nobody asked for its versions yet.
         self._listed: dict[str, frozenset[int] | None] = {}
+        # Not those alone that were asked for by their names: a list may never have these.
+        self._names: frozenset[str] = frozenset()
 
     def get(self, key: Key) -> HeldSchema | None:
         """Return a version, None where it is not here."""
@@ -75,7 +77,7 @@ class KeptVersions:
     def lacks_subjects(self, names: Iterable[str]) -> bool:
         """Tell whether a subject is missing that was listed before."""
         with self._lock:
-            return not self._listed.keys() <= set(names)
+            return not self._names <= set(names)
 
     def lacks_versions(self, subject: str, versions: Iterable[int]) -> bool:
         """Tell whether versions are missing that were listed before, or all of a subject that was."""
@@ -102,8 +104,9 @@ class KeptVersions:
     def list_subjects(self, subjects: Iterable[str]) -> None:
         """Remember what was listed, and drop what is of no listed subject."""
         with self._lock:
-            self._listed = {subject: self._listed.get(subject) for subject in subjects}
-            for subject in self._subjects.keys() - self._listed.keys():
+            self._names = frozenset(subjects)
+            self._listed = {subject: self._listed.get(subject) for subject in self._names}
+            for subject in self._subjects.keys() - self._names:
                 self._drop(subject)
 
     def _pop(self, key: Key) -> HeldSchema | None:
