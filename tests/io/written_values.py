@@ -190,6 +190,30 @@ CASES: tuple[Written, ...] = (
         "time micros as times", leaf(P.STRING, Meaning.TIME_MICROS), pa.array([1], pa.time64("us")), ["00:00:00.000001"]
     ),
     written(
+        "time millis as times of microseconds",
+        leaf(P.STRING, Meaning.TIME_MILLIS),
+        pa.array([3_723_004_000, None], pa.time64("us")),
+        ["01:02:03.004", None],
+    ),
+    written(
+        "time micros as times of nanoseconds",
+        leaf(P.STRING, Meaning.TIME_MICROS),
+        pa.array([3_723_000_004_000, None], pa.time64("ns")),
+        ["01:02:03.000004", None],
+    ),
+    written(
+        "time nanos as times of microseconds",
+        leaf(P.STRING, Meaning.TIME_NANOS),
+        pa.array([3_723_000_004], pa.time64("us")),
+        ["01:02:03.000004000"],
+    ),
+    written(
+        "time micros as a while of nanoseconds",
+        leaf(P.STRING, Meaning.TIME_MICROS),
+        pa.array([-1_000, 3_723_000_004_000], pa.duration("ns")),
+        ["-00:00:00.000001", "01:02:03.000004"],
+    ),
+    written(
         "time nanos", leaf(P.STRING, Meaning.TIME_NANOS), pa.array([1, None], pa.int64()), ["00:00:00.000000001", None]
     ),
     written(

@@ -364,11 +364,19 @@ def _zoned_micros(text: str | None) -> int | None:
 
 def _clock(digits: int) -> Callable[[pa.Array, Leaf, Losses], pa.Array]:
     def decode_clock(values: pa.Array, _: Leaf, __: Losses) -> pa.Array:
-        counts = values.cast(pa.int32() if digits == 3 and values.type.bit_width == 32 else pa.int64())
-        texts = [None if v is None else clock_text(v, digits=digits) for v in counts.to_pylist()]
+        texts = [None if v is None else clock_text(v, digits=digits) for v in _ticks(values, digits).to_pylist()]
         return pa.array(texts, pa.string())
 
     return decode_clock
+
+
+def _ticks(values: pa.Array, digits: int) -> pa.Array:
+    """Return times as counts of so many digits behind the second's point, whatever a writer counts them by."""
+    if not pa.types.is_temporal(values.type):
+        return values.cast(pa.int64())
+    # Some have one unit only: Polars nanoseconds, DuckDB microseconds.
+    finest = pa.duration("ns") if pa.types.is_duration(values.type) else pa.time64("ns")
+    return pc.divide(values.cast(finest).cast(pa.int64()), 10 ** (9 - digits))
 
 
 def _variable_decimal(values: pa.Array, _: Leaf, losses: Losses) -> pa.Array:
