@@ -27,7 +27,7 @@ from schemasync.core.manifest import DataFile
 from schemasync.core.partitioning import NULL_VALUE, Call, PartitionColumn
 from schemasync.core.ports import FileInfo, LandedFiles
 from schemasync.core.schema import OrderingField
-from schemasync.core.types import Decimal, Primitive
+from schemasync.core.types import Decimal, Primitive, Struct, StructField
 from schemasync.core.written import avro_type
 from schemasync.errors import DataError, EngineError, StorageError
 from schemasync.io.lake.arrow import ArrowLake
@@ -498,6 +498,15 @@ def test_a_storage_that_fails_makes_no_file_a_corrupt_one(tmp_path: Path, error:
 
 def events_again(files: LandedFiles, root: Path) -> Rows:
     return admitted(files, root, request(root, ["x.parquet"], ID, directory="delta/2"))
+
+
+def test_the_writers_schema_is_found_beside_one_of_arrows_own(tmp_path: Path) -> None:
+    """There Polars and Arrow's writers put what they are given."""
+    with pq.ParquetWriter(tmp_path / "x.parquet", pa.schema([("id", pa.int64())])) as writer:
+        writer.add_key_value_metadata({"parquet.avro.schema": "{}"})
+    file = FileInfo(path="x.parquet", bytes=(tmp_path / "x.parquet").stat().st_size, modified_ms=0)
+    footer = open_arrow(tmp_path).footer(file, now_ms=0)
+    assert footer == Footer(rows=0, avro="{}", type=Struct(fields=(StructField(name="id", type=Primitive.BIGINT),)))
 
 
 def test_a_file_that_may_not_be_read_is_told_by_name(tmp_path: Path) -> None:

@@ -92,7 +92,7 @@ class ArrowFiles:
         """
         try:
             with self._opened(file.path) as parquet:
-                schema, rows = parquet.schema_arrow, parquet.metadata.num_rows
+                schema, metadata = parquet.schema_arrow, parquet.metadata
         except FileNotFoundError:
             return Unreadable(reason="it vanished while it was looked at", incomplete=True)
         except (OSError, pa.ArrowException) as error:
@@ -102,9 +102,10 @@ class ArrowFiles:
             beginning = self._beginning(file)
             incomplete = beginning == b"" or (young and beginning == _MAGIC)
             return Unreadable(reason=str(error).splitlines()[0], incomplete=incomplete)
-        metadata = schema.metadata or {}
-        avro = next((metadata[key].decode(errors="replace") for key in _AVRO_KEYS if key in metadata), None)
-        return Footer(rows=rows, avro=avro, type=_struct_type(schema))
+        # Beside a schema of Arrow's own it shows what stands in that, and hides the rest of the footer.
+        words = (schema.metadata or {}) | (metadata.metadata or {})
+        avro = next((words[key].decode(errors="replace") for key in _AVRO_KEYS if key in words), None)
+        return Footer(rows=metadata.num_rows, avro=avro, type=_struct_type(schema))
 
     def written(self, path: str, columns: Collection[str], *, keys: Sequence[str] = ()) -> WrittenFooter:
         """Read the footer of a file of ours, with the extents of these columns, and its first and last key."""
