@@ -111,6 +111,19 @@ def test_a_file_where_a_directory_should_be_is_an_error_that_names_it(tmp_path: 
         ArrowLake(str(tmp_path)).create("a/b/x", b"")
 
 
+def test_a_name_that_is_no_text_is_told_with_what_to_do(tmp_path: Path) -> None:
+    """Latin-1, for one: the disk takes it, and nothing that engines read can say it."""
+    lake = ArrowLake(str(tmp_path))
+    (tmp_path / "a").mkdir()
+    (Path(os.fsdecode(os.fsencode(tmp_path / "a") + b"/\xe4.parquet"))).touch()
+    with pytest.raises(StorageError) as caught:
+        lake.files("a")
+    assert str(caught.value) == (
+        f"file:{tmp_path}/a: cannot list it: the name b'{tmp_path}/a/\\xe4.parquet' is not UTF-8. "
+        "Rename what has that name, or move it away."
+    )
+
+
 def test_the_file_system_in_memory_is_not_the_local_disk() -> None:
     """Or the suite above would test one code path under two names."""
     assert not isinstance(ArrowLake("mock://host/shop").filesystem, fs.LocalFileSystem)

@@ -92,22 +92,21 @@ class ArrowLake:
         """Return all files below a directory, sorted by path; none where there is no such directory."""
         selector = fs.FileSelector(self.path(directory), recursive=True, allow_not_found=True)
         with self._translated("list", directory):
-            found = self._list(selector)
-        skip = len(self._base) + 1
-        infos = (
-            FileInfo(path=f.path[skip:], bytes=f.size, modified_ms=int(f.mtime.timestamp() * 1000))
-            for f in found
-            if f.type is fs.FileType.File
-        )
+            skip = len(self._base) + 1
+            infos = [
+                FileInfo(path=f.path[skip:], bytes=f.size, modified_ms=int(f.mtime.timestamp() * 1000))
+                for f in self._list(selector)
+                if f.type is fs.FileType.File
+            ]
         return tuple(sorted(infos, key=lambda f: f.path))
 
     def directories(self, directory: str) -> tuple[str, ...]:
         """Return the directories right below a directory, sorted; none where there is no such directory."""
         selector = fs.FileSelector(self.path(directory), allow_not_found=True)
         with self._translated("list", directory):
-            found = self._list(selector)
-        skip = len(self._base) + 1
-        return tuple(sorted(f.path[skip:].rstrip("/") for f in found if f.type is fs.FileType.Directory))
+            skip = len(self._base) + 1
+            found = [f.path[skip:].rstrip("/") for f in self._list(selector) if f.type is fs.FileType.Directory]
+        return tuple(sorted(found))
 
     def _list(self, selector: fs.FileSelector) -> list[fs.FileInfo]:
         """List, and list again where a file vanished in between: Arrow's local disk then raises (26.0.1).
@@ -181,6 +180,14 @@ class ArrowLake:
     def _translated(self, verb: str, path: str) -> Iterator[None]:
         try:
             yield
+        except UnicodeDecodeError as error:
+            # Local disks take any bytes for a name; Arrow decodes a name when it is asked for.
+            raise StorageError(
+                f"cannot {verb} it",
+                where=self.uri(path),
+                why=f"the name {error.object!r} is not UTF-8",
+                fix="Rename what has that name, or move it away.",
+            ) from error
         except (OSError, pa.ArrowException) as error:
             raise storage_error(error, verb=verb, where=self.uri(path)) from error
 
