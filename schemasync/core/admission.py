@@ -22,7 +22,7 @@ from schemasync.core.partitioning import PartitionColumn
 from schemasync.core.projection import Projection
 from schemasync.core.schema import Column, OrderingField, SubjectVersion
 from schemasync.core.types import Struct, Type
-from schemasync.core.written import avro_type, may_be_written_as
+from schemasync.core.written import avro_type, may_be_written_as, misfits
 
 OPERATIONS: Final[dict[str, str]] = {
     # Debezium; what other tools write for the same; r is a snapshot's read.
@@ -243,8 +243,23 @@ def match_writer(
         return _of_one_meaning(alike)
     fitting = _fitting(footer, versions)
     if not fitting:
-        return NoWriter(reason="its columns fit no version of the subject, and its footer has no Avro schema")
+        return NoWriter(reason=f"{_UNFIT}{_difference(footer, versions)}")
     return _of_one_meaning(fitting)
+
+
+_UNFIT: Final = "its columns fit no version of the subject, and its footer has no Avro schema"
+_SHOWN: Final = 3
+"""So many columns are named that do not fit."""
+
+
+def _difference(footer: Footer, versions: Iterable[SubjectVersion]) -> str:
+    """Say what is other in a file than in the newest version, after a text."""
+    number, event = next(((v.version, v.event) for v in reversed([*versions]) if v.event is not None), (0, None))
+    if event is None:
+        return ""
+    found = [*misfits(event, footer.type)]
+    more = [f"{len(found) - _SHOWN} more"] if len(found) > _SHOWN else []
+    return f"; compared with version {number}, {', '.join((*found[:_SHOWN], *more))}"
 
 
 def _of_one_meaning(fitting: Sequence[SubjectVersion]) -> SubjectVersion | NoWriter:

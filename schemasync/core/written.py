@@ -6,9 +6,12 @@ subject version an unlabelled file was written under.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final, assert_never
 
 from schemasync.core.encoding import Encoding, Leaf, ListOf, MapOf, Meaning, Record
+from schemasync.core.names import Dialect
+from schemasync.core.type_strings import print_type
 from schemasync.core.types import MAX_PRECISION, Array, Decimal, Map, Primitive, Struct, StructField, Type
 
 _P = Primitive
@@ -121,3 +124,20 @@ def _same_members(record: Record, struct: Struct) -> bool:
     return there.keys() == {m.name for m in record.members} and all(
         may_be_written_as(m.encoding, there[m.name]) for m in record.members
     )
+
+
+def misfits(record: Record, found: Struct, *, within: str = "") -> Iterator[str]:
+    """Yield what keeps a file's columns from being those of events like these, field by field; nothing where they are.
+
+    ``within`` is what the fields' names begin with.
+    """
+    there = {f.name: f.type for f in found.fields}
+    for member in record.members:
+        name, type_ = f"{within}{member.name}", there.pop(member.name, None)
+        if type_ is None:
+            yield f"{name} is missing"
+        elif isinstance(member.encoding, Record) and isinstance(type_, Struct):
+            yield from misfits(member.encoding, type_, within=f"{name}.")
+        elif not may_be_written_as(member.encoding, type_):
+            yield f"{name} is {print_type(type_, Dialect.SPARK)}"
+    yield from (f"{within}{name} is not known" for name in there)

@@ -254,13 +254,38 @@ def test_a_rename_alone_is_told_by_the_name() -> None:
     assert [matched(written(col(n)), versions) for n in "ab"] == [1, 2]
 
 
+UNFIT = "its columns fit no version of the subject, and its footer has no Avro schema"
+
+
 @pytest.mark.parametrize(
-    "encoding", [BIGINT, STRING, rec(x=INT), Leaf(type=Primitive.STRING, meaning=Meaning.UUID_BYTES)]
+    ("encoding", "shown"),
+    [
+        (BIGINT, "bigint"),
+        (STRING, "string"),
+        (rec(x=INT), "struct<x:int>"),
+        (Leaf(type=Primitive.STRING, meaning=Meaning.UUID_BYTES), "binary"),
+    ],
 )
-def test_a_file_that_fits_no_version_is_refused(encoding: Encoding) -> None:
-    assert matched(written(col("a", encoding)), history((col("a"),)).versions) == (
-        "its columns fit no version of the subject, and its footer has no Avro schema"
-    )
+def test_a_file_that_fits_no_version_is_refused(encoding: Encoding, shown: str) -> None:
+    found = matched(written(col("a", encoding)), history((col("z"),), (col("a"),)).versions)
+    assert found == f"{UNFIT}; compared with version 2, a is {shown}"
+
+
+@pytest.mark.parametrize(
+    ("columns", "told"),
+    [
+        ((col("a"), col("s", rec(x=INT))), "s.y is missing"),
+        ((col("A"), col("s", rec(x=BIGINT, y=INT))), "a is missing, s.x is bigint, A is not known"),
+        ((col("b"), col("s", rec(z=INT))), "a is missing, s.x is missing, s.y is missing, 2 more"),
+    ],
+)
+def test_what_does_not_fit_is_named(columns: tuple[Column, ...], told: str) -> None:
+    versions = [version(7, col("a"), col("s", rec(x=INT, y=INT))), replace(version(8, col("a")), event=None)]
+    assert matched(written(*columns), versions) == f"{UNFIT}; compared with version 7, {told}"
+
+
+def test_where_no_versions_events_are_known_nothing_is_compared() -> None:
+    assert matched(written(col("a")), [replace(version(1, col("a")), event=None)]) == UNFIT
 
 
 def test_the_same_columns_in_another_envelope_are_another_meaning() -> None:
@@ -306,7 +331,7 @@ def test_a_file_that_two_groups_read_otherwise_is_not_guessed() -> None:
 
 def test_a_file_of_no_group_is_refused() -> None:
     assert writer_in(FORKED, written(col("x")), embedded=None) == NoWriter(
-        reason="its columns fit no version of the subject, and its footer has no Avro schema"
+        reason=f"{UNFIT}; compared with version 2, a is missing, c is missing, x is not known"
     )
 
 
