@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import Final
 
 from schemasync.app.workspace import Workspace
 from schemasync.core.admission import Footer, LandedFile, NoWriter, Unreadable, first_offset, writer_in
@@ -22,7 +23,7 @@ from schemasync.core.ports import FileInfo, Lake, RegisteredSchema
 from schemasync.core.projection import Unprojectable, project
 from schemasync.core.schema import SubjectVersion
 from schemasync.core.shape import Shape, version_of
-from schemasync.errors import RegistryError, RegistryUnavailableError, SchemaError
+from schemasync.errors import RegistryError, RegistryUnavailableError, SchemaError, SettingError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,8 +140,13 @@ def _look_at_one(
         return diagnose("SS305" if footer.incomplete else "SS301", f"{where}: {footer.reason}")
     try:
         embedded = _embedded(footer, target)
-    except SchemaError as error:
+    except SettingError as error:
         return diagnose("SS302", f"{where}: {error}")
+    except SchemaError as error:
+        # It speaks of a version in the registry, which this is not, and of what to do about that.
+        place = error.where.removeprefix(f"{target.subject} version {_FOOTERS}")
+        said = (where, f"the Avro schema in its footer{place}", error.what, error.why)
+        return diagnose("SS302", ": ".join(filter(None, said)))
     writer = writer_in(shape.history, footer, embedded=embedded)
     if isinstance(writer, NoWriter):
         writer = writer_in(asked_again(), footer, embedded=embedded)
@@ -184,9 +190,13 @@ def _asked_again(workspace: Workspace, target: TableTarget, history: History) ->
     return replace(history, versions=(*history.versions, *found))
 
 
+_FOOTERS: Final = 1
+"""The number of a schema that a file's footer has: it has none, and any would do."""
+
+
 def _embedded(footer: Footer, target: TableTarget) -> SubjectVersion | None:
     """Understand the schema in a file's footer; None where there is none."""
     if footer.avro is None:
         return None
-    registered = RegisteredSchema(subject=target.subject, version=1, schema_id=0, text=footer.avro)
+    registered = RegisteredSchema(subject=target.subject, version=_FOOTERS, schema_id=0, text=footer.avro)
     return version_of(target, registered, past=True)

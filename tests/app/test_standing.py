@@ -630,6 +630,31 @@ def test_a_file_of_no_version_waits_for_a_person_whatever_was_registered_since_t
     assert (admitted.files, [d.code for d in admitted.findings]) == (1, ["SS302"])
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("{", ": the schema is not JSON: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"),
+        (avro(("a", "nothing")), ": unknown type: nothing"),
+        (
+            avro(("a", {"type": "record", "name": "A", "fields": []})),
+            ", field a: record A has no fields: Parquet and Hive have no empty structs, and fields that can only be "
+            "null do not count",
+        ),
+    ],
+    ids=["no JSON", "no type", "no fields"],
+)
+def test_a_footers_schema_that_cannot_be_understood_is_none_of_the_registrys(
+    still: Still, text: str, told: str
+) -> None:
+    """What its subject is told to do about a version would change nothing."""
+    still.register(avro())
+    still.settle()
+    landed_with(still, text, "a.parquet")
+    (finding,) = taken_in(still).findings
+    path = f"file://{still.root}/lake/student/incremental/increment_2026112000/a.parquet"
+    assert (finding.code, finding.message) == ("SS302", f"{path}: the Avro schema in its footer{told}")
+
+
 def test_a_state_that_was_never_published_has_no_date(still: Still) -> None:
     still.register(avro())
     still.settle()
