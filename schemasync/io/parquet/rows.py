@@ -41,6 +41,7 @@ from schemasync.io.parquet import moved_keys
 from schemasync.io.parquet.ahead import ahead
 from schemasync.io.parquet.batches import BATCH_ROWS, BATCH_SHARE, batches, buffer_size
 from schemasync.io.parquet.blame import is_of_storage, not_read
+from schemasync.io.parquet.calendar import calendar_of, gregorian
 from schemasync.io.parquet.newest import counted, unsent_values, without_placeholders
 from schemasync.io.parquet.partitions import check_partitions
 from schemasync.io.parquet.values import Losses, arrow_type, constant, decode, reshape
@@ -78,6 +79,8 @@ def read_rows(
             parquet = open_parquet(source, metadata=metadata, buffer_size=buffer_size(metadata, share))
             sizes = batches(metadata, share, BATCH_ROWS)
             read = sizes.of(parquet)
+            if (calendar := calendar_of(metadata)) is not None:
+                read = (gregorian(batch, calendar) for batch in read)
             # Of one batch there is no next to read meanwhile, and a thread for it takes longer than a small file.
             for batch in read if metadata.num_rows <= sizes.first else ahead(read):
                 yield _Projector(file, request, batch, row, losses).table()

@@ -220,6 +220,21 @@ def _misfit(values: pa.Array, target: Type, why: str) -> DataError:
     )
 
 
+def rebuilt(values: pa.Array, leaf: Callable[[pa.Array], pa.Array]) -> pa.Array:
+    """Return values of which ``leaf`` made others where they have no members."""
+    match values:
+        case pa.StructArray():
+            return _struct(
+                values, {f.name: rebuilt(part, leaf) for f, part in zip(values.type, values.flatten(), strict=True)}
+            )
+        case pa.MapArray():
+            return _map(values, rebuilt(values.keys, leaf), rebuilt(values.items, leaf))
+        case pa.ListArray() | pa.LargeListArray():
+            return _list(values, rebuilt(values.values, leaf))
+        case _:
+            return leaf(values)
+
+
 def _struct(values: pa.Array, parts: dict[str, pa.Array]) -> pa.Array:
     fields = [pa.field(name, part.type) for name, part in parts.items()]
     return pa.StructArray.from_arrays(list(parts.values()), fields=fields, mask=values.is_null())
