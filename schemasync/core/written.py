@@ -102,7 +102,8 @@ def may_be_written_as(encoding: Encoding, found: Type) -> bool:
         case Leaf(meaning=Meaning.PLAIN), _:
             return found == encoding.type or found in _wide(encoding.type)
         case Leaf(), _:
-            return found in {_RAW.get(encoding.meaning), _ANNOTATED.get(encoding.meaning)}
+            raw = _RAW.get(encoding.meaning)
+            return found in {raw, _ANNOTATED.get(encoding.meaning)} or (raw is not None and found in _wide(raw))
         case ListOf(), Array():
             return may_be_written_as(encoding.element, found.element)
         case MapOf(entries=False), Map():

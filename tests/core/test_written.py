@@ -14,6 +14,7 @@ LOGICAL = Leaf(type=P.TIMESTAMP, meaning=Meaning.EPOCH_MICROS, name="timestamp-m
 VARIABLE = Leaf(type=P.STRING, meaning=Meaning.VARIABLE_DECIMAL)
 TINY = Leaf(type=P.TINYINT)
 UUID = Leaf(type=P.STRING, meaning=Meaning.UUID_BYTES)
+ZONED = Leaf(type=P.TIMESTAMP, meaning=Meaning.ZONED_TIMESTAMP)
 
 
 def struct(**fields: Type) -> Struct:
@@ -59,6 +60,7 @@ def test_what_a_table_over_the_sinks_files_declares(encoding: Encoding, expected
         (dec(5, 2), Decimal(precision=5, scale=2)), (dec(38, 2), Decimal(precision=64, scale=2)),
         (MapOf(key=INT, value=STRING, entries=True), ENTRIES),
         (rec(a=INT, b=INT), struct(b=P.INT, a=P.INT)),
+        (ZONED, P.STRING), (ZONED, P.BINARY),
     ],
 )  # fmt: skip
 def test_a_file_of_these_types_may_hold_it(encoding: Encoding, found: Type) -> None:

@@ -154,6 +154,15 @@ CASES: tuple[Written, ...] = (
         pa.array(["1970-01-01T00:00:00Z", "2026-11-20T06:32:03.123456+05:30", None, "2026-11-20T01:02:03.123456789Z"]),
         [at(1970, 1, 1), at(2026, 11, 20, 1, 2, 3, 123456), None, at(2026, 11, 20, 1, 2, 3, 123456)],
     ),
+    *(
+        written(
+            f"zoned as {type_}",
+            ZONED,
+            pa.array(["2026-11-20T01:02:03Z", None, "infinity"]).cast(type_),
+            [at(2026, 11, 20, 1, 2, 3), None, LAST],
+        )
+        for type_ in (pa.binary(), pa.string_view(), pa.dictionary(pa.int32(), pa.string()))
+    ),
     written(
         "zoned at the ends",
         ZONED,

@@ -326,6 +326,7 @@ _CORE: dict[pa.DataType, Primitive] = {
     pa.float64(): Primitive.DOUBLE,
     pa.string(): Primitive.STRING,
     pa.large_string(): Primitive.STRING,
+    pa.string_view(): Primitive.STRING,
     pa.date32(): Primitive.DATE,
     pa.time32("ms"): Primitive.INT,
     pa.time64("us"): Primitive.BIGINT,

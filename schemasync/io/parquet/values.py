@@ -363,6 +363,9 @@ def _within(values: pa.Array, lowest: int, highest: int, written: pa.Array, loss
 
 
 def _zoned(values: pa.Array, _: Leaf, losses: Losses) -> pa.Array:
+    if not pa.types.is_timestamp(values.type):
+        # Whatever holds the texts: bytes, views, a dictionary.
+        values = values.cast(pa.string())
     try:
         micros = values.cast(_TIMESTAMP).cast(pa.int64())
     except pa.ArrowInvalid:
