@@ -12,7 +12,7 @@ from pyarrow import fs
 from pyspark.sql import SparkSession
 
 from schemasync.errors import StorageError
-from schemasync.io.lake.arrow import ArrowLake
+from schemasync.io.lake.arrow import ArrowLake, storage_error
 from schemasync.io.lake.hadoop import HadoopFileSystem, open_hadoop
 from tests.io.lake_behaviour import LakeBehaviour, OneWinnerBehaviour, by_hadoop, paths
 
@@ -109,6 +109,17 @@ def test_a_file_where_a_directory_should_be_is_an_error_that_names_it(tmp_path: 
     (tmp_path / "a").write_text("")
     with pytest.raises(StorageError, match=f"file:{tmp_path}/a/b: cannot make the directory it"):
         ArrowLake(str(tmp_path)).create("a/b/x", b"")
+
+
+@pytest.mark.parametrize(
+    ("verb", "right"),
+    [("list", "permission to list and enter it"), ("read", "read permission"), ("write", "write permission")],
+)
+def test_who_may_not_is_told_which_permission_is_missing(verb: str, right: str) -> None:
+    error = storage_error(PermissionError(errno.EACCES, "Permission denied"), verb=verb, where="file:/lake/t")
+    assert str(error) == (
+        f"file:/lake/t: cannot {verb} it: permission denied; give this user {right}, or change location:"
+    )
 
 
 def test_a_name_that_is_no_text_is_told_with_what_to_do(tmp_path: Path) -> None:

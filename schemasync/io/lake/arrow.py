@@ -22,9 +22,11 @@ from schemasync.errors import StorageError
 from schemasync.io.lake.creating import creation, has_directories
 from schemasync.io.lake.emptied import removal
 
+_DENIED = (errno.EACCES, errno.EPERM)
+_RIGHTS = {"list": "permission to list and enter it", "read": "read permission"}
+"""Verb -> what it takes; every other one takes write permission."""
+
 _REASONS = {
-    errno.EACCES: "permission denied; give this user write permission, or change location:",
-    errno.EPERM: "permission denied; give this user write permission, or change location:",
     errno.EROFS: "the file system is read-only",
     errno.ENOSPC: "no space is left on the device; free some and run again, nothing was published",
     errno.EDQUOT: "the disk quota is used up; free some and run again, nothing was published",
@@ -194,5 +196,9 @@ class ArrowLake:
 
 def storage_error(error: Exception, *, verb: str, where: str) -> StorageError:
     """Translate an error of the storage into one that says what to do."""
-    why = _REASONS.get(getattr(error, "errno", None) or 0, str(error))
+    number = getattr(error, "errno", None) or 0
+    why = _REASONS.get(number, str(error))
+    if number in _DENIED:
+        right = _RIGHTS.get(verb, "write permission")
+        why = f"permission denied; give this user {right}, or change location:"
     return StorageError(f"cannot {verb} it", where=where, why=why)
