@@ -304,6 +304,20 @@ def test_the_time_of_an_event_is_in_milliseconds_however_it_is_written(
     assert [row["__ts_ms"] for row in found] == [expected, None]
 
 
+@pytest.mark.parametrize("unit", ["ms", "us", "ns"])
+def test_a_clock_tells_newer_events_in_whatever_unit_a_file_has_it(tmp_path: Path, unit: str) -> None:
+    """Of two writers that land events of one key, one by one, the one of finer clocks would always be the newer."""
+    older = own(1) | {
+        "v": pa.array(["older"]),
+        "ts_ms": pa.array([_MS]).cast(pa.timestamp("ms")).cast(pa.timestamp(unit)),
+    }
+    land(tmp_path, "y.parquet", older)
+    land(tmp_path, "x.parquet", own(1) | {"v": pa.array(["newer"]), "ts_ms": pa.array([_MS + 1])})
+    wanted = request(tmp_path, ["x.parquet", "y.parquet"], ID | {"v": TEXT}, directory="delta/1")
+    (row,) = admitted(open_arrow(tmp_path), tmp_path, wanted)
+    assert (row["v"], row["__seq1"]) == ("newer", _MS + 1)
+
+
 def test_an_infinite_moment_is_a_position_like_any_other(tmp_path: Path, opened: LandedFiles) -> None:
     """It counts as the last one that there is, as it does in a column."""
     day = Leaf(type=Primitive.DATE, meaning=Meaning.DAYS)

@@ -27,7 +27,7 @@ from schemasync.core.admission import (
 )
 from schemasync.core.beyond import Beyond, Shown
 from schemasync.core.config_values import MB
-from schemasync.core.encoding import Leaf
+from schemasync.core.encoding import Leaf, Meaning
 from schemasync.core.layout import ADMITTED_MS, OFFSET, OP, SCHEMA_VERSION, TOMBSTONE, TS_MS
 from schemasync.core.names import Dialect, folded
 from schemasync.core.partitioning import no_text
@@ -46,6 +46,8 @@ from schemasync.io.parquet.newest import counted, unsent_values, without_placeho
 from schemasync.io.parquet.partitions import check_partitions
 from schemasync.io.parquet.values import Losses, arrow_type, constant, decode, reshape
 from schemasync.io.parquet.wide_decimals import read_footer
+
+_UNITS: Final = frozenset({"ms", "us", "ns"})
 
 _MAY_STAY: Final = 4 * MB
 """So much may stay with Arrow's allocator: to take it back takes 5 ms."""
@@ -316,7 +318,7 @@ class _Projector:
         if values is None:
             return pa.nulls(len(self._events), arrow_type(field.type))
         losses = Losses()
-        decoded = decode(values, Leaf(type=field.type, meaning=field.meaning), losses)
+        decoded = decode(_counted_as(values, field), Leaf(type=field.type, meaning=field.meaning), losses)
         if lost := losses.found.get(Shown.NULL):
             # As NULL, the oldest, a newer event would lose to those before it.
             _, sample = lost
@@ -368,6 +370,17 @@ class _Projector:
         for partition in self._request.partition_by:
             if partition.needs_text and (broken := _first_broken(table.column(partition.source))) is not None:
                 raise no_text(partition.source, self._row(broken))
+
+
+def _counted_as(values: pa.Array, field: OrderingField) -> pa.Array:
+    """Return timestamps that stand for plain numbers in the unit that the field's name ends with, ``ts_us``.
+
+    As numbers they would count in the unit that the file has them in, and other files may have another one.
+    """
+    unit = field.path[-1].lower().rpartition("_")[2]
+    if field.meaning is not Meaning.PLAIN or not pa.types.is_timestamp(values.type) or unit not in _UNITS:
+        return values
+    return values.cast(pa.timestamp(unit, values.type.tz), safe=False)
 
 
 def _first_missing(table: pa.Table, key: str) -> int | None:
