@@ -16,7 +16,7 @@ from schemasync.app.crew import crew
 from schemasync.app.forsaken import forsaken
 from schemasync.app.history_table import RECORD_HISTORY, write_history
 from schemasync.app.holds import note_hold
-from schemasync.app.inspecting import Entries, entries_of, look, map_tables, select
+from schemasync.app.inspecting import Entries, entries_of, is_misplaced, look, map_tables, select
 from schemasync.app.planning import TablePlan, lay_out_steps
 from schemasync.app.rekeying import key_is_unclear
 from schemasync.app.repairing import DROP_OLD_VIEW, drop_aside, drop_old
@@ -257,7 +257,9 @@ def _finish_publication(workspace: Workspace, target: TableTarget, entries: Entr
     What cannot be understood is left to planning, which says why. Return whether the metastore has changed.
     """
     properties = readable(entries.table.properties) if entries.table else None
-    if properties is None or properties.subject != target.subject:
+    if entries.table is None or properties is None or properties.subject != target.subject:
+        return False
+    if is_misplaced(workspace, target, entries.table):
         return False
     dropped = drop_aside(workspace, target, entries.aside)
     return roll_forward(workspace, target, properties) != properties or dropped

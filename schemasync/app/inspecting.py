@@ -17,6 +17,7 @@ from schemasync.core.amounts import many
 from schemasync.core.avro import read_key_schema, routing_fields, schema_fingerprint
 from schemasync.core.canonical import fingerprint
 from schemasync.core.diagnostics import Diagnostic, diagnose, refused
+from schemasync.core.drift import same_place
 from schemasync.core.groups import line_of
 from schemasync.core.history import History
 from schemasync.core.manifest import Manifest
@@ -131,7 +132,7 @@ def inspect(workspace: Workspace, target: TableTarget, entries: Entries | None =
     """
     there = entries or entries_of(workspace, target)
     table = there.table
-    kept = kept_schemas(workspace.storage(target).lake) if table and is_ours(table.properties) else ()
+    kept = _kept(workspace, target, table)
     # Where it cannot be read, `decide` says so.
     known = readable(table.properties) if table else None
     history, trouble = _history(workspace, target, kept, known.version if known else None)
@@ -147,9 +148,37 @@ def inspect(workspace: Workspace, target: TableTarget, entries: Entries | None =
         history_table=there.history,
         old_view=there.old_view,
         old_history=there.old_history,
+        misplaced=_misplaced(workspace, target, table, kept),
         trouble=(*trouble, *key.trouble),
         remarks=key.remarks,
     )
+
+
+def is_misplaced(workspace: Workspace, target: TableTarget, table: HiveTable) -> bool:
+    """Tell whether a table of ours is to be elsewhere than the metastore has it, and its data is not there."""
+    if same_place(table.location, workspace.storage(target).lake.root):
+        return False
+    return _misplaced(workspace, target, table, _kept(workspace, target, table)) is not None
+
+
+def _kept(workspace: Workspace, target: TableTarget, table: HiveTable | None) -> tuple[RegisteredSchema, ...]:
+    ours = table is not None and is_ours(table.properties)
+    return kept_schemas(workspace.storage(target).lake) if ours else ()
+
+
+def _misplaced(
+    workspace: Workspace, target: TableTarget, table: HiveTable | None, kept: Sequence[RegisteredSchema]
+) -> Diagnostic | None:
+    """Notice a location that is not the one of a table of ours: states have numbers that another table's have, too."""
+    if table is None or not is_ours(table.properties):
+        return None
+    root = workspace.storage(target).lake.root
+    if others := sorted({one.subject for one in kept} - {target.subject}):
+        return diagnose("SS219", f"{root}, where location: of {target.full_name} says, has data of {', '.join(others)}")
+    if kept or same_place(table.location, root):
+        return None
+    said = f"has its data in {table.location}, and nothing of it is in {root}, where location: says"
+    return diagnose("SS219", f"{target.full_name} {said}")
 
 
 def _leftovers(workspace: Workspace, target: TableTarget) -> tuple[Diagnostic, ...]:

@@ -371,6 +371,15 @@ _ALL: Final = (
         fix="Mend what the message names, and ask for the status again.",
     ),
     Code(
+        code="SS219",
+        severity=Severity.ERROR,
+        meaning="location: is not where the table's data is: nothing of it is there, or another table's data.",
+        example="lake.student has its data in s3a://lake/student, and nothing of it is in s3a://lake/pupil, where "
+        "location: says",
+        fix="Set location: back. Or move all that is in the table's directory to the new one, and leave nothing else "
+        "there: apply goes on in it.",
+    ),
+    Code(
         code="SS301",
         severity=Severity.ERROR,
         meaning="A landed file is corrupt or cannot be read.",

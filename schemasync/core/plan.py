@@ -50,7 +50,7 @@ class Inspected:
     ``history`` is None where the registry has nothing usable; ``trouble`` then says why. ``key`` are the columns of
     the key subject, None where there is no such subject, and ``remarks`` what should be known of them.
     ``history_table`` is whatever has that table's name; ``old_view`` and ``old_history`` have the names that these had
-    before (`schemasync.core.renamed`).
+    before (`schemasync.core.renamed`). ``misplaced`` says that the table's data is not where ``location:`` says.
     """
 
     target: TableTarget
@@ -61,6 +61,7 @@ class Inspected:
     history_table: HiveTable | None = None
     old_view: HiveTable | None = None
     old_history: HiveTable | None = None
+    misplaced: Diagnostic | None = None
     trouble: tuple[Diagnostic, ...] = ()
     remarks: tuple[Diagnostic, ...] = ()
 
@@ -94,6 +95,9 @@ def decide(inspected: Inspected) -> Decision:
     target, table = inspected.target, inspected.table
     if table is not None and (obstacle := _in_place_of_table(table, target)):
         return _held(target, obstacle)
+    if inspected.misplaced is not None:
+        # Without properties: nothing of what is there may be taken for the table's state.
+        return _held(target, inspected.misplaced)
     view = inspected.view
     # A table whose view is not ours has its state all the same.
     known = readable(table.properties) if table is not None else None
@@ -111,7 +115,7 @@ def _in_place_of_table(found: HiveTable, target: TableTarget) -> Diagnostic | No
         message = f"{name} is a view, which no table can replace"
         return diagnose("SS201", message, fix="Drop it, rename it, or choose another name (table:).")
     if is_ours(found.properties):
-        return None
+        return _of_another(found, target)
     if made_by_us(found.properties):
         message = f"{name}: the property {SUBJECT} is missing"
         fix = (
@@ -124,6 +128,14 @@ def _in_place_of_table(found: HiveTable, target: TableTarget) -> Diagnostic | No
     if not target.adopt:
         return diagnose("SS201", f"{name} exists and is not schemasync's")
     return None
+
+
+def _of_another(found: HiveTable, target: TableTarget) -> Diagnostic | None:
+    """Say that a table of ours is of another subject: whatever else is known of it is not about this one."""
+    if (subject := found.properties[SUBJECT]) == target.subject:
+        return None
+    message = f"{found.database}.{found.name} belongs to the subject {subject}"
+    return diagnose("SS201", message, fix="Give each subject a table of its own (table:).")
 
 
 def in_place_of_view(found: HiveTable, target: TableTarget) -> Diagnostic | None:
@@ -173,9 +185,6 @@ def _decide_ours(inspected: Inspected, table: HiveTable) -> Decision:
         properties = read_properties(table.properties)
     except ValueError as error:
         return _held(target, diagnose("SS214", f"{table.database}.{table.name}: {error}", fix=_restoring(table)))
-    if properties.subject != target.subject:
-        message = f"{table.database}.{table.name} belongs to the subject {properties.subject}"
-        return _held(target, diagnose("SS201", message, fix="Give each subject a table of its own (table:)."))
     if inspected.history is None:
         return _held(target, *inspected.trouble, properties=properties)
     names = [name for name, _ in properties.partition_by]

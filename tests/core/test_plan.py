@@ -624,9 +624,19 @@ def test_a_table_that_lost_its_subject_is_not_taken_for_another_ones() -> None:
     assert decision.diagnostics[0].fix.endswith(statement)
 
 
-def test_a_table_of_another_subject_is_not_taken() -> None:
-    (finding,) = seen(TWO, applied(TWO, 2, subject="shop.teacher-value")).diagnostics
+@pytest.mark.parametrize("view", [None, hive("student_view", kind="VIRTUAL_VIEW", **{SUBJECT: "shop.teacher-value"})])
+def test_a_table_of_another_subject_is_not_taken(view: HiveTable | None) -> None:
+    decision = seen(TWO, applied(TWO, 2, subject="shop.teacher-value"), view=view)
+    (finding,) = decision.diagnostics
     assert (finding.code, finding.message) == ("SS201", "lake.student belongs to the subject shop.teacher-value")
+    # Its state is of other data: nothing may be put right by it.
+    assert decision.properties is None
+
+
+def test_a_table_whose_data_is_elsewhere_is_held_without_its_state() -> None:
+    elsewhere = diagnose("SS219", "lake.student has its data elsewhere")
+    decision = seen(TWO, applied(TWO, 2), misplaced=elsewhere)
+    assert (decision.verdict, decision.diagnostics, decision.properties) == (Verdict.HOLD, (elsewhere,), None)
 
 
 @pytest.mark.parametrize(
