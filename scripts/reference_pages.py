@@ -56,7 +56,8 @@ MEANINGS: Final[Mapping[str, str]] = {
     "metastore.dir": "Directory of the embedded metastore, of Spark's log, and of an unpacked Java.",
     "spark.master": "Spark's master.",
     "spark.tables_at_once": "How many tables `apply`, `compact` and `watch` work on side by side; 1: one after the other. `watch` keeps one of them for new schemas and files while it compacts. They share Spark's cores fairly, and each needs its own memory in this process (`arrow_limit`).",
-    "spark.conf": "Any Spark settings, such as those of the storage. They win over ours. Never shown.",
+    "spark.conf": "Any Spark settings, such as those of the storage. They win over ours, but `spark.sql.session.timeZone` "
+    "is refused unless it is UTC. Never shown.",
     "defaults.database": "Database of the tables.",
     "defaults.location": "Root of a table; `{topic}`, `{table}` and `{database}` are filled in. Every sign of a path stands for itself (`%20` is no blank).",
     "defaults.increments": "The sink's directory of one hour, below `location`; `{yyyy}`, `{MM}`, `{dd}`, `{HH}` or several of them at once are filled in.",

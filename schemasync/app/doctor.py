@@ -23,6 +23,7 @@ from schemasync.app.opening import is_left_to_spark, open_registry, open_rendere
 from schemasync.app.workspace import Workspace
 from schemasync.core.amounts import many
 from schemasync.core.config import Config, Names
+from schemasync.core.config_values import UTC_NAMES, ZONE
 from schemasync.core.locations import parse_location
 from schemasync.core.mapping import TableMapping, TableTarget, map_subjects
 from schemasync.core.names import Dialect
@@ -349,10 +350,10 @@ def _column_types(workspace: Workspace) -> Check:
 
 def _time_zone(workspace: Workspace) -> Check:
     found = str(workspace.sql.query("SELECT current_timezone()").rows[0][0])
-    if found in {"UTC", "Etc/UTC", "GMT", "Z"}:
+    if found in UTC_NAMES:
         return _ok("time_zone", f"the session's is {found}")
     detail = f"the session's is {found}: timestamps in results would not be what Debezium sent"
-    fix = "Remove spark.sql.session.timeZone from spark: {conf: ...}."
+    fix = f"Remove {ZONE} from spark: {{conf: ...}}."
     return Check(name="time_zone", health=Health.FAIL, detail=detail, fix=fix)
 
 

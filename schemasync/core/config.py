@@ -37,6 +37,7 @@ from schemasync.core.config_values import (
     Renames,
     Secret,
     Size,
+    SparkConf,
     TableName,
     Text,
     Webhook,
@@ -215,7 +216,7 @@ class SparkSettings(Settings):
 
     master: Text = "local[*]"
     tables_at_once: Annotated[int, Field(ge=1, le=100)] = 2
-    conf: dict[Text, str] = Field(default={}, repr=False)
+    conf: SparkConf = Field(default={}, repr=False)
 
 
 class Policies(Settings):

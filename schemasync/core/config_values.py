@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable, Mapping
-from typing import Annotated
+from typing import Annotated, Final
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
@@ -220,6 +220,21 @@ def _command(value: object) -> object:
         raise refusal("has a quote that is not closed", "Close it, or write a list: [PROGRAM, ARGUMENT].") from None
 
 
+ZONE: Final = "spark.sql.session.timeZone"
+UTC_NAMES: Final = frozenset({"UTC", "Etc/UTC", "GMT", "Z"})
+"""What a Spark session's time zone may be called; in another one a date is another moment."""
+
+
+def _in_utc(conf: dict[str, str]) -> dict[str, str]:
+    if conf.get(ZONE, "UTC") not in UTC_NAMES:
+        raise refusal(
+            f"has {ZONE}, and it must be UTC: dates that become timestamps would be other moments before a compaction "
+            "than after it",
+            "Leave it out. What reads the views may have a time zone of its own.",
+        )
+    return conf
+
+
 Text = Annotated[str, Field(min_length=1)]
 Secret = Annotated[SecretStr, Field(min_length=1)]
 Identifier = Annotated[str, AfterValidator(_identifier)]
@@ -239,6 +254,7 @@ RegistryUrl = Annotated[Text, AfterValidator(_registry_url)]
 Listen = Annotated[str, AfterValidator(_listen)]
 Webhook = Annotated[SecretStr, AfterValidator(_webhook)]
 Command = Annotated[tuple[Text, ...], BeforeValidator(_command)]
+SparkConf = Annotated[dict[Text, str], AfterValidator(_in_utc)]
 
 
 def require_header_values(values: Mapping[str, str]) -> None:

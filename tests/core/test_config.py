@@ -290,6 +290,18 @@ def test_registry_urls_are_http_or_a_directory(url: str) -> None:
     assert config(registry={"url": url}).registry.url == url
 
 
+def test_spark_reads_times_in_utc_and_in_no_other_zone() -> None:
+    zone = "spark.sql.session.timeZone"
+    assert config(spark={"conf": {zone: "Etc/UTC"}}).spark.conf == {zone: "Etc/UTC"}
+    assert problems(spark={"conf": {zone: "Asia/Tokyo"}}) == [
+        (
+            "spark.conf",
+            "has spark.sql.session.timeZone, and it must be UTC: dates that become timestamps would be other moments "
+            "before a compaction than after it. Leave it out. What reads the views may have a time zone of its own.",
+        )
+    ]
+
+
 WRITE = "Write for example http://localhost:8081, or file:./registry."
 
 
