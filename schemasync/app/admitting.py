@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from schemasync.app.landed import Landed, look_at, pending_files
+from schemasync.app.landed import Landed, look_at, of_unclear_key, pending_files
 from schemasync.app.reading_back import abandoned, changed_keys, checked_footer, extents, key_range, moments
 from schemasync.app.states import Draft, publish, read_draft
 from schemasync.app.viewing import refresh_view
@@ -129,11 +129,11 @@ def show(
     return shown
 
 
-def put_off(workspace: Workspace, target: TableTarget, properties: TableProperties, why: str) -> AdmissionOutcome:
-    """Admit nothing, and say what waits and why."""
+def put_off(workspace: Workspace, target: TableTarget, properties: TableProperties) -> AdmissionOutcome:
+    """Admit nothing while the key is unclear, and say what waits."""
     draft = read_draft(workspace, target, properties)
     waiting = pending_files(workspace, target, draft.manifest)
-    findings = (diagnose("SS304", f"landed files wait {why}: {many(len(waiting), 'file')}"),) if waiting else ()
+    findings = (of_unclear_key(len(waiting)),) if waiting else ()
     return AdmissionOutcome(draft=draft, waiting=len(waiting), findings=findings)
 
 

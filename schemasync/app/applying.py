@@ -17,7 +17,7 @@ from schemasync.app.forsaken import forsaken
 from schemasync.app.history_table import RECORD_HISTORY, write_history
 from schemasync.app.holds import note_hold
 from schemasync.app.inspecting import Entries, entries_of, is_misplaced, look, map_tables, select
-from schemasync.app.planning import TablePlan, lay_out_steps
+from schemasync.app.planning import TablePlan, admits, lay_out_steps
 from schemasync.app.rekeying import key_is_unclear
 from schemasync.app.repairing import DROP_OLD_VIEW, drop_aside, drop_old
 from schemasync.app.states import Draft, repair_partitions, roll_forward
@@ -242,13 +242,8 @@ def _admit(
 ) -> AdmissionOutcome:
     """Admit what landed, where that is possible."""
     if not admits(plan):
-        return put_off(workspace, plan.target, properties, "until it is clear under which key they were written")
+        return put_off(workspace, plan.target, properties)
     return admit(workspace, plan.target, shape, properties, publishing=publishing, seen=seen)
-
-
-def admits(plan: TablePlan) -> bool:
-    """Tell whether landed files can be admitted: not while it is unclear under which key they were written."""
-    return not (plan.verdict is Verdict.HOLD and plan.view is not None and key_is_unclear(plan.view.decision))
 
 
 def _finish_publication(workspace: Workspace, target: TableTarget, entries: Entries) -> bool:

@@ -16,13 +16,13 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from schemasync.app.admitting import show, take_in
-from schemasync.app.applying import Applied, admits, apply_table
+from schemasync.app.applying import Applied, apply_table
 from schemasync.app.crew import crew
 from schemasync.app.folding import Folded, can_be_cut, is_by_sql, run_fold, shards_to_write
 from schemasync.app.inspecting import map_tables, select
 from schemasync.app.layering import Layered, merged_delta, run_merge
 from schemasync.app.per_run import drop_per_run_tables
-from schemasync.app.planning import TablePlan
+from schemasync.app.planning import TablePlan, admits
 from schemasync.app.retiring import clean_up, retire
 from schemasync.app.states import Draft, read_draft, token_in_force, withdraw
 from schemasync.app.viewing import refresh_view

@@ -14,6 +14,7 @@ from typing import Final
 
 from schemasync.app.workspace import Workspace
 from schemasync.core.admission import Footer, LandedFile, NoWriter, Unreadable, first_offset, writer_in
+from schemasync.core.amounts import many
 from schemasync.core.diagnostics import Diagnostic, diagnose
 from schemasync.core.history import History
 from schemasync.core.manifest import AdmittedFile, Manifest
@@ -66,6 +67,12 @@ def replaced(file: FileInfo, admitted: AdmittedFile, *, keyed: bool) -> bool:
     event twice, so only another size does.
     """
     return file.bytes != admitted.bytes or (keyed and file.modified_ms != admitted.modified_ms)
+
+
+def of_unclear_key(files: int) -> Diagnostic:
+    """Tell of landed files that wait because nothing says under which key they were written."""
+    said = f"landed files wait until it is clear under which key they were written: {many(files, 'file')}"
+    return diagnose("SS304", said)
 
 
 _OURS = ("_schemasync/", "base/", "delta/", "archive/", "changes/", "history/")

@@ -14,9 +14,9 @@ from schemasync.app.dependents import ReadingViews
 from schemasync.app.forsaken import forsaken
 from schemasync.app.history_table import plan_history
 from schemasync.app.inspecting import TableView, is_silence, look, map_tables, select
-from schemasync.app.landed import Landed, look_at
+from schemasync.app.landed import Landed, look_at, of_unclear_key
 from schemasync.app.migrating import with_values_checked
-from schemasync.app.rekeying import changes_key, keys_before, with_keys_checked
+from schemasync.app.rekeying import changes_key, key_is_unclear, keys_before, with_keys_checked
 from schemasync.app.repairing import (
     DROP_OLD_HISTORY,
     DROP_OLD_VIEW,
@@ -226,6 +226,8 @@ def with_landed(workspace: Workspace, plan: TablePlan) -> TablePlan:
     shape = plan.view.decision.effective if plan.view else None
     if plan.view is None or shape is None or not plan.view.pending:
         return plan
+    if not admits(plan):
+        return replace(plan, diagnostics=(*plan.diagnostics, of_unclear_key(plan.landed)), waiting=plan.landed)
     try:
         landed = look_at(workspace, shape, plan.target, plan.view.pending)
     except StorageError as error:
@@ -233,6 +235,11 @@ def with_landed(workspace: Workspace, plan: TablePlan) -> TablePlan:
         landed = Landed(findings=(diagnose("SS301", str(error)),))
     waiting = plan.landed - (0 if landed.blocked else len(landed.ready))
     return replace(plan, diagnostics=(*plan.diagnostics, *landed.findings), waiting=waiting)
+
+
+def admits(plan: TablePlan) -> bool:
+    """Tell whether landed files can be admitted: not while it is unclear under which key they were written."""
+    return not (plan.verdict is Verdict.HOLD and plan.view is not None and key_is_unclear(plan.view.decision))
 
 
 def lay_out_steps(workspace: Workspace, found: TableView) -> TablePlan:
