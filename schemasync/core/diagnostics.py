@@ -60,7 +60,10 @@ KEY_FROM_NONE: Final = (
     f"{_HOLD}set insert_only: true to go on without a key, for rows of before cannot be told apart by one. Or give the "
     f"subject {_ANOTHER}."
 )
-KEY_TO_NONE: Final = f"{_HOLD}restore the key, or set keys: in the configuration to its columns."
+KEY_TO_NONE: Final = (
+    f"{_HOLD}restore the key, or set keys: in the configuration to its columns; where insert_only: says true, take "
+    "that out."
+)
 
 _ALL: Final = (
     Code(
@@ -206,7 +209,8 @@ _ALL: Final = (
         severity=Severity.ERROR,
         meaning="Events are wrapped or ordered in another way than those before.",
         example="events were wrapped as debezium and now are flat",
-        fix=_HOLD + "restore the converter's settings, or give the new events a topic of their own.",
+        fix=_HOLD + "restore the converter's settings, or what envelope: and sequence_by: said; or give the new events "
+        "a topic of their own.",
     ),
     Code(
         code="SS124",
@@ -281,9 +285,10 @@ _ALL: Final = (
         severity=Severity.ERROR,
         meaning="The location holds the state of a table that the metastore no longer has.",
         example="s3a://lake/student/_schemasync/generations has manifests, but lake.student is gone",
-        fix="Restore the table in the metastore. Or begin anew: move base/, delta/ and _schemasync/ out of the "
-        "location, and keep them. Only what still lies in the increment directories comes back: with on_fold: delete, "
-        "the default, what was folded is gone from there; with archive it lies below archive/.",
+        fix="Where table:, database: or metastore: was changed, undo that: the table may be there under its old name. "
+        "Or restore it in the metastore. Or begin anew: move base/, delta/ and _schemasync/ out of the location, and "
+        "keep them. Only what still lies in the increment directories comes back: with on_fold: delete, the default, "
+        "what was folded is gone from there; with archive it lies below archive/.",
     ),
     Code(
         code="SS207",
@@ -516,8 +521,8 @@ _ALL: Final = (
     Code(
         code="SS408",
         severity=Severity.ERROR,
-        meaning="renames:, policies.rename, policies.retype (to or from variant) or an old version changed after it "
-        "was applied: columns swap identity.",
+        meaning="renames:, policies.rename, policies.retype (to or from variant), envelope: or an old version changed "
+        "after it was applied: columns swap identity.",
         example="lake.student: its columns would be told apart otherwise than when they were applied",
         fix=_HOLD + "undo that change. A rename can only be said before the version that brings it is applied.",
     ),

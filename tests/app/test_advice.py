@@ -52,6 +52,30 @@ def test_a_setting_that_does_not_fit_is_named_with_its_own_advice(
     assert "gone" not in head(still)
 
 
+@pytest.mark.parametrize(
+    ("setting", "value", "code"),
+    [("sequence_by", ["ts_ms", "id"], "SS123"), ("insert_only", True, "SS122")],
+    ids=["order", "insert-only"],
+)
+def test_a_setting_that_holds_a_table_which_is_there_is_named(
+    tmp_path: Path, setting: str, value: Any, code: str
+) -> None:
+    still = settled(tmp_path)
+    still.settings["tables"] = [{"subject": "student-value", setting: value}]
+    (table,) = still.plan().tables
+    assert [(d.code, f"{setting}:" in d.fix) for d in table.diagnostics] == [(code, True)]
+
+
+def test_where_a_table_got_another_name_the_advice_is_to_give_it_back(tmp_path: Path) -> None:
+    still = settled(tmp_path)
+    still.settings["tables"] = [{"subject": "student-value", "table": "pupil"}]
+    manifest = tmp_path / "lake/student/_schemasync/generations/000000-0001.json"
+    manifest.parent.mkdir(parents=True)
+    manifest.write_text("{}")
+    (table,) = still.plan().tables
+    assert [(d.code, d.fix.partition(":")[0]) for d in table.diagnostics] == [("SS206", "Where table")]
+
+
 def test_a_subject_that_is_gone_is_called_so(tmp_path: Path) -> None:
     still = settled(tmp_path)
     still.registry.delete("student-value")
