@@ -10,10 +10,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from schemasync.app.kept_schemas import kept_schemas
-from schemasync.app.landed import files_there, pending_among, strays_among
+from schemasync.app.landed import files_there, of_strays, pending_among, strays_among
 from schemasync.app.states import GENERATIONS, read_manifest
 from schemasync.app.workspace import Workspace
-from schemasync.core.amounts import many
 from schemasync.core.avro import read_key_schema, routing_fields, schema_fingerprint
 from schemasync.core.canonical import fingerprint
 from schemasync.core.diagnostics import Diagnostic, diagnose, refused
@@ -345,10 +344,8 @@ def look(workspace: Workspace, target: TableTarget, entries: Entries | None = No
     # Once for both: that may be many, and every tick asks.
     files = tuple(files_there(lake, pattern))
     pending = () if missing else pending_among(files, pattern, manifest)
-    if strays := strays_among(files, pattern):
-        counted = f"{many(len(strays), 'Parquet file')} {'matches' if len(strays) == 1 else 'match'}"
-        message = f"{counted} no hour of {pattern}, first {strays[0].path}"
-        decision = replace(decision, diagnostics=(*decision.diagnostics, diagnose("SS307", message)))
+    told = (*decision.diagnostics, *of_strays(strays_among(files, pattern), pattern))
+    decision = replace(decision, diagnostics=told)
     partitions = _partitions(workspace, target, manifest) if manifest else {}
     return TableView(inspected=inspected, decision=decision, manifest=manifest, pending=pending, partitions=partitions)
 

@@ -80,9 +80,27 @@ _OURS = ("_schemasync/", "base/", "delta/", "archive/", "changes/", "history/")
 
 def strays_among(files: Iterable[FileInfo], pattern: str) -> tuple[FileInfo, ...]:
     """Return the Parquet files that lie where increments are expected, but in no directory of an hour."""
-    landed = (f for f in files if f.path.endswith(".parquet") and not f.path.startswith(_OURS))
-    visible = (f for f in landed if not any(part.startswith(("_", ".")) for part in f.path.split("/")))
-    return tuple(f for f in visible if not _is_landed(pattern, f.path))
+    return tuple(f for f in files if _is_visible(f.path) and not _is_landed(pattern, f.path))
+
+
+def _is_visible(path: str) -> bool:
+    hidden = any(part.startswith(("_", ".")) for part in path.split("/"))
+    return path.endswith(".parquet") and not hidden and not path.startswith(_OURS)
+
+
+def strays_beside(lake: Lake, pattern: str) -> tuple[FileInfo, ...]:
+    """Return the Parquet files of directories beside the one in which all hours lie: it may have been another one."""
+    tops = _tops(lake, pattern)[0]
+    beside = (d for d in lake.directories("") if not any(f"{top}/".startswith(f"{d}/") for top in tops))
+    found = (f for d in beside if not f"{d}/".startswith(_OURS) for f in lake.files(d))
+    return tuple(f for f in found if _is_visible(f.path))
+
+
+def of_strays(strays: Sequence[FileInfo], where: str) -> Iterator[Diagnostic]:
+    """Tell of Parquet files that are left alone."""
+    if strays:
+        counted = f"{many(len(strays), 'Parquet file')} {'matches' if len(strays) == 1 else 'match'}"
+        yield diagnose("SS307", f"{counted} no hour of {where}, first {strays[0].path}")
 
 
 def files_there(lake: Lake, pattern: str) -> Iterator[FileInfo]:

@@ -14,7 +14,7 @@ from schemasync.app.dependents import ReadingViews
 from schemasync.app.forsaken import forsaken
 from schemasync.app.history_table import plan_history
 from schemasync.app.inspecting import TableView, is_silence, look, map_tables, select
-from schemasync.app.landed import Landed, look_at, of_unclear_key
+from schemasync.app.landed import Landed, look_at, of_strays, of_unclear_key, strays_beside
 from schemasync.app.migrating import with_values_checked
 from schemasync.app.rekeying import changes_key, key_is_unclear, keys_before, with_keys_checked
 from schemasync.app.repairing import (
@@ -206,7 +206,7 @@ def _with_readers(readers: ReadingViews, plan: TablePlan) -> TablePlan:
 def plan_table(workspace: Workspace, target: TableTarget) -> TablePlan:
     """Plan one table; its trouble becomes a finding, unless nothing can be known about any table."""
     try:
-        return with_landed(workspace, lay_out_steps(workspace, look(workspace, target)))
+        return _with_strays(workspace, with_landed(workspace, lay_out_steps(workspace, look(workspace, target))))
     except Exception as error:
         if is_silence(error, workspace.registry):
             raise
@@ -235,6 +235,20 @@ def with_landed(workspace: Workspace, plan: TablePlan) -> TablePlan:
         landed = Landed(findings=(diagnose("SS301", str(error)),))
     waiting = plan.landed - (0 if landed.blocked else len(landed.ready))
     return replace(plan, diagnostics=(*plan.diagnostics, *landed.findings), waiting=waiting)
+
+
+def _with_strays(workspace: Workspace, plan: TablePlan) -> TablePlan:
+    """Add what lies beside the increment directories of a table that is there: ``increments:`` may have been changed.
+
+    Only a plan says so: every tick would list directories that nobody has to read.
+    """
+    target = plan.target
+    if plan.view is None or plan.view.manifest is None:
+        return plan
+    admitted = {file.path for file in plan.view.manifest.admitted}
+    found = strays_beside(workspace.storage(target).lake, target.increments)
+    beside = [file for file in found if file.path not in admitted]
+    return replace(plan, diagnostics=(*plan.diagnostics, *of_strays(beside, target.increments)))
 
 
 def admits(plan: TablePlan) -> bool:

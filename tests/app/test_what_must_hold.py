@@ -152,6 +152,23 @@ def test_parquet_in_no_hour_is_told_of(lab: Lab) -> None:
     assert found.message.startswith("1 Parquet file matches no hour of ")
 
 
+def test_what_landed_before_increments_was_changed_is_told_of_until_it_is_admitted(lab: Lab) -> None:
+    lab.register("student", lab.flat("Student"))
+    lab.land("student", [event(1, 1)])
+    lab.apply()
+    lab.land("student", [event(2, 2)], hour="2026112001", name="left.parquet")
+    lab.settings = {"defaults": {"increments": "landing/{yyyyMMddHH}"}}
+    (left,) = lab.plan().tables
+    lab.settings = {}
+    (back,) = lab.plan().tables
+    lab.apply()
+    lab.settings = {"defaults": {"increments": "landing/{yyyyMMddHH}"}}
+    (admitted,) = lab.plan().tables
+    file = "incremental/increment_2026112001/left.parquet"
+    told = f"1 Parquet file matches no hour of landing/{{yyyyMMddHH}}, first {file}"
+    assert [[d.message for d in table.diagnostics] for table in (left, back, admitted)] == [[told], [], []]
+
+
 def test_a_kept_schema_that_cannot_be_read_stops_its_own_table_only(lab: Lab) -> None:
     for name in ("student", "teacher"):
         lab.register(name, lab.flat(name.title()))
