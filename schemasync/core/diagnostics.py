@@ -78,7 +78,7 @@ _ALL: Final = (
         severity=Severity.INFO,
         meaning="A NOT NULL column with a default was added: rows written before read that default, frozen.",
         example="column credits was added NOT NULL: older rows read its default 0",
-        fix="Set policies.add to null if older rows should read NULL.",
+        fix="Set policies.add to null before this is applied, if older rows should read NULL.",
     ),
     Code(
         code="SS103",
