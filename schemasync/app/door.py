@@ -19,6 +19,8 @@ from schemasync.app.opening import open_workspace, workspace_of
 from schemasync.app.planning import Plan
 from schemasync.app.workspace import Workspace
 from schemasync.core.config import Config
+from schemasync.core.config_values import UTC_NAMES, ZONE
+from schemasync.errors import UsageError
 from schemasync.io.config_file import load_config, resolve
 
 if TYPE_CHECKING:
@@ -74,10 +76,21 @@ def compact(
 def _opened(config: Configured, spark: SparkSession | None, purpose: str) -> Iterator[Workspace]:
     complete = _complete(config)
     if spark is not None:
+        _require_utc(spark)
         yield workspace_of(complete, spark)
         return
     with open_workspace(complete, environ=os.environ, purpose=f"schemasync.{purpose}") as workspace:
         yield workspace
+
+
+def _require_utc(spark: SparkSession) -> None:
+    zone = spark.conf.get(ZONE, "UTC")
+    if zone not in UTC_NAMES:
+        raise UsageError(
+            f"the Spark session's time zone is {zone}, and it must be UTC",
+            why="dates that become timestamps would be other moments before a compaction than after it",
+            fix=f"Set {ZONE} to UTC, in a session of its own (newSession()) where others use this one.",
+        )
 
 
 def _several(tables: str | Sequence[str]) -> Sequence[str]:

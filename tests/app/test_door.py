@@ -73,6 +73,17 @@ def test_a_session_without_a_metastore_is_refused(tmp_path: Path, monkeypatch: p
         schemasync.plan(config, spark=bare)
 
 
+def test_a_session_outside_of_utc_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Abroad:
+        conf: ClassVar[dict[str, str]] = {"spark.sql.session.timeZone": "Asia/Tokyo"}
+
+    monkeypatch.chdir(tmp_path)
+    abroad: Any = Abroad()
+    config = schemasync.Config.model_validate({"registry": {"url": "file:."}})
+    with pytest.raises(schemasync.UsageError, match=r"time zone is Asia/Tokyo, and it must be UTC: .*newSession\(\)"):
+        schemasync.apply(config, spark=abroad)
+
+
 def test_a_missing_configuration_is_the_same_error_as_on_the_command_line(
     tmp_path: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
