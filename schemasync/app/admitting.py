@@ -47,7 +47,7 @@ from schemasync.errors import DataError
 class AdmissionOutcome:
     """What one admission did: files and events made visible, files that wait for whatever reason, and findings.
 
-    The former are visible once the ``draft`` is published.
+    The former are visible once the ``draft`` is published. ``odd`` are the findings about what they hold.
     """
 
     draft: Draft
@@ -55,6 +55,7 @@ class AdmissionOutcome:
     events: int = 0
     waiting: int = 0
     findings: tuple[Diagnostic, ...] = ()
+    odd: tuple[Diagnostic, ...] = ()
 
     def after(self, first: AdmissionOutcome | None) -> AdmissionOutcome:
         """Return this outcome with what an earlier admission of the same run brought in."""
@@ -158,12 +159,14 @@ def _admitted(
         schema_version=shape.version.version,
         now_ms=now,
     )
+    odd = (*findings(written.beyond), *_contradicted(shape, written))
     return AdmissionOutcome(
         draft=before.draft.with_(manifest),
         files=len(landed.ready),
         events=written.events,
         waiting=before.waiting - len(landed.ready),
-        findings=(*before.findings, *findings(written.beyond), *_contradicted(shape, written)),
+        findings=(*before.findings, *odd),
+        odd=odd,
     )
 
 

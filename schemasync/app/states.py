@@ -16,7 +16,7 @@ from collections.abc import Container, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import chain, groupby, islice
+from itertools import groupby
 from operator import itemgetter
 from pathlib import PurePosixPath
 from typing import Final
@@ -439,10 +439,16 @@ def forget_states(lake: Lake, in_force: Manifest, *, before_ms: int) -> None:
     """
     before = in_force.parent or in_force.state
     old = [(state, file) for state, file in _manifests(lake) if state < before and file.modified_ms <= before_ms]
-    generations = (list(states) for _, states in groupby(old, key=lambda pair: pair[0].generation))
-    by_day = groupby(generations, key=lambda states: states[0][1].modified_ms // _DAY_MS)
-    spare = (file for _, day in by_day for _, file in chain(next(day)[2:], *day))
-    for file in islice(spare, MOST_FORGOTTEN):
+    days: set[int] = set()
+    spare: list[tuple[StateId, FileInfo]] = []
+    for _, states in groupby(old, key=lambda pair: pair[0].generation):
+        first, *more = states
+        day = first[1].modified_ms // _DAY_MS
+        # Its first states may be gone already, with those of the day before: then these tell nothing.
+        told = first[0].admission < 2 and day not in days
+        spare += more[1:] if told else (first, *more)
+        days |= {day} if told else set()
+    for _, file in spare[:MOST_FORGOTTEN]:
         with suppress(StorageError):
             lake.delete(file.path)
 

@@ -223,9 +223,7 @@ class TendedTable:
 
     def _tell_findings(self, applied: Applied) -> None:
         """Log what is not as it should be in files that were admitted; what holds the table is told as an event."""
-        if applied.admitted is None or not applied.admitted.files:
-            return
-        for found in applied.admitted.findings:
+        for found in applied.admitted.odd if applied.admitted else ():
             if found.severity is Severity.WARNING:
                 _log.warning("table %s: %s %s", self.name, found.code, found.message, extra={"table": self.name})
 

@@ -1,8 +1,8 @@
 """The daemon: notice what is new, bring each table to it, admit what landed, compact when due, tell people.
 
 Called by ``schemasync watch``. Every look at a table compares states, so nothing depends on having seen an event, and
-the process may be killed anywhere. One broken table never stops the others. While the registry does not answer,
-nothing is done for any table, because without it no plan can be made; what landed waits where it is.
+the process may be killed anywhere. One broken table never stops the others. While the registry or the metastore does
+not answer, nothing is done for any table, because without them no plan can be made; what landed waits where it is.
 """
 
 from __future__ import annotations
@@ -145,7 +145,15 @@ class _Watcher:
             self._ask_metastore()
         if self._registry.waits or self._metastore.trouble:
             self._begin(self._workspace.now_ms())
-            return
+        else:
+            self._tick_unless_silent()
+        self.board.snapshot = replace(
+            self.board.snapshot,
+            registry_trouble=self._registry.trouble,
+            metastore_trouble=self._metastore.trouble,
+        )
+
+    def _tick_unless_silent(self) -> None:
         try:
             self.tick()
         except (RegistryUnavailableError, RegistryError) as error:
@@ -154,11 +162,6 @@ class _Watcher:
             self._registry.answered()
         if self.result().any_failed:
             self._ask_metastore()
-        self.board.snapshot = replace(
-            self.board.snapshot,
-            registry_trouble=self._registry.trouble,
-            metastore_trouble=self._metastore.trouble,
-        )
 
     def tick(self) -> None:
         """Do all that is due now.

@@ -183,8 +183,8 @@ class AdmittedFile(_Value):
     """Generation whose base holds it, None while only a delta does."""
     folded_ms: int | None = None
     lost: int = 0
-    """Values in it that the table shows as NULL, as their types do not hold them, and rows that did not count though
-    the clock says that they are newer: the file itself is kept."""
+    """Values in it that the table shows as NULL, as their types do not hold them, and rows of the whole admission that
+    did not count though the clock says that they are newer: the file itself is kept."""
 
 
 class Superseded(_Value):

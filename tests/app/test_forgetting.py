@@ -51,6 +51,23 @@ def test_of_one_day_the_first_generation_stays(tmp_path: Path) -> None:
     ]
 
 
+def test_a_generation_that_goes_on_into_the_next_day_does_not_stand_for_that(tmp_path: Path) -> None:
+    """Its own first states went with those of the day on which it began."""
+    left(tmp_path, in_force=(5, 4), days=(1, 1, 2, 3, 9), young=[f"000002-{n:04}" for n in (2, 3, 4)])
+    lake = ArrowLake(str(tmp_path))
+    for path in sorted((tmp_path / GENERATIONS).glob("000002-*.json")):
+        os.utime(path, (2 * DAY, 2 * DAY))
+    state, parent = (StateId(generation=5, admission=n) for n in (4, 3))
+    manifest = empty("t", "s", schema_version=1, keyed=True).model_copy(update={"state": state, "parent": parent})
+    forget_states(lake, manifest, before_ms=1000 * LONG_AGO)
+    assert {path.stem[:6] for path in (tmp_path / GENERATIONS).glob("*.json")} == {
+        "000001",
+        "000003",
+        "000004",
+        "000005",
+    }
+
+
 def test_no_state_after_the_one_in_force_goes(tmp_path: Path) -> None:
     """It may be another run's, about to be in force."""
     assert left(tmp_path, in_force=(2, 3)) == [

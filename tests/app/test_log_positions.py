@@ -137,7 +137,6 @@ def test_changes_gather_beside_the_base_and_nothing_of_it_is_sorted(lab: Lab, na
     assert (log.rows(), "row_number" in log.view()) == (expected, False)
 
 
-@pytest.mark.one_spark
 @pytest.mark.parametrize("limit", ["256MB", pytest.param("0", marks=pytest.mark.one_spark)])
 def test_a_log_that_begins_anew_is_told_and_its_events_are_kept(lab: Lab, limit: str) -> None:
     log = Log(lab, SOURCES["MySQL"], arrow_limit=limit)
@@ -154,6 +153,7 @@ def test_a_log_that_begins_anew_is_told_and_its_events_are_kept(lab: Lab, limit:
     ]
 
 
+@pytest.mark.one_spark
 def test_nothing_is_read_for_events_after_the_newest_one_in_the_same_file(lab: Lab) -> None:
     log = Log(lab, SOURCES["MySQL"])
     for places, found in (({1: 320}, 0), ({1: 322, 7: 323}, 0), ({2: 318, 8: 324}, 2)):

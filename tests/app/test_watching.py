@@ -288,25 +288,21 @@ def test_a_failure_names_its_table_in_the_log(world: World, caplog: pytest.LogCa
     assert (record.getMessage(), vars(record)["table"]) == ("table lake.a failed: broken", "lake.a")
 
 
-@pytest.mark.parametrize(("files", "expected"), [(1, ["table lake.a: SS310 2 rows are older"]), (0, [])])
 def test_what_is_odd_about_admitted_files_is_logged(
-    world: World,
-    monkeypatch: pytest.MonkeyPatch,
-    warnings: Callable[[], list[str]],
-    files: int,
-    expected: list[str],
+    world: World, monkeypatch: pytest.MonkeyPatch, warnings: Callable[[], list[str]]
 ) -> None:
     unused: Any = None
-    findings = (diagnose("SS310", "2 rows are older"), diagnose("SS308", "3 values"), diagnose("SS301", "corrupt"))
+    odd = (diagnose("SS310", "2 rows are older"), diagnose("SS308", "3 values"))
+    findings = (diagnose("SS304", "another file waits"), *odd)
 
     def apply_table(workspace: Workspace, target: TableTarget, **given: Any) -> Applied:
         applied = world.apply_table(workspace, target, **given)
-        admitted = AdmissionOutcome(draft=unused, files=files, findings=findings)
+        admitted = AdmissionOutcome(draft=unused, files=1, findings=findings, odd=odd)
         return replace(applied, admitted=admitted if target.table == "a" else None)
 
     monkeypatch.setattr(tending, "apply_table", apply_table)
     world.watch()
-    assert warnings() == expected
+    assert warnings() == ["table lake.a: SS310 2 rows are older"]
 
 
 def test_a_table_that_fails_is_tried_ever_more_seldom(world: World) -> None:

@@ -13,6 +13,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from email.utils import formatdate
+from itertools import product
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, quote_plus
@@ -25,7 +26,7 @@ from schemasync.errors import RegistryError, RegistryUnavailableError, Schemasyn
 from schemasync.io.registry import kept, transport
 from schemasync.io.registry.auth import NO_AUTH, Auth, BasicAuth, BearerAuth
 from schemasync.io.registry.endpoint import URL_FIX, endpoints_of, redact_url
-from schemasync.io.registry.http import HttpRegistry
+from schemasync.io.registry.http import LAG_TRIES, MOST_IN_VAIN, HttpRegistry
 from tests.io.http_registry_server import HANG_UP, HTML, Canned, RegistryServer, error
 
 
@@ -782,6 +783,37 @@ def test_what_stays_missing_is_deleted_and_not_asked_for_again(server: RegistryS
     del server.subjects["t"], server.subjects["s"][2]
     found += [listed(), listed()]
     assert found == [(("s", "t"), (1, 2), 2), (("s",), (1,), 8), (("s",), (1,), 2)]
+
+
+def test_a_list_without_older_versions_lags_behind_nothing(server: RegistryServer, connect: Connect) -> None:
+    server.add("s", 2)
+    registry = connect(server.url)
+    before = registry.versions("s")
+    del server.subjects["s"][1]
+    assert (before, registry.versions("s"), len(server.log)) == ((1, 2), (2,), 2)
+
+
+def test_after_some_lists_that_stay_shorter_others_are_taken_as_they_come(
+    server: RegistryServer, connect: Connect
+) -> None:
+    names = [f"s{number}" for number in range(10)]
+    for name, version in product(names, (1, 2, 3)):
+        server.add(name, version)
+    registry = connect(server.url)
+
+    def questions() -> int:
+        before = len(server.log)
+        registry.subjects()
+        for name in names:
+            registry.versions(name)
+        return len(server.log) - before
+
+    asked = [questions()]
+    for version in (3, 2):
+        for name in names:
+            del server.subjects[name][version]
+        asked.append(questions())
+    assert asked == [11, *[11 + MOST_IN_VAIN * (LAG_TRIES - 1)] * 2]
 
 
 @pytest.mark.parametrize("faults", [[], [Canned(body="[1]"), Canned(body='["s"]')] * 2], ids=["unknown", "unlisted"])

@@ -41,7 +41,11 @@ class Gate:
                 if not self._is_open:
                     client.close()
                     continue
-                service = socket.create_connection(("127.0.0.1", self._service_port))
+                try:
+                    service = socket.create_connection(("127.0.0.1", self._service_port))
+                except OSError:
+                    client.close()
+                    continue
                 self._passing += [client, service]
                 for source, target in ((client, service), (service, client)):
                     threading.Thread(target=_hand_on, args=(source, target), daemon=True).start()

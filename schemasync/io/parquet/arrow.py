@@ -11,7 +11,7 @@ import posixpath
 from array import array
 from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 from zlib import crc32
@@ -179,7 +179,9 @@ class ArrowFiles:
         landed = sum(file.bytes for file in request.files)
         # A compaction merges next, on other threads.
         give_back(landed, passed=landed, memory=request.memory)
-        seen = done.look.seen if request.keys and not done.toasted else NOTHING_SEEN
+        seen = done.look.seen
+        if done.toasted or not request.keys:
+            seen = replace(NOTHING_SEEN, contradicted=seen.contradicted)
         return Admitted(
             files=files,
             rows=sum(file.rows for file in files),

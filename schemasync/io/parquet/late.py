@@ -60,16 +60,14 @@ def without_late_rows(filesystem: fs.FileSystem, base: str, rows: pa.Table, requ
     asked = rows.select(columns).append_column(_PLACE, positions(rows))
     suspects = _not_above(asked, request, beside.newest)
     near = [f for shard in _near(suspects, request.keys, beside) for f in shard.files]
-    of_base = _late(filesystem, _paths(base, near), suspects, request)
-    contradicted = _contradicted(filesystem, _paths(base, near), suspects, of_base, rows.num_rows, request)
+    of_base = _late(filesystem, base, suspects, near, request, among=rows.num_rows)
     of_deltas = None
     if beside.deltas is not None:
         suspects, near = _beside_deltas(asked, request, beside.deltas)
-        of_deltas = _late(filesystem, _paths(base, near), suspects, request)
-        more = _contradicted(filesystem, _paths(base, near), suspects, of_deltas, rows.num_rows, request)
-        contradicted = pa.concat_arrays([contradicted, more])
-    late = pa.concat_arrays([_NONE, *(places for places in (of_base, of_deltas) if places is not None)])
-    gone = pc.is_in(asked.column(_PLACE), value_set=late)
+        of_deltas = _late(filesystem, base, suspects, near, request, among=rows.num_rows)
+    found = [late for late in (of_base, of_deltas) if late is not None]
+    gone = pc.is_in(asked.column(_PLACE), value_set=pa.concat_arrays([_NONE, *(late.places for late in found)]))
+    contradicted = pa.concat_arrays([_NONE, *(late.contradicted for late in found)])
     return Compared(
         rows=rows.filter(pc.invert(gone)),
         ahead=of_base is not None,
@@ -78,11 +76,35 @@ def without_late_rows(filesystem: fs.FileSystem, base: str, rows: pa.Table, requ
     )
 
 
-def _paths(base: str, files: Iterable[DataFile]) -> list[str]:
-    return [f"{base}/{file.path}" for file in files]
+@dataclass(frozen=True, slots=True)
+class _Late:
+    """Places of rows that are older than what there is of their key, and of those that the clock says are newer."""
+
+    places: pa.Array
+    contradicted: pa.Array
 
 
 def _late(
+    filesystem: fs.FileSystem,
+    base: str,
+    suspects: pa.Table,
+    files: Sequence[DataFile],
+    request: AdmissionRequest,
+    *,
+    among: int,
+) -> _Late | None:
+    """Find suspects, of ``among`` rows, that are older than what files have; None where there is too much to read."""
+    paths = [f"{base}/{file.path}" for file in files]
+    places = _older(filesystem, paths, suspects, request)
+    if places is None:
+        return None
+    # Once a log begins anew most may be late. A few are nothing new, and this reads what there is of their keys again.
+    doubted = request.clock is not None and len(places) > 0 and 2 * suspects.num_rows >= among
+    contradicted = _contradicted(filesystem, paths, _at(suspects, places), request) if doubted else _NONE
+    return _Late(places=places, contradicted=contradicted)
+
+
+def _older(
     filesystem: fs.FileSystem, paths: Sequence[str], suspects: pa.Table, request: AdmissionRequest
 ) -> pa.Array | None:
     """Return the places of suspects that are older than what files have; None where there is too much to read."""
@@ -97,27 +119,15 @@ def _late(
 
 
 def _contradicted(
-    filesystem: fs.FileSystem,
-    paths: Sequence[str],
-    suspects: pa.Table,
-    late: pa.Array | None,
-    rows: int,
-    request: AdmissionRequest,
+    filesystem: fs.FileSystem, paths: Sequence[str], late: pa.Table, request: AdmissionRequest
 ) -> pa.Array:
-    """Return the places of late suspects that are newer than what files have by the clock.
-
-    Only where most of all ``rows`` are suspects, as they are once a log begins anew: a few that are late are nothing
-    new, and this reads what there is of their keys again.
-    """
-    if request.clock is None or late is None or not len(late) or 2 * suspects.num_rows < rows:
-        return _NONE
-    doubted = _at(suspects, late)
-    found = _standing(filesystem, paths, doubted, replace(request, ordering=(request.clock,)))
+    """Return the places of late rows that are newer than what files have by the request's clock."""
+    found = _standing(filesystem, paths, late, replace(request, ordering=(request.clock or "",)))
     if found is None:
         return _NONE
-    places = doubted.column(_PLACE)
-    older = pc.is_in(places, value_set=pa.concat_arrays([found.late, found.tied]))
-    return places.filter(pc.invert(older)).combine_chunks()
+    places = late.column(_PLACE)
+    not_newer = pc.is_in(places, value_set=pa.concat_arrays([found.late, found.tied]))
+    return places.filter(pc.invert(not_newer)).combine_chunks()
 
 
 def _at(rows: pa.Table, places: pa.Array) -> pa.Table:

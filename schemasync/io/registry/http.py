@@ -29,6 +29,8 @@ from schemasync.io.registry.transport import Transport
 
 LAG_TRIES = 4
 """How often what "does not exist" is asked for: a follower may lag behind the list of another one that named it."""
+MOST_IN_VAIN = 3
+"""So many lists that stay shorter are waited for, some 3 s each, after a list of all subjects: more were deleted."""
 PAGE_SIZE = 1000
 """Apicurio answers at most so many subjects (``apicurio.ccompat.max-subjects``) and does not say that it cut."""
 
@@ -82,6 +84,7 @@ class HttpRegistry:
         self._newest_id: int | None = None
         self._known_id = 1
         self._uses_contexts = False
+        self._in_vain = 0
 
     def __repr__(self) -> str:
         return f"HttpRegistry({','.join(endpoint.base for endpoint in self._transport.endpoints)!r})"
@@ -114,13 +117,25 @@ class HttpRegistry:
         return tuple(sorted(found))
 
     def _first_page(self) -> list[str]:
-        """Ask for subjects until none is missing that was there before, which is deleted then."""
+        """Ask for subjects until none is missing that was there before, which is deleted then.
+
+        Not where they fill a page: others are on the next.
+        """
 
         def is_complete(answer: Answer) -> bool:
             names = wire.subject_names(answer)
             return len(names) == PAGE_SIZE or not self._kept.lacks_subjects(names)
 
-        return wire.subject_names(self._until(is_complete, "/subjects"))
+        self._in_vain = 0
+        return wire.subject_names(self._listed(is_complete, "/subjects"))
+
+    def _listed(self, is_complete: Callable[[Answer], bool], path: str) -> Answer:
+        """Ask for a list until it is complete; where some were asked for in vain, others are taken as they come."""
+        if self._in_vain >= MOST_IN_VAIN:
+            return self._transport.get(path)
+        answer = self._until(is_complete, path)
+        self._in_vain += not is_complete(answer)
+        return answer
 
     def _until(self, is_good: Callable[[Answer], bool], path: str) -> Answer:
         """Ask until the answer is good, `LAG_TRIES` times at most; return the last one."""
@@ -130,7 +145,7 @@ class HttpRegistry:
         """Return the live versions in ascending order, empty where the registry knows no such subject."""
         # Ids grow per context, and the probe sees the default one only.
         self._uses_contexts = self._uses_contexts or subject.startswith(":.")
-        answer = self._until(
+        answer = self._listed(
             lambda answer: not self._kept.lacks_versions(subject, wire.version_numbers(answer)),
             f"{_path(subject)}/versions",
         )

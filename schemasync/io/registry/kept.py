@@ -80,10 +80,14 @@ class KeptVersions:
             return not self._names <= set(names)
 
     def lacks_versions(self, subject: str, versions: Iterable[int]) -> bool:
-        """Tell whether versions are missing that were listed before, or all of a subject that was."""
+        """Tell whether the newest version is missing that was listed before, or all of a subject that was.
+
+        Older ones are deleted by and by; a list without them lags behind nothing.
+        """
         with self._lock:
             known = self._listed.get(subject, frozenset())
-            return not known <= set(versions) if known is not None else not set(versions)
+            newest = max(versions, default=0)
+            return newest < max(known, default=0) if known is not None else not newest
 
     def list_versions(self, subject: str, versions: Iterable[int]) -> None:
         """Remember what was listed."""
