@@ -165,13 +165,12 @@ def _look_at_one(
         return diagnose("SS305" if footer.incomplete else "SS301", f"{where}: {footer.reason}")
     try:
         embedded = _embedded(footer, target)
-    except SettingError as error:
-        return diagnose("SS302", f"{where}: {error}")
     except SchemaError as error:
         # It speaks of a version in the registry, which this is not, and of what to do about that.
         place = error.where.removeprefix(f"{target.subject} version {_FOOTERS}")
         said = (where, f"the Avro schema in its footer{place}", error.what, error.why)
-        return diagnose("SS302", ": ".join(filter(None, said)))
+        fix = error.fix if isinstance(error, SettingError) else ""
+        return diagnose("SS302", ": ".join(filter(None, said)), fix=fix)
     writer = writer_in(shape.history, footer, embedded=embedded)
     if isinstance(writer, NoWriter):
         writer = writer_in(asked_again(), footer, embedded=embedded)

@@ -127,6 +127,10 @@ def _same_members(record: Record, struct: Struct) -> bool:
     )
 
 
+_LONGEST: Final = 80
+"""So many characters of a type are shown."""
+
+
 def misfits(record: Record, found: Struct, *, within: str = "") -> Iterator[str]:
     """Yield what keeps a file's columns from being those of events like these, field by field; nothing where they are.
 
@@ -140,5 +144,6 @@ def misfits(record: Record, found: Struct, *, within: str = "") -> Iterator[str]
         elif isinstance(member.encoding, Record) and isinstance(type_, Struct):
             yield from misfits(member.encoding, type_, within=f"{name}.")
         elif not may_be_written_as(member.encoding, type_):
-            yield f"{name} is {print_type(type_, Dialect.SPARK)}"
+            shown = print_type(type_, Dialect.SPARK)
+            yield f"{name} is {shown if len(shown) <= _LONGEST else f'{shown[:_LONGEST]}...'}"
     yield from (f"{within}{name} is not known" for name in there)

@@ -655,6 +655,19 @@ def test_a_footers_schema_that_cannot_be_understood_is_none_of_the_registrys(
     assert (finding.code, finding.message) == ("SS302", f"{path}: the Avro schema in its footer{told}")
 
 
+def test_a_footers_schema_that_a_setting_does_not_fit_comes_with_how_to_correct_that(still: Still) -> None:
+    still.settings = {"tables": [{"subject": "student-value", "envelope": "flat"}]}
+    still.register(avro())
+    still.settle()
+    landed_with(
+        still, json.dumps({"type": "record", "name": "R", "fields": [{"name": "id", "type": "long"}]}), "a.parquet"
+    )
+    (finding,) = taken_in(still).findings
+    assert "the Avro schema in its footer" in finding.message
+    assert "version 1" not in finding.message
+    assert "envelope" in finding.fix
+
+
 def test_a_state_that_was_never_published_has_no_date(still: Still) -> None:
     still.register(avro())
     still.settle()

@@ -12,9 +12,10 @@ import pytest
 
 from schemasync.core.encoding import Encoding, Leaf, ListOf, MapOf, Meaning
 from schemasync.core.types import Primitive
+from schemasync.io.parquet.calendar import calendar_of
 from tests.io.landing import admitted, request
 from tests.io.test_landed_files import ID, open_arrow, own
-from tests.io.written_values import MICROS, TEXT
+from tests.io.written_values import FIRST, LAST, MICROS, TEXT
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -85,6 +86,37 @@ def test_a_moment_shows_what_the_clocks_of_its_zone_showed(tmp_path: Path, int96
     assert found == [*(c + behind for c in clocks), None, datetime(1970, 1, 1, tzinfo=UTC)]
 
 
+@pytest.mark.parametrize("marks", [LEGACY, LEGACY | LEGACY_INT96], ids=["annotated", "beside INT96"])
+def test_a_reading_without_a_zone_is_left_as_it_is(tmp_path: Path, marks: dict[str, str]) -> None:
+    """Spark writes its TIMESTAMP_NTZ by the Gregorian calendar, whatever it is told."""
+    read = datetime(1500, 1, 1, 12)
+    assert shown(tmp_path, MICROS, pa.array([read], pa.timestamp("us")), marks) == [read.replace(tzinfo=UTC)]
+
+
+@pytest.mark.parametrize(("version", "behind"), [("2.4.8", 9), ("3.0.3", 9), ("3.1.1", 0)])
+def test_int96_of_a_spark_before_3_1_counts_so_without_a_mark(tmp_path: Path, version: str, behind: int) -> None:
+    at = datetime(1500, 1, 1, tzinfo=UTC)
+    values = pa.array([at + timedelta(days=behind)], pa.timestamp("us", tz="UTC"))
+    marks = {f"{SPARK}version": version}
+    assert shown(tmp_path, MICROS, values, marks, use_deprecated_int96_timestamps=True) == [at]
+
+
+@pytest.mark.parametrize(
+    ("zone", "hours"), [("Z", 0), ("+05", 5), ("GMT+3", 3), ("UTC-03:00", -3), ("PST", 0), ("Mars/Olympus", 0)]
+)
+def test_a_zone_may_be_one_that_only_java_knows(tmp_path: Path, zone: str, hours: int) -> None:
+    clock = datetime(1700, 1, 1, 12, tzinfo=UTC)
+    written = (by_julian(clock.date()) - clock.date().toordinal() + date(1970, 1, 1).toordinal()) * timedelta(days=1)
+    values = pa.array([clock + written], pa.timestamp("us", tz="UTC"))
+    assert shown(tmp_path, MICROS, values, LEGACY | {f"{SPARK}timeZone": zone}) == [clock]
+    assert calendar_of(pq.read_metadata(tmp_path / "x.parquet")).zone in {"UTC", f"{hours:+03}:00"}  # type: ignore[union-attr]
+
+
+def test_an_open_end_stays_one(tmp_path: Path) -> None:
+    values = pa.array([-(2**63), 2**63 - 1], pa.int64()).cast(pa.timestamp("us", tz="UTC"))
+    assert shown(tmp_path, MICROS, values, LEGACY | {f"{SPARK}timeZone": "Asia/Kolkata"}) == [FIRST, LAST]
+
+
 @pytest.mark.spark
 @pytest.mark.parametrize("kind", ["INT96", "TIMESTAMP_MICROS"])
 @pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "+05:30"])
@@ -97,17 +129,20 @@ def test_what_spark_writes_by_the_julian_calendar_shows_as_it_was(
     for of in ("datetime", "int96"):
         session.conf.set(f"spark.sql.parquet.{of}RebaseModeInWrite", "LEGACY")
     days = DATES[1:]  # the first begins before the year 1 in Greenwich
-    values = ", ".join(f"({n}L, 'u', 1L, timestamp'{day} 01:02:03')" for n, day in enumerate(days))
+    values = ", ".join(
+        f"({n}L, 'u', 1L, timestamp'{day} 01:02:03', timestamp_ntz'{day} 12:00:00')" for n, day in enumerate(days)
+    )
     rows = session.sql(
-        f"SELECT id, op, ts_ms, at, CAST(at AS DATE) AS day FROM VALUES {values} AS t(id, op, ts_ms, at)"
+        f"SELECT id, op, ts_ms, at, read, CAST(at AS DATE) AS day FROM VALUES {values} AS t(id, op, ts_ms, at, read)"
     )
     rows.coalesce(1).write.parquet(f"{tmp_path}/by_spark")
     # In Asia it writes the first hours of the Gregorian calendar as those of its second day.
     again = session.read.parquet(f"{tmp_path}/by_spark").selectExpr("unix_micros(at) AS micros").collect()
     (file,) = (tmp_path / "by_spark").glob("*.parquet")
     file.rename(tmp_path / "x.parquet")
-    wanted = request(tmp_path, ["x.parquet"], ID | {"day": DAYS, "at": MICROS}, directory="delta/1")
+    wanted = request(tmp_path, ["x.parquet"], ID | {"day": DAYS, "at": MICROS, "read": MICROS}, directory="delta/1")
     found = admitted(open_arrow(tmp_path), tmp_path, wanted)
     assert [row["day"] for row in found] == days
+    assert [row["read"] for row in found] == [datetime(d.year, d.month, d.day, 12, tzinfo=UTC) for d in days]
     moments = [(row["at"] - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1) for row in found]
     assert moments == [row.micros for row in again]

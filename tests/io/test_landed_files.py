@@ -318,6 +318,12 @@ def test_a_clock_tells_newer_events_in_whatever_unit_a_file_has_it(tmp_path: Pat
     assert (row["v"], row["__seq1"]) == ("newer", _MS + 1)
 
 
+def test_of_two_clocks_that_differ_in_case_the_very_one_tells_newer_events(tmp_path: Path) -> None:
+    land(tmp_path, "x.parquet", own(1) | {"ts_ms": pa.array([_MS]), "TS_MS": pa.array([7])})
+    (row,) = admitted(open_arrow(tmp_path), tmp_path, request(tmp_path, ["x.parquet"], ID, directory="delta/1"))
+    assert row["__seq1"] == _MS
+
+
 def test_an_infinite_moment_is_a_position_like_any_other(tmp_path: Path, opened: LandedFiles) -> None:
     """It counts as the last one that there is, as it does in a column."""
     day = Leaf(type=Primitive.DATE, meaning=Meaning.DAYS)

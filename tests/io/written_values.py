@@ -199,6 +199,12 @@ CASES: tuple[Written, ...] = (
         "time micros as times", leaf(P.STRING, Meaning.TIME_MICROS), pa.array([1], pa.time64("us")), ["00:00:00.000001"]
     ),
     written(
+        "time micros beyond what nanoseconds hold",
+        leaf(P.STRING, Meaning.TIME_MICROS),
+        pa.array([9_300_000_000_000_000], pa.time64("us")),
+        ["2583333:20:00.000000"],
+    ),
+    written(
         "time millis as times of microseconds",
         leaf(P.STRING, Meaning.TIME_MILLIS),
         pa.array([3_723_004_000, None], pa.time64("us")),
@@ -242,6 +248,12 @@ CASES: tuple[Written, ...] = (
     ),
     written("uuid", leaf(P.STRING, Meaning.UUID_BYTES), pa.array([_UUID_BYTES, None], pa.binary(16)), [_UUID, None]),
     written("list", ListOf(element=INT), pa.array([[1, None], [], None]), [[1, None], [], None]),
+    written(
+        "list of one length",
+        ListOf(element=INT),
+        pa.array([[1, None], None, [2, 3]], pa.list_(pa.int32(), 2)),
+        [[1, None], None, [2, 3]],
+    ),
     written(
         "large list",
         ListOf(element=INT),

@@ -346,7 +346,9 @@ def _core_type(type_: pa.DataType) -> Type:
         return Decimal(precision=type_.precision, scale=type_.scale)
     if pa.types.is_map(type_):
         return Map(key=_core_type(type_.key_type), value=_core_type(type_.item_type))
-    if pa.types.is_list(type_) or pa.types.is_large_list(type_):
+    if isinstance(
+        type_, pa.ListType | pa.LargeListType | pa.FixedSizeListType | pa.ListViewType | pa.LargeListViewType
+    ):
         return Array(element=_core_type(type_.value_type))
     if pa.types.is_struct(type_):
         return Struct(fields=tuple(StructField(name=f.name, type=_core_type(f.type)) for f in type_))

@@ -1,12 +1,13 @@
 """Dates and timestamps of files that count by the Julian calendar before 15 October 1582, as Spark's may.
 
-Those of Spark 2 do, and later ones where it is told so (``datetimeRebaseModeInWrite: LEGACY``); their footers say it.
-Everybody else, and every file of ours, counts by the Gregorian calendar all the way back. Called where landed files
-are read.
+Those of Spark 2 do, INT96 of Spark 3.0 too, and later ones where it is told so (``datetimeRebaseModeInWrite: LEGACY``);
+their footers say it, since Spark 2.4. What has no such mark, as every file of ours, is read by the Gregorian calendar
+all the way back. Called where landed files are read.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import datetime
 from functools import reduce
@@ -28,6 +29,7 @@ _JULIAN_BEGAN: Final = -719_164
 """0001-01-01 of the Julian calendar, in days since 1970; two days before the Gregorian one's."""
 _JULIAN_ENDED: Final = -141_427
 """1582-10-15."""
+_FIXED: Final = re.compile(r"(?:UTC|GMT|UT)?([+-])([0-9]{1,2})(?::?([0-9]{2}))?")
 _CENTURIES: Final = tuple(year for year in range(100, 1582, 100) if year % 400)
 """Years that only the Julian calendar has a 29 February in."""
 _SWITCHES: Final = tuple(_JULIAN_BEGAN + 365 * (year - 1) + (year - 1) // 4 + 60 for year in _CENTURIES)
@@ -39,10 +41,13 @@ _UNITS: Final = {"s": 1, "ms": 1000, "us": 1_000_000, "ns": 1_000_000_000}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calendar:
-    """Which values of a file count so: ``dates``, ``moments``; the latter by the clocks of ``zone``."""
+    """Which values of a file count so: dates and ``annotated`` moments, and its ``int96`` leaves, told in their order.
 
-    dates: bool
-    moments: bool
+    Moments count by the clocks of ``zone``.
+    """
+
+    annotated: bool
+    int96: tuple[bool, ...]
     zone: str
 
 
@@ -51,24 +56,38 @@ def calendar_of(metadata: pq.FileMetaData) -> Calendar | None:
     words = metadata.metadata or {}
     if _VERSION not in words:
         return None
-    ancient = words[_VERSION].startswith((b"1.", b"2."))
-    dates, int96 = ancient or _LEGACY in words, ancient or _LEGACY_INT96 in words
+    annotated = words[_VERSION] < b"3.0.0" or _LEGACY in words
+    legacy = words[_VERSION] < b"3.1.0" or _LEGACY_INT96 in words
     leaves = (metadata.schema.column(n) for n in range(len(metadata.schema)))
-    moments = int96 if any(leaf.physical_type == "INT96" for leaf in leaves) else dates
-    zone = words.get(_ZONE, b"UTC").decode()
-    return Calendar(dates=dates, moments=moments, zone=zone) if dates or moments else None
+    int96 = tuple(legacy and leaf.physical_type == "INT96" for leaf in leaves)
+    zone = _as_arrow_calls_it(words.get(_ZONE, b"UTC").decode())
+    return Calendar(annotated=annotated, int96=int96, zone=zone) if annotated or any(int96) else None
+
+
+def _as_arrow_calls_it(zone: str) -> str:
+    """Return a zone's name, or that of an offset; UTC for one that only Java knows."""
+    if fixed := _FIXED.fullmatch(zone):
+        sign, hours, minutes = fixed.groups()
+        return f"{sign}{int(hours):02}:{minutes or '00'}"
+    try:
+        pc.assume_timezone(pa.scalar(datetime(2022, 1, 1), pa.timestamp("s")), zone)
+    except pa.ArrowInvalid:
+        return "UTC"
+    return zone
 
 
 def gregorian(batch: pa.RecordBatch, calendar: Calendar) -> pa.RecordBatch:
     """Return rows whose dates and timestamps, inside of structs, lists and maps too, read as they were meant."""
+    int96 = iter(calendar.int96)
 
     def leaf(values: pa.Array) -> pa.Array:
-        if pa.types.is_date32(values.type) and calendar.dates:
+        is_int96 = next(int96)
+        if pa.types.is_date32(values.type) and calendar.annotated:
             days = values.cast(pa.int32())
             return pc.add(days, _behind(days)).cast(values.type)
-        if pa.types.is_timestamp(values.type) and calendar.moments:
-            return _moments(values, calendar.zone)
-        return values
+        # Without a zone, and no INT96: a clock's reading, which Spark writes as it is.
+        is_moment = pa.types.is_timestamp(values.type) and values.type.tz is not None
+        return _moments(values, calendar.zone) if is_int96 or (is_moment and calendar.annotated) else values
 
     columns = [rebuilt(column, leaf) for column in batch.columns]
     return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
@@ -84,7 +103,9 @@ def _behind(days: pa.Array) -> pa.Array:
 def _moments(values: pa.Array, zone: str) -> pa.Array:
     unit = _UNITS[values.type.unit]
     counts = values.cast(pa.int64())
-    old = pc.less(counts, _ZONES_BEGAN_S * unit)
+    # An open end, long before all calendars, stays one.
+    known = pc.greater_equal(counts, (_JULIAN_BEGAN - 1) * _DAY_S * unit)
+    old = pc.and_(pc.less(counts, _ZONES_BEGAN_S * unit), known)
     if not old.true_count:
         return values
     clocks = pc.add(counts, _offset_s(zone) * unit)
@@ -99,6 +120,6 @@ def _moments(values: pa.Array, zone: str) -> pa.Array:
 
 def _offset_s(zone: str) -> int:
     """Return a zone's offset by standard time, in seconds."""
-    clocks = pa.array([datetime(2020, 1, 1), datetime(2020, 7, 1)], pa.timestamp("s"))
+    clocks = pa.array([datetime(2022, month, 1) for month in range(1, 13)], pa.timestamp("s"))
     found = pc.subtract(clocks.cast(pa.int64()), pc.assume_timezone(clocks, zone).cast(pa.int64()))
     return int(pc.min(found).as_py())

@@ -101,7 +101,9 @@ def _spelled(type_: pa.DataType, path: tuple[str, ...]) -> tuple[str, ...]:
     """Return a path as a file has its names; the version that it was written under may have them in another case."""
     found: list[str] = []
     for step in path:
-        members = {folded(f.name): f for f in type_} if pa.types.is_struct(type_) else {}
+        # Of several names that differ in case alone the very one, which comes last here.
+        fields = sorted(type_, key=lambda f: f.name == step) if pa.types.is_struct(type_) else ()
+        members = {folded(f.name): f for f in fields}
         member = members.get(folded(step))
         if member is None:
             return path

@@ -84,18 +84,28 @@ def decode(values: pa.Array, encoding: Encoding, losses: Losses) -> pa.Array:
         case Leaf():
             return _LEAVES[encoding.meaning](values, encoding, losses)
         case ListOf(element=element):
-            return _list(values, decode(values.values, element, losses))
-        case MapOf(key=key, value=value, entries=True):
+            lists = _as_lists(values)
+            return _list(lists, decode(lists.values, element, losses))
+        case MapOf(key=key, value=value):
+            # Of a map, or of a list of pairs: some write the one for the other.
             entries = values.values
             keys, items = pc.struct_field(entries, 0), pc.struct_field(entries, 1)
             return _map(values, decode(keys, key, losses), decode(items, value, losses))
-        case MapOf(key=key, value=value):
-            return _map(values, decode(values.keys, key, losses), decode(values.items, value, losses))
         case Record(members=members):
             parts = {m.name: decode(pc.struct_field(values, m.name), m.encoding, losses) for m in members}
             return _struct(values, parts)
         case _:  # pragma: no cover
             assert_never(encoding)
+
+
+def _as_lists(values: pa.Array) -> pa.Array:
+    """Return lists of one length, or views, as others are. A cast takes wrong values of views (Arrow 26)."""
+    if isinstance(values, pa.ListArray | pa.LargeListArray):
+        return values
+    lengths = pc.fill_null(pc.list_value_length(values).cast(pa.int32()), 0)
+    offsets = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths)])
+    type_ = pa.list_(values.type.value_field)
+    return pa.ListArray.from_arrays(offsets, values.flatten(), type=type_, mask=values.is_null())
 
 
 def _unwrapped(values: pa.Array, encoding: Encoding) -> pa.Array:
@@ -365,7 +375,10 @@ def _within(values: pa.Array, lowest: int, highest: int, written: pa.Array, loss
 def _zoned(values: pa.Array, _: Leaf, losses: Losses) -> pa.Array:
     if not pa.types.is_timestamp(values.type):
         # Whatever holds the texts: bytes, views, a dictionary.
-        values = values.cast(pa.string())
+        try:
+            values = values.cast(pa.string())
+        except pa.ArrowInvalid as error:
+            raise DataError("a value is no timestamp", why=str(error)) from error
     try:
         micros = values.cast(_TIMESTAMP).cast(pa.int64())
     except pa.ArrowInvalid:
@@ -388,13 +401,17 @@ def _clock(digits: int) -> Callable[[pa.Array, Leaf, Losses], pa.Array]:
     return decode_clock
 
 
+_DIGITS: Final = {"s": 0, "ms": 3, "us": 6, "ns": 9}
+
+
 def _ticks(values: pa.Array, digits: int) -> pa.Array:
     """Return times as counts of so many digits behind the second's point, whatever a writer counts them by."""
-    if not pa.types.is_temporal(values.type):
-        return values.cast(pa.int64())
+    counts = values.cast(pa.int32() if pa.types.is_time32(values.type) else pa.int64()).cast(pa.int64())
+    if not (pa.types.is_time(values.type) or pa.types.is_duration(values.type)):
+        return counts
     # Some have one unit only: Polars nanoseconds, DuckDB microseconds.
-    finest = pa.duration("ns") if pa.types.is_duration(values.type) else pa.time64("ns")
-    return pc.divide(values.cast(finest).cast(pa.int64()), 10 ** (9 - digits))
+    more = _DIGITS[values.type.unit] - digits
+    return pc.divide(counts, 10**more) if more > 0 else pc.multiply(counts, 10**-more)
 
 
 def _variable_decimal(values: pa.Array, _: Leaf, losses: Losses) -> pa.Array:
