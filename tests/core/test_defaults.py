@@ -81,6 +81,7 @@ NEAREST = struct.unpack("<f", struct.pack("<f", 0.1))[0]
         (union(DOUBLE, BOOLEAN), "-Infinity", {"member0": float("-inf"), "member1": None}),
         (union(FLOAT, DOUBLE), 1e300, {"member0": None, "member1": 1e300}),
         (union(rec(x=INT), rec(y=INT)), {"y": 1}, {"member0": None, "member1": {"y": 1}}),
+        (union(INT, ListOf(element=INT)), [1], {"member0": None, "member1": [1]}),
         (union(Leaf(type=P.STRING, symbols=("A",)), STRING), "B", {"member0": None, "member1": "B"}),
     ],
 )  # fmt: skip
