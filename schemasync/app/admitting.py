@@ -174,7 +174,7 @@ def _contradicted(shape: Shape, written: Admitted) -> Iterator[Diagnostic]:
     ordering = shape.envelope.ordering
     place = clock_behind(ordering)
     if written.contradicted and place is not None:
-        what = "1 row is" if written.contradicted == 1 else f"{written.contradicted} rows are"
+        what = f"{many(written.contradicted, 'row')} {'is' if written.contradicted == 1 else 'are'}"
         text = f"{what} older by {ordering[0]} than what is there of their keys, and newer by {ordering[place]}"
         yield diagnose("SS310", text)
 

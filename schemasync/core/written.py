@@ -111,20 +111,13 @@ def may_be_written_as(encoding: Encoding, found: Type) -> bool:
         case MapOf(entries=True), Array(element=Struct(fields=(key, value))):
             return may_be_written_as(encoding.key, key.type) and may_be_written_as(encoding.value, value.type)
         case Record(), Struct():
-            return _same_members(encoding, found)
+            return next(misfits(encoding, found), None) is None
         case _:
             return False
 
 
 def _wide(type_: Primitive | Decimal) -> frozenset[Primitive]:
     return _WIDE.get(type_, frozenset()) if isinstance(type_, Primitive) else frozenset()
-
-
-def _same_members(record: Record, struct: Struct) -> bool:
-    there = {f.name: f.type for f in struct.fields}
-    return there.keys() == {m.name for m in record.members} and all(
-        may_be_written_as(m.encoding, there[m.name]) for m in record.members
-    )
 
 
 _LONGEST: Final = 80

@@ -17,9 +17,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from schemasync.io.parquet.values import rebuilt
+from schemasync.io.parquet.values import DIGITS, rebuilt
 
 _VERSION: Final = b"org.apache.spark.version"
+CALENDAR: Final = {_VERSION.decode(): "3.1.0"}
+"""For the footers of files that Arrow writes: Spark 3 refuses dates before 1582 and timestamps before 1900 in files
+that do not say that they count by the Gregorian calendar, as its own do since this version."""
 _ZONE: Final = b"org.apache.spark.timeZone"
 _LEGACY: Final = b"org.apache.spark.legacyDateTime"
 _LEGACY_INT96: Final = b"org.apache.spark.legacyINT96"
@@ -36,7 +39,6 @@ _SWITCHES: Final = tuple(_JULIAN_BEGAN + 365 * (year - 1) + (year - 1) // 4 + 60
 """The 1 March of each, by the Julian calendar: from there on its dates are one day less before the Gregorian ones."""
 _ZONES_BEGAN_S: Final = -2_208_988_800
 """1900: what writes by the Julian calendar knows one offset of a zone before that, which was another one then."""
-_UNITS: Final = {"s": 1, "ms": 1000, "us": 1_000_000, "ns": 1_000_000_000}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +103,7 @@ def _behind(days: pa.Array) -> pa.Array:
 
 
 def _moments(values: pa.Array, zone: str) -> pa.Array:
-    unit = _UNITS[values.type.unit]
+    unit = 10 ** DIGITS[values.type.unit]
     counts = values.cast(pa.int64())
     # An open end, long before all calendars, stays one.
     known = pc.greater_equal(counts, (_JULIAN_BEGAN - 1) * _DAY_S * unit)

@@ -52,10 +52,6 @@ _UNITS: Final = frozenset({"ms", "us", "ns"})
 _MAY_STAY: Final = 4 * MB
 """So much may stay with Arrow's allocator: to take it back takes 5 ms."""
 
-CALENDAR: Final = {"org.apache.spark.version": "3.1.0"}
-"""For the footers of files that Arrow writes: Spark 3 refuses dates before 1582 and timestamps before 1900 in files
-that do not say that they count by the Gregorian calendar, as its own do since this version."""
-
 
 def table_schema(columns: Iterable[tuple[str, Type]]) -> pa.Schema:
     """Return the Arrow schema of rows that have these columns."""

@@ -16,10 +16,11 @@ from schemasync.core.admission import AdmissionRequest
 from schemasync.core.manifest import SegmentKind
 from schemasync.core.partitioning import PartitionColumn
 from schemasync.errors import StorageError
+from schemasync.io.parquet.calendar import CALENDAR
 from schemasync.io.parquet.moments import NewestSeen
 from schemasync.io.parquet.pages import is_long, write_page_footers
 from schemasync.io.parquet.partitions import by_partition
-from schemasync.io.parquet.rows import CALENDAR, give_back, table_schema
+from schemasync.io.parquet.rows import give_back, table_schema
 from schemasync.io.parquet.writing import open_writer
 
 _GROUP_ROWS: Final = {SegmentKind.BASE: 262_144, SegmentKind.DELTA: 65_536}

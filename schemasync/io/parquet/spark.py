@@ -34,9 +34,10 @@ from schemasync.core.toast import unsent_sql
 from schemasync.core.type_strings import print_type
 from schemasync.core.types import Primitive
 from schemasync.io.parquet.arrow import ArrowFiles
+from schemasync.io.parquet.calendar import CALENDAR
 from schemasync.io.parquet.looking import NOTHING_SEEN, Looked, Seen, looked_at
 from schemasync.io.parquet.newest import positions, unsent_values
-from schemasync.io.parquet.rows import CALENDAR, read_rows, table_schema
+from schemasync.io.parquet.rows import read_rows, table_schema
 from schemasync.io.parquet.tasks import SPARK_FAILED, of_task
 from schemasync.io.parquet.writing import PAGE_BYTES
 

@@ -401,7 +401,8 @@ def _clock(digits: int) -> Callable[[pa.Array, Leaf, Losses], pa.Array]:
     return decode_clock
 
 
-_DIGITS: Final = {"s": 0, "ms": 3, "us": 6, "ns": 9}
+DIGITS: Final = {"s": 0, "ms": 3, "us": 6, "ns": 9}
+"""Of Arrow's units, behind the second's point."""
 
 
 def _ticks(values: pa.Array, digits: int) -> pa.Array:
@@ -410,7 +411,7 @@ def _ticks(values: pa.Array, digits: int) -> pa.Array:
     if not (pa.types.is_time(values.type) or pa.types.is_duration(values.type)):
         return counts
     # Some have one unit only: Polars nanoseconds, DuckDB microseconds.
-    more = _DIGITS[values.type.unit] - digits
+    more = DIGITS[values.type.unit] - digits
     return pc.divide(counts, 10**more) if more > 0 else pc.multiply(counts, 10**-more)
 
 
