@@ -150,6 +150,7 @@ def inspect(workspace: Workspace, target: TableTarget, entries: Entries | None =
         misplaced=_misplaced(workspace, target, table, kept),
         trouble=(*trouble, *key.trouble),
         remarks=key.remarks,
+        key_version=key.version,
     )
 
 
@@ -275,9 +276,10 @@ def without_order(target: TableTarget, registered: RegisteredSchema) -> Iterator
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyFound:
-    """The columns of the newest key schema, None where there is none; what is wrong with it, what is odd."""
+    """The columns and version of the newest key schema, None and 0 where there is none; what is wrong and odd there."""
 
     columns: tuple[str, ...] | None = None
+    version: int = 0
     trouble: tuple[Diagnostic, ...] = ()
     remarks: tuple[Diagnostic, ...] = ()
 
@@ -300,7 +302,8 @@ def read_key(registry: Registry, target: TableTarget) -> KeyFound:
             fix = "A replica of the registry may lag, and it passes. Else check this user's rights to the subject."
             return KeyFound(trouble=(diagnose("SS406", message, fix=fix),))
         found = registry.schema(subject, versions[-1])
-        return KeyFound(columns=read_key_schema(found), remarks=tuple(_repeated(subject, routing_fields(found))))
+        remarks = tuple(_repeated(subject, routing_fields(found)))
+        return KeyFound(columns=read_key_schema(found), version=versions[-1], remarks=remarks)
     except (SchemaError, RegistryError) as error:
         if is_silence(error, registry):
             raise

@@ -48,7 +48,8 @@ class Inspected:
     """What was found for one table, before anything is decided.
 
     ``history`` is None where the registry has nothing usable; ``trouble`` then says why. ``key`` are the columns of
-    the key subject, None where there is no such subject, and ``remarks`` what should be known of them.
+    the key subject in its newest version, ``key_version``, None and 0 where there is no such subject; ``remarks`` say
+    what should be known of them.
     ``history_table`` is whatever has that table's name; ``old_view`` and ``old_history`` have the names that these had
     before (`schemasync.core.renamed`). ``misplaced`` says that the table's data is not where ``location:`` says.
     """
@@ -64,6 +65,7 @@ class Inspected:
     misplaced: Diagnostic | None = None
     trouble: tuple[Diagnostic, ...] = ()
     remarks: tuple[Diagnostic, ...] = ()
+    key_version: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +74,7 @@ class Decision:
 
     ``current`` is the shape it has, ``desired`` the one it should have; where the verdict is HOLD the table goes on
     under ``current``. ``create`` and ``drop_first`` are for tables that do not exist, or are taken over.
+    ``key_version`` is the version of the key subject that was looked at, 0 where none was.
     """
 
     target: TableTarget
@@ -83,6 +86,7 @@ class Decision:
     properties: TableProperties | None = None
     create: bool = False
     drop_first: bool = False
+    key_version: int = 0
 
     @property
     def effective(self) -> Shape | None:
@@ -176,6 +180,7 @@ def _decide_new(inspected: Inspected, *, drop_first: bool) -> Decision:
         desired=shape,
         create=True,
         drop_first=drop_first,
+        key_version=inspected.key_version,
     )
 
 
@@ -239,7 +244,11 @@ def _decide_evolution(inspected: Inspected, history: History, properties: TableP
         born=history.born,
         may_split=_may_split(target, current, properties),
     )
-    reborn = (*_reborn_keys(current, desired), *_unlike_keys(current, desired))
+    reborn = (
+        *_reborn_keys(current, desired),
+        *_unlike_keys(current, desired),
+        *_older_key(inspected, properties, desired),
+    )
     # Of a table that has a key, and is held because it would lose it, nothing is insert-only.
     problems = tuple(p for p in problems if p.code != "SS401" or not current.keys)
     problems = (*problems, *_other_partitions(target, properties, current, desired))
@@ -252,7 +261,20 @@ def _decide_evolution(inspected: Inspected, history: History, properties: TableP
         current=current,
         desired=desired,
         properties=properties,
+        key_version=inspected.key_version,
     )
+
+
+def _older_key(inspected: Inspected, properties: TableProperties, desired: Shape) -> Iterator[Diagnostic]:
+    """Notice a key that the table would get back from an older version of the key subject: rows would become one."""
+    was, found = properties.key_version, inspected.key_version
+    if 0 < found < was and desired.keys != properties.keys:
+        message = f"{inspected.target.key_source} was at version {was}, and the registry's newest is {found}"
+        fix = (
+            "A replica of the registry may lag, and it passes. Where the subject was made anew, say with keys: which "
+            "columns are the key."
+        )
+        yield diagnose("SS404", message, fix=fix)
 
 
 def _as_it_is(target: TableTarget, history: History, known: SubjectVersion, properties: TableProperties) -> Shape:
@@ -465,7 +487,10 @@ def next_properties(decision: Decision) -> TableProperties | None:
     shape = decision.effective
     if shape is None:
         return decision.properties
-    return properties_of(decision.target, shape, decision.properties, stays=shape is decision.current)
+    old = decision.properties
+    values = properties_of(decision.target, shape, old, stays=shape is decision.current)
+    stays = old is not None and old.keys == values.keys
+    return replace(values, key_version=old.key_version if old and stays else decision.key_version)
 
 
 def properties_of(

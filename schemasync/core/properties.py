@@ -25,6 +25,7 @@ PARTITION_BY: Final = "schemasync.partition_by"
 KEPT: Final = "schemasync.kept"
 VIEW: Final = "schemasync.view"
 HISTORY: Final = "schemasync.history"
+KEY_VERSION: Final = "schemasync.key_version"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +54,9 @@ class TableProperties:
     """Name of the view, empty while it was never another one than ``{table}_view``."""
     history: str = ""
     """Name of the history's table, empty while it was never another one than ``{table}_history``."""
+    key_version: int = 0
+    """Version of the key subject that ``keys`` were taken from, 0 where they were not, or by a release that did not
+    say."""
 
     @property
     def token(self) -> str:
@@ -66,6 +70,7 @@ def write_properties(values: TableProperties) -> dict[str, str]:
     some = {PARTITION_BY: json.dumps(values.partition_by)} if values.partition_by else {}
     some |= {} if values.kept is None else {KEPT: json.dumps(values.kept)}
     some |= {name: value for name, value in ((VIEW, values.view), (HISTORY, values.history)) if value}
+    some |= {KEY_VERSION: str(values.key_version)} if values.key_version else {}
     return some | {
         SUBJECT: values.subject,
         "schemasync.version": str(values.version),
@@ -112,6 +117,7 @@ def read_properties(properties: Mapping[str, str]) -> TableProperties:
         kept=properties[KEPT] == "true" if KEPT in properties else None,
         view=properties.get(VIEW, ""),
         history=properties.get(HISTORY, ""),
+        key_version=_read(properties, KEY_VERSION, int) if KEY_VERSION in properties else 0,
     )
 
 

@@ -111,6 +111,28 @@ def test_a_table_goes_on_under_another_key_and_no_row_that_was_replaced_comes_ba
     assert (lab.rows(TABLE, order_by="id, line"), planned.verdict, planned.steps) == (after, Verdict.NONE, ())
 
 
+def test_a_registry_that_forgets_the_newest_key_gives_no_table_its_old_one_back(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab.settings = {"defaults": {"policies": {"key": "rebuild"}}}
+    lab.register(TOPIC, lab.flat("S", LINE))
+    lab.apply()
+    keyed(lab, "id", "line")
+    lab.apply()
+    versions = lab.registry.versions
+    lagging = {f"{TOPIC}-key": 1}
+    monkeypatch.setattr(lab.registry, "versions", lambda subject: versions(subject)[: lagging.get(subject)])
+    rows = [{"id": 1, "line": line} for line in (0, 1)]
+    lab.land(TOPIC, [event(1, 1, line=row["line"]) for row in rows])
+    (applied,) = lab.apply().tables
+    # Which of the keys the file is of, nobody can tell: it waits.
+    assert [d.code for d in applied.diagnostics] == ["SS116", "SS404", "SS304"]
+    lagging.clear()
+    (applied,) = lab.apply().tables
+    assert (applied.held, applied.plan.diagnostics) == (False, ())
+    assert lab.rows(TABLE, order_by="line") == rows
+
+
 NULLABLE = ("tenant", ["null", "long"])
 
 

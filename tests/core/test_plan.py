@@ -465,6 +465,37 @@ def test_what_was_a_key_has_a_variant_once_another_column_is_it() -> None:
     assert outcome(decision) == (Verdict.MIGRATE, ["SS116", "SS114"])
 
 
+REBUILT = {"policies": {"key": "rebuild"}}
+
+
+@pytest.mark.parametrize(
+    ("was", "found", "key", "held"),
+    [
+        (2, 1, ("name",), True),
+        (2, 1, ("id",), False),
+        (2, 2, ("name",), False),
+        (2, 3, ("name",), False),
+        (0, 1, ("name",), False),
+        (2, 0, ("name",), False),
+    ],
+    ids=["older", "older, the same key", "the same version", "newer", "by an older release", "keys: says it"],
+)
+def test_no_table_gets_its_key_back_from_an_older_version(was: int, found: int, key: tuple[str], held: bool) -> None:
+    decision = seen(TWO, applied(TWO, 2, key_version=was), key=key, key_version=found, options=REBUILT)
+    said = [d.message for d in decision.diagnostics if d.code == "SS404"]
+    assert said == ["shop.student-key was at version 2, and the registry's newest is 1"] * held
+    assert (decision.verdict is Verdict.HOLD) == held
+    after = next_properties(decision)
+    assert after is not None
+    assert after.key_version == (was if held or key == ("id",) else found)
+
+
+def test_a_new_table_knows_which_version_its_key_is_from() -> None:
+    created = next_properties(seen(TWO, key_version=3))
+    assert created is not None
+    assert created.key_version == 3
+
+
 BOTH = {"policies": {"retype": "variant", "drop": "keep"}}
 
 

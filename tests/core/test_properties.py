@@ -47,6 +47,7 @@ properties = st.builds(
     kept=st.sampled_from((None, True, False)),
     view=st.text(),
     history=st.text(),
+    key_version=numbers,
 )
 ONE = TableProperties(
     subject="shop.student-value",
