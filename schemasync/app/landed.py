@@ -13,7 +13,7 @@ from functools import cache
 from typing import Final
 
 from schemasync.app.workspace import Workspace
-from schemasync.core.admission import Footer, LandedFile, NoWriter, Unreadable, first_offset, writer_in
+from schemasync.core.admission import Footer, LandedFile, NoWriter, Unreadable, first_offset, without_order, writer_in
 from schemasync.core.amounts import many
 from schemasync.core.diagnostics import Diagnostic, diagnose
 from schemasync.core.history import History
@@ -176,6 +176,9 @@ def _look_at_one(
         writer = writer_in(asked_again(), footer, embedded=embedded)
     if isinstance(writer, NoWriter):
         return diagnose("SS302", f"{where}: {writer.reason}")
+    if lack := without_order(footer, writer):
+        fix = "Land it anew with all columns, or move it away; it stays where it is."
+        return diagnose("SS302", f"{where}: {lack}", fix=fix)
     if writer in shape.history.elsewhere:
         message = f"{where} was written under version {writer.version}, of a compatibility group that is not followed"
         return diagnose("SS304", message)

@@ -18,6 +18,7 @@ from schemasync.core.in_place import Stored
 from schemasync.core.keys import Key
 from schemasync.core.manifest import DataFile
 from schemasync.core.moments import Moment, Newest
+from schemasync.core.names import folded
 from schemasync.core.partitioning import PartitionColumn
 from schemasync.core.projection import Projection
 from schemasync.core.schema import Column, OrderingField, SubjectVersion
@@ -245,6 +246,26 @@ def match_writer(
     if not fitting:
         return NoWriter(reason=f"{_UNFIT}{_difference(footer, versions)}")
     return _of_one_meaning(fitting)
+
+
+def without_order(footer: Footer, writer: SubjectVersion) -> str:
+    """Say what a file lacks of the fields that order the events of its version, empty where it has them all.
+
+    Its rows would have NULL there, and be older than any other. Only a file whose footer has a schema can lack one:
+    somebody wrote it anew with fewer columns, and kept the schema.
+    """
+    missing = [field.path for field in writer.envelope.ordering if not _has(footer.type, field.path)]
+    names = ", ".join(".".join(path) for path in missing)
+    return f"it lacks {names}, which the Avro schema in its footer has: its events have no order" if missing else ""
+
+
+def _has(type_: Type, path: Sequence[str]) -> bool:
+    for step in path:
+        members = {folded(f.name): f.type for f in type_.fields} if isinstance(type_, Struct) else {}
+        if folded(step) not in members:
+            return False
+        type_ = members[folded(step)]
+    return True
 
 
 _UNFIT: Final = "its columns fit no version of the subject, and its footer has no Avro schema"

@@ -630,6 +630,20 @@ def test_a_file_of_no_version_waits_for_a_person_whatever_was_registered_since_t
     assert (admitted.files, [d.code for d in admitted.findings]) == (1, ["SS302"])
 
 
+def test_a_file_whose_footer_speaks_of_an_order_that_it_lacks_is_not_admitted_as_the_oldest(still: Still) -> None:
+    still.register(avro())
+    still.settle()
+    bare = pa.table({"id": [1], "op": ["u"]}).replace_schema_metadata({"parquet.avro.schema": avro()})
+    pq.write_table(bare, landed(still, name="a.parquet"))
+    admitted = taken_in(still)
+    (finding,) = admitted.findings
+    assert (admitted.files, finding.code, finding.message.rpartition("/")[2]) == (
+        0,
+        "SS302",
+        "a.parquet: it lacks ts_ms, which the Avro schema in its footer has: its events have no order",
+    )
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [

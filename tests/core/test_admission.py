@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from schemasync.core.admission import Footer, NoWriter, first_offset, match_writer, writer_in
+from schemasync.core.admission import Footer, NoWriter, first_offset, match_writer, without_order, writer_in
 from schemasync.core.avro import read_value_schema
 from schemasync.core.encoding import Encoding, Leaf, ListOf, MapOf, Meaning
 from schemasync.core.history import read_history
@@ -54,6 +54,20 @@ def avro(*fields: dict[str, Any], version: int, order: bool = False) -> SubjectV
 
 
 A, B = field("a", "int"), field("b", ["null", "string"], default=None)
+
+
+@pytest.mark.parametrize(
+    ("fields", "lacks"),
+    [
+        ({"after": STRING, "Source": rec(LSN=BIGINT), "TS_ms": BIGINT}, ""),
+        ({"source": rec(lsn=BIGINT)}, "ts_ms"),
+        ({"source": rec(snapshot=STRING), "ts_ms": BIGINT}, "source.lsn"),
+        ({"source": STRING}, "source.lsn, ts_ms"),
+    ],
+)
+def test_a_file_that_lacks_what_orders_its_events_is_told(fields: dict[str, Encoding], lacks: str) -> None:
+    said = without_order(footer(written_type(rec(**fields))), version(1, col("id"), envelope=DEBEZIUM))
+    assert said == (lacks and f"it lacks {lacks}, which the Avro schema in its footer has: its events have no order")
 
 
 def test_a_version_between_which_and_its_like_a_nested_field_was_dropped_and_added_again_is_not_guessed() -> None:
