@@ -7,7 +7,7 @@ is left to it, and the view is given back what that writer's state needs.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from schemasync.app.applied_records import keep_record
 from schemasync.app.history_table import RECORD_HISTORY
@@ -32,6 +32,7 @@ from schemasync.core.applied import record_of
 from schemasync.core.mapping import TableTarget
 from schemasync.core.plan import Step
 from schemasync.core.properties import STATE, TableProperties, is_ours, write_properties
+from schemasync.core.shape import Shape
 from schemasync.errors import ConflictError, EngineError
 
 
@@ -45,46 +46,57 @@ def moved(target: TableTarget) -> ConflictError:
     )
 
 
-def carry_out(workspace: Workspace, plan: TablePlan, done: list[Step]) -> TableProperties | None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Alteration:
+    """A plan on its way, with what every plan that has schema steps has: the ``shape`` and ``properties`` to reach."""
+
+    plan: TablePlan
+    view: TableView
+    shape: Shape
+    properties: TableProperties
+
+    @property
+    def target(self) -> TableTarget:
+        return self.plan.target
+
+
+def carry_out(workspace: Workspace, plan: TablePlan, done: list[Step]) -> TableProperties:
     """Carry out the schema steps; return the table's properties afterwards."""
-    view = plan.view
-    if view is None or plan.properties is None:  # pragma: no cover - a plan with schema steps has both
-        return None
-    _keep_schemas(workspace, view)
+    view, properties = plan.view, plan.properties
+    shape = view.decision.effective if view else None
+    if view is None or shape is None or properties is None:  # pragma: no cover - a plan with schema steps has all
+        raise moved(plan.target)
+    _keep_schemas(workspace, view, shape)
     if changes_key(view.decision):
         # Those of a rebuild that was killed: the next one may have nothing left to fold.
         drop_per_run_tables(workspace, plan.target)
+    at = _Alteration(plan=plan, view=view, shape=shape, properties=properties)
     for step in plan.steps:
         if step.kind in {"admit", "repair_partitions", RECORD_HISTORY}:
             continue
         workspace.progress(plan.target.table, f"{step.kind.replace('_', ' ')}: {step.why}")
         try:
-            _require_unmoved(workspace, plan)
+            _require_unmoved(workspace, at)
             if step.kind in _WATERMARKS:
-                _forget_passed(workspace, plan)
-                _record_version(workspace, plan)
-            plan = _STEPS[step.kind](workspace, step, plan) or plan
+                _forget_passed(workspace, at)
+                _record_version(workspace, at)
+            at = _STEPS[step.kind](workspace, step, at) or at
         except ConflictError:
             # A step of ours may have replaced the view that the other writer's state needs.
             follow_state(workspace, plan.target)
             raise
         done.append(step)
-    return plan.properties
+    return at.properties
 
 
-def _require_unmoved(workspace: Workspace, plan: TablePlan) -> None:
+def _require_unmoved(workspace: Workspace, at: _Alteration) -> None:
     """Stop before another step where another writer came between."""
-    old = plan.view.decision.properties if plan.view else None
-    if old is None:
-        return
-    if token_in_force(workspace, plan.target) != old.token:
-        raise moved(plan.target)
+    old = at.view.decision.properties
+    if old is not None and token_in_force(workspace, at.target) != old.token:
+        raise moved(at.target)
 
 
-def _keep_schemas(workspace: Workspace, view: TableView) -> None:
-    shape = view.decision.effective
-    if shape is None:  # pragma: no cover - only shapes have schema steps
-        return
+def _keep_schemas(workspace: Workspace, view: TableView, shape: Shape) -> None:
     lake = workspace.storage(view.decision.target).lake
     live = set(workspace.registry.versions(view.decision.target.subject))
     applied = view.decision.properties.version if view.decision.properties else 0
@@ -96,60 +108,52 @@ def _keep_schemas(workspace: Workspace, view: TableView) -> None:
             keep_schema(lake, registered, applied=version.version <= applied)
 
 
-def _forget_passed(workspace: Workspace, plan: TablePlan) -> None:
+def _forget_passed(workspace: Workspace, at: _Alteration) -> None:
     """Delete what a failed attempt kept of versions that the registry has no longer: it would count from now on."""
-    shape = plan.view.decision.effective if plan.view else None
-    if shape is None:  # pragma: no cover - only shapes have schema steps
-        return
-    lake = workspace.storage(plan.target).lake
-    known = {version.version for version in shape.history.versions}
-    first, last = (plan.current_version or 0) + 1, shape.version.version
+    lake = workspace.storage(at.target).lake
+    known = {version.version for version in at.shape.history.versions}
+    first, last = (at.plan.current_version or 0) + 1, at.shape.version.version
     # Among what is there: a file registry's versions may be dates, with millions of numbers between them.
     forget_schemas(lake, {one.version for one in kept_schemas(lake) if first <= one.version < last} - known)
 
 
-def _rebuild(workspace: Workspace, step: Step, plan: TablePlan) -> TablePlan:
-    """Rebuild the base under the old key; return the plan that goes on from the state which is in force then."""
+def _rebuild(workspace: Workspace, step: Step, at: _Alteration) -> _Alteration:
+    """Rebuild the base under the old key; return what goes on from the state which is in force then."""
     del step
-    decision = plan.view.decision if plan.view else None
-    if plan.view is None or plan.properties is None or decision is None or decision.current is None:
-        raise moved(plan.target)  # pragma: no cover - the step was planned for a table of ours
-    if decision.properties is None or decision.desired is None:  # pragma: no cover - the same
-        raise moved(plan.target)
-    keys = keys_before(decision.current, decision.desired)
-    now, manifest = rebuild(workspace, plan.target, decision.current, decision.properties, keys=keys)
-    view = replace(plan.view, decision=replace(decision, properties=now), manifest=manifest)
-    return replace(plan, view=view, properties=replace(plan.properties, state=now.state))
+    decision = at.view.decision
+    if decision.current is None or decision.properties is None:  # pragma: no cover - it was planned for a table of ours
+        raise moved(at.target)
+    keys = keys_before(decision.current, at.shape)
+    now, manifest = rebuild(workspace, at.target, decision.current, decision.properties, keys=keys)
+    view = replace(at.view, decision=replace(decision, properties=now), manifest=manifest)
+    return replace(at, view=view, properties=replace(at.properties, state=now.state))
 
 
 _WATERMARKS = frozenset({"create_table", "set_version"})
 """The steps with which a version comes into force."""
 
 
-def _record_version(workspace: Workspace, plan: TablePlan) -> None:
-    shape = plan.view.decision.effective if plan.view else None
-    if shape is None or plan.properties is None:  # pragma: no cover - only shapes have schema steps
-        return
+def _record_version(workspace: Workspace, at: _Alteration) -> None:
     record = record_of(
-        plan.target,
-        shape,
-        plan.properties,
-        before=plan.current_version,
-        verdict=plan.verdict,
-        changes=plan.changes,
+        at.target,
+        at.shape,
+        at.properties,
+        before=at.plan.current_version,
+        verdict=at.plan.verdict,
+        changes=at.plan.changes,
         now_ms=workspace.now_ms(),
     )
     if record is not None:
-        keep_record(workspace.storage(plan.target).lake, record)
+        keep_record(workspace.storage(at.target).lake, record)
 
 
-def _run_sql(workspace: Workspace, step: Step, plan: TablePlan) -> None:
-    del plan
+def _run_sql(workspace: Workspace, step: Step, at: _Alteration) -> None:
+    del at
     workspace.sql.execute(step.sql)
 
 
-def _create_database(workspace: Workspace, step: Step, plan: TablePlan) -> None:
-    database = plan.target.database
+def _create_database(workspace: Workspace, step: Step, at: _Alteration) -> None:
+    database = at.target.database
     if not ddl.says_no_place(step.sql, database):
         workspace.sql.execute(step.sql)
         return
@@ -158,18 +162,18 @@ def _create_database(workspace: Workspace, step: Step, plan: TablePlan) -> None:
     workspace.metastore.create_database(database)
 
 
-def _add_columns(workspace: Workspace, step: Step, plan: TablePlan) -> None:
+def _add_columns(workspace: Workspace, step: Step, at: _Alteration) -> None:
     try:
         workspace.sql.execute(step.sql)
     except EngineError as error:
-        again = lay_out_steps(workspace, look(workspace, plan.target))
+        again = lay_out_steps(workspace, look(workspace, at.target))
         if all(planned.kind != step.kind for planned in again.steps):
-            raise moved(plan.target) from error  # another writer has just added them
+            raise moved(at.target) from error  # another writer has just added them
         raise
 
 
-def _create_table(workspace: Workspace, step: Step, plan: TablePlan) -> None:
-    target = plan.target
+def _create_table(workspace: Workspace, step: Step, at: _Alteration) -> None:
+    target = at.target
     # The location must be there and writable before the metastore promises it to anyone.
     workspace.storage(target).lake.make_directory("_schemasync")
     try:
@@ -181,37 +185,34 @@ def _create_table(workspace: Workspace, step: Step, plan: TablePlan) -> None:
         raise
 
 
-def _restore_table(workspace: Workspace, step: Step, plan: TablePlan) -> None:
+def _restore_table(workspace: Workspace, step: Step, at: _Alteration) -> None:
     del step
-    restore_table(workspace, plan.target)
+    restore_table(workspace, at.target)
 
 
-def _repair_columns(workspace: Workspace, step: Step, plan: TablePlan) -> None:
+def _repair_columns(workspace: Workspace, step: Step, at: _Alteration) -> None:
     del step
-    if plan.view is None:  # pragma: no cover - the step was planned for a table that was there
-        raise moved(plan.target)
-    repair_columns(workspace, plan.view)
+    repair_columns(workspace, at.view)
 
 
-def _replace_view(workspace: Workspace, step: Step, plan: TablePlan) -> None:
-    replace_view(workspace, plan.target, step.sql)
+def _replace_view(workspace: Workspace, step: Step, at: _Alteration) -> None:
+    replace_view(workspace, at.target, step.sql)
 
 
-def _drop_old(workspace: Workspace, step: Step, plan: TablePlan) -> None:
-    drop_old(workspace, plan.target, step)
+def _drop_old(workspace: Workspace, step: Step, at: _Alteration) -> None:
+    drop_old(workspace, at.target, step)
 
 
-def _set_version(workspace: Workspace, step: Step, plan: TablePlan) -> TablePlan | None:
+def _set_version(workspace: Workspace, step: Step, at: _Alteration) -> _Alteration | None:
     del step
-    target, properties = plan.target, plan.properties
-    old = plan.view.decision.properties if plan.view else None
-    manifest = plan.view.manifest if plan.view else None
-    if properties is None or old is None or manifest is None:  # pragma: no cover - the table that has the step has all
+    target, properties = at.target, at.properties
+    old, manifest = at.view.decision.properties, at.view.manifest
+    if old is None or manifest is None:  # pragma: no cover - the table that has the step has both
         raise moved(target)
     if properties != old and properties.token == old.token:
         # Another key, say, of the same version: only another state stops who would write back what he saw before.
         draft = publish(workspace, target, Draft.of(old, manifest), becoming=properties)
-        return replace(plan, properties=draft.properties)
+        return replace(at, properties=draft.properties)
     changes = write_properties(properties)
     swapped = workspace.metastore.swap_properties(
         target.database, target.table, key=STATE, expected=old.token, changes=changes
@@ -221,7 +222,7 @@ def _set_version(workspace: Workspace, step: Step, plan: TablePlan) -> TablePlan
     return None
 
 
-_STEPS: dict[str, Callable[[Workspace, Step, TablePlan], TablePlan | None]] = {
+_STEPS: dict[str, Callable[[Workspace, Step, _Alteration], _Alteration | None]] = {
     "create_database": _create_database,
     "drop_table": _run_sql,
     "create_table": _create_table,
