@@ -107,8 +107,10 @@ def test_wrong_usage_exits_with_2_and_says_so_on_stderr(bench: Bench, argv: tupl
 
 
 def test_wrong_usage_with_json_is_one_document(bench: Bench) -> None:
-    parts = {"what": "No such option '--nope'", "where": "", "why": "", "fix": "Try schemasync plan --help."}
-    assert bench("plan", "--nope", "--json").json == {"error": {**parts, "type": "UsageError"}}
+    error = bench("plan", "--nope", "--json").json["error"]
+    # Some releases of click put quotes around it.
+    assert error.pop("what").replace("'", "") in {"No such option --nope", "No such option: --nope"}
+    assert error == {"where": "", "why": "", "fix": "Try schemasync plan --help.", "type": "UsageError"}
 
 
 def test_a_compaction_is_minor_or_major(bench: Bench) -> None:
