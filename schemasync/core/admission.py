@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Final, assert_never
 
 from schemasync.core.beyond import Beyond
-from schemasync.core.encoding import Encoding, Leaf, ListOf, MapOf, Meaning, Record, lives, without_lives, without_names
+from schemasync.core.encoding import Encoding, Leaf, ListOf, MapOf, Meaning, Record, without_lives, without_names
 from schemasync.core.history import History
 from schemasync.core.in_place import Stored
 from schemasync.core.keys import Key
@@ -296,7 +296,8 @@ def _fitting(footer: Footer, versions: Iterable[SubjectVersion]) -> list[Subject
 
 def _one_of(alike: Sequence[SubjectVersion]) -> SubjectVersion | NoWriter:
     """Return the newest of versions that read alike, unless a name stands for different columns in them."""
-    if len({tuple((c.life, lives(c.encoding)) for c in v.columns) for v in alike}) > 1:
+    named = [{c.name: (c.life, _identity(c.encoding)) for c in v.columns} for v in alike]
+    if any(one != named[-1] for one in named):
         numbers = ", ".join(str(v.version) for v in alike)
         return NoWriter(reason=f"it fits versions {numbers}, between which a column was dropped and added again")
     return alike[-1]
@@ -362,8 +363,11 @@ def _passes_as(encoding: Encoding, plain: Encoding) -> bool:
 
 
 def _means_alike(one: SubjectVersion, other: SubjectVersion) -> bool:
-    """Tell whether two versions read the same bytes as the same values: names and meanings, not nullability."""
-    sides = ([(c.name, _meaning(c.encoding)) for c in v.columns] for v in (one, other))
+    """Tell whether two versions read the same bytes as the same values: names and meanings, not nullability.
+
+    Nor in which order they stand: files are read by name.
+    """
+    sides = ({c.name: _meaning(c.encoding) for c in v.columns} for v in (one, other))
     first, second = sides
     return first == second and one.envelope == other.envelope
 
@@ -377,6 +381,21 @@ def _meaning(encoding: Encoding) -> object:
         case MapOf(key=key, value=value):
             return ("map", _meaning(key), _meaning(value))
         case Record(members=members):
-            return tuple((m.name, _meaning(m.encoding)) for m in members)
+            return {m.name: _meaning(m.encoding) for m in members}
+        case _:  # pragma: no cover
+            assert_never(encoding)
+
+
+def _identity(encoding: Encoding) -> object:
+    """Return which life of its name each member inside of an encoding is, in whatever order they stand."""
+    match encoding:
+        case Leaf():
+            return None
+        case ListOf(element=element):
+            return _identity(element)
+        case MapOf(key=key, value=value):
+            return _identity(key), _identity(value)
+        case Record(members=members):
+            return {m.name: (m.life, _identity(m.encoding)) for m in members}
         case _:  # pragma: no cover
             assert_never(encoding)

@@ -242,6 +242,24 @@ def test_of_versions_that_mean_the_same_the_newest_is_taken() -> None:
     assert matched(written(col("a")), versions) == 2
 
 
+@pytest.mark.parametrize("nest", [lambda x, y: rec(**x, **y), lambda x, y: ListOf(element=rec(**x, **y))])
+def test_another_order_of_columns_or_fields_is_no_other_meaning(nest: Any) -> None:
+    one, two = nest({"x": INT}, {"y": STRING}), nest({"y": STRING}, {"x": INT})
+    versions = history((col("a"), col("b", one)), (col("b", two), col("a"))).versions
+    files = (written(col("a"), col("b", one)), written(col("b", two), col("a")))
+    assert [matched(file, versions) for file in files] == [2, 2]
+
+
+def test_fields_that_swapped_their_names_by_way_of_a_third_are_not_taken_for_another_order() -> None:
+    shapes = [rec(x=INT, y=INT), rec(z=INT, y=INT), rec(z=INT, x=INT), rec(y=INT, x=INT)]
+    tags = [col("a", MapOf(key=STRING, value=shape)) for shape in shapes]
+    renames = {"a.value.z": "a.value.x", "a.value.x": "a.value.y", "a.value.y": "a.value.z"}
+    found = read_history([version(n, tag) for n, tag in enumerate(tags, start=1)], renames=renames).versions
+    assert matched(written(tags[0]), found) == (
+        "it fits versions 1, 4, between which a column was dropped and added again"
+    )
+
+
 NESTS = [
     lambda e: e,
     lambda e: rec(x=e),
