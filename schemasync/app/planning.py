@@ -238,14 +238,15 @@ def with_landed(workspace: Workspace, plan: TablePlan) -> TablePlan:
 
 
 def _with_strays(workspace: Workspace, plan: TablePlan) -> TablePlan:
-    """Add what lies beside the increment directories of a table that is there: ``increments:`` may have been changed.
+    """Add what lies beside a table's increment directories: ``increments:`` may have been changed, or was never right.
 
     Only a plan says so: every tick would list directories that nobody has to read.
     """
     target = plan.target
-    if plan.view is None or plan.view.manifest is None:
+    if plan.view is None:
         return plan
-    admitted = {file.path for file in plan.view.manifest.admitted}
+    manifest = plan.view.manifest
+    admitted = {file.path for file in manifest.admitted} if manifest else set()
     found = strays_beside(workspace.storage(target).lake, target.increments)
     beside = [file for file in found if file.path not in admitted]
     return replace(plan, diagnostics=(*plan.diagnostics, *of_strays(beside, target.increments)))

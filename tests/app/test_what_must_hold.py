@@ -169,6 +169,16 @@ def test_what_landed_before_increments_was_changed_is_told_of_until_it_is_admitt
     assert [[d.message for d in table.diagnostics] for table in (left, back, admitted)] == [[told], [], []]
 
 
+def test_what_lies_beside_the_increments_of_a_new_table_is_told_of_before_it_is_made(lab: Lab) -> None:
+    lab.register("student", lab.flat("Student"))
+    lab.land("student", [event(1, 1)], name="first.parquet")
+    lab.settings = {"defaults": {"increments": "landing/{yyyyMMddHH}"}}
+    (table,) = lab.plan().tables
+    file = "incremental/increment_2026112000/first.parquet"
+    told = f"1 Parquet file matches no hour of landing/{{yyyyMMddHH}}, first {file}"
+    assert [f"{d.code} {d.message}" for d in table.diagnostics if d.code != "SS101"] == [f"SS307 {told}"]
+
+
 def test_a_kept_schema_that_cannot_be_read_stops_its_own_table_only(lab: Lab) -> None:
     for name in ("student", "teacher"):
         lab.register(name, lab.flat(name.title()))
