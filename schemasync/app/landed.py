@@ -75,32 +75,44 @@ def of_unclear_key(files: int) -> Diagnostic:
     return diagnose("SS304", said)
 
 
+_ENDING: Final = ".parquet"
+_ENDINGS: Final = (_ENDING, ".parq", ".pq")
+"""How names of Parquet files end, in any case; landed is what ends with the first, as it is."""
+
 _OURS = ("_schemasync/", "base/", "delta/", "archive/", "changes/", "history/")
 
 
 def strays_among(files: Iterable[FileInfo], pattern: str) -> tuple[FileInfo, ...]:
-    """Return the Parquet files that lie where increments are expected, but in no directory of an hour."""
+    """Return the Parquet files that lie where increments are expected, and are none: of no hour, or misnamed."""
     return tuple(f for f in files if _is_visible(f.path) and not _is_landed(pattern, f.path))
 
 
 def _is_visible(path: str) -> bool:
     hidden = any(part.startswith(("_", ".")) for part in path.split("/"))
-    return path.endswith(".parquet") and not hidden and not path.startswith(_OURS)
+    return path.lower().endswith(_ENDINGS) and not hidden and not path.startswith(_OURS)
 
 
 def strays_beside(lake: Lake, pattern: str) -> tuple[FileInfo, ...]:
-    """Return the Parquet files of directories beside the one in which all hours lie: it may have been another one."""
+    """Return the Parquet files beside the directory in which all hours lie, and of directories there.
+
+    It may have been another one; and a table that was somebody else's often has its files right in its location.
+    """
     tops = _tops(lake, pattern)[0]
     beside = (d for d in lake.directories("") if not any(f"{top}/".startswith(f"{d}/") for top in tops))
     found = (f for d in beside if not f"{d}/".startswith(_OURS) for f in lake.files(d))
-    return tuple(f for f in found if _is_visible(f.path))
+    return tuple(f for f in (*lake.files("", below=False), *found) if _is_visible(f.path))
 
 
 def of_strays(strays: Sequence[FileInfo], where: str) -> Iterator[Diagnostic]:
     """Tell of Parquet files that are left alone."""
-    if strays:
-        counted = f"{many(len(strays), 'Parquet file')} {'matches' if len(strays) == 1 else 'match'}"
-        yield diagnose("SS307", f"{counted} no hour of {where}, first {strays[0].path}")
+    lost = [f for f in strays if f.path.endswith(_ENDING)]
+    if lost:
+        counted = f"{many(len(lost), 'Parquet file')} {'matches' if len(lost) == 1 else 'match'}"
+        yield diagnose("SS307", f"{counted} no hour of {where}, first {lost[0].path}")
+    misnamed = [f for f in strays if not f.path.endswith(_ENDING)]
+    if misnamed:
+        said = f"{many(len(misnamed), 'file')} not called *{_ENDING}, first {misnamed[0].path}"
+        yield diagnose("SS307", said, fix="Have the sink call them so if they should be admitted, or move them away.")
 
 
 def files_there(lake: Lake, pattern: str) -> Iterator[FileInfo]:
@@ -132,7 +144,7 @@ def hours_there(lake: Lake, pattern: str) -> Iterator[tuple[str, str]]:
 
 def _is_landed(pattern: str, path: str) -> bool:
     directory, _, name = path.rpartition("/")
-    return name.endswith(".parquet") and not name.startswith(("_", ".")) and parse_hour(pattern, directory) is not None
+    return name.endswith(_ENDING) and not name.startswith(("_", ".")) and parse_hour(pattern, directory) is not None
 
 
 def look_at(workspace: Workspace, shape: Shape, target: TableTarget, files: Sequence[FileInfo]) -> Landed:

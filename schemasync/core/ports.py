@@ -100,8 +100,8 @@ class Lake(Protocol):
         """The location as engines write it (``file:/lake/student``, ``s3a://...``)."""
         ...
 
-    def files(self, directory: str) -> tuple[FileInfo, ...]:
-        """Return all files below a directory, sorted by path; none where there is no such directory."""
+    def files(self, directory: str, *, below: bool = True) -> tuple[FileInfo, ...]:
+        """Return the files in a directory, and ``below`` it, sorted by path; none where there is no such directory."""
         ...
 
     def directories(self, directory: str) -> tuple[str, ...]:

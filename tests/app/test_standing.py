@@ -207,9 +207,9 @@ def test_a_look_lists_once_what_landed(still: Still, monkeypatch: pytest.MonkeyP
     listed: list[str] = []
     found = ArrowLake.files
 
-    def files(lake: ArrowLake, directory: str) -> tuple[FileInfo, ...]:
+    def files(lake: ArrowLake, directory: str, **given: Any) -> tuple[FileInfo, ...]:
         listed.append(directory)
-        return found(lake, directory)
+        return found(lake, directory, **given)
 
     monkeypatch.setattr(ArrowLake, "files", files)
     (table,) = still.plan().tables
@@ -241,6 +241,8 @@ def test_files_that_landed_are_looked_into_once(still: Still, monkeypatch: pytes
         ("a.parquet", b"corrupt", "SS301", True),
         ("a.parquet", b"", "SS305", False),
         ("../b.parquet", b"", "SS307", False),
+        ("b.PARQUET", b"", "SS307", False),
+        ("b.parq", b"", "SS307", False),
     ],
 )
 def test_plan_status_and_apply_agree_on_what_waits_for_a_person(
@@ -251,6 +253,16 @@ def test_plan_status_and_apply_agree_on_what_waits_for_a_person(
     (planned,), (stands,), (applied,) = (found(still.workspace).tables for found in (plan, status, apply))
     assert [t.held for t in (planned, stands, applied)] == [held] * 3
     assert {d.code for t in (planned, stands, applied) for d in t.diagnostics} == {code}
+
+
+def test_a_plan_tells_of_files_right_in_the_tables_location(still: Still) -> None:
+    """There a table that was somebody else's has its own."""
+    still.register(avro())
+    landed(still, name="../../part-0.parquet").write_bytes(b"")
+    landed(still, name="../../readme.txt").write_bytes(b"")
+    (table,) = still.plan().tables
+    told = "1 Parquet file matches no hour of incremental/increment_{yyyyMMddHH}, first part-0.parquet"
+    assert [d.message for d in table.diagnostics if d.code == "SS307"] == [told]
 
 
 @pytest.mark.parametrize("content", [None, "{}"])

@@ -46,6 +46,7 @@ class LakeBehaviour:
         for path in ("a/h=2/y", "a/h=1/x", "b/z", "a/w"):
             lake.create(path, path.encode())
         assert [(f.path, f.bytes) for f in lake.files("a")] == [("a/h=1/x", 7), ("a/h=2/y", 7), ("a/w", 3)]
+        assert [f.path for f in lake.files("a", below=False)] == ["a/w"]
 
     def test_a_directory_that_is_not_there_has_no_files(self, lake: ArrowLake) -> None:
         assert lake.files("nowhere") == ()

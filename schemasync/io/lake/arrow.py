@@ -90,9 +90,9 @@ class ArrowLake:
         """Return the path as engines write it."""
         return f"{self._root}/{path}" if path else self._root
 
-    def files(self, directory: str) -> tuple[FileInfo, ...]:
-        """Return all files below a directory, sorted by path; none where there is no such directory."""
-        selector = fs.FileSelector(self.path(directory), recursive=True, allow_not_found=True)
+    def files(self, directory: str, *, below: bool = True) -> tuple[FileInfo, ...]:
+        """Return the files in a directory, and ``below`` it, sorted by path; none where there is no such directory."""
+        selector = fs.FileSelector(self.path(directory), recursive=below, allow_not_found=True)
         with self._translated("list", directory):
             skip = len(self._base) + 1
             infos = [
