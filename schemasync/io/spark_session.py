@@ -369,7 +369,7 @@ def held(
 
     Raises:
         MetastoreBusyError: another process holds it, and still did when the wait ended; the text names it.
-        StorageError: the lock file cannot be written.
+        StorageError: the lock file cannot be written, or its storage knows no locks.
     """
     _prepare(home)
     with _writing(home):
@@ -393,7 +393,7 @@ def _acquire(lock: FileIO, home: Path, wait_s: float, sleep: Callable[[float], o
     while True:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
+        except (BlockingIOError, PermissionError) as error:  # the latter on CIFS
             if woken or waited >= wait_s:
                 raise MetastoreBusyError(
                     "the embedded metastore serves one process at a time",
@@ -403,6 +403,14 @@ def _acquire(lock: FileIO, home: Path, wait_s: float, sleep: Callable[[float], o
                 ) from error
             woken = bool(sleep(0.2))
             waited += 0.2
+        except OSError as error:
+            raise StorageError(
+                "the embedded metastore cannot be locked",
+                where=str(home),
+                why=error.strerror or str(error),
+                fix="Put it on a storage that knows locks, as local disks do (metastore: {dir: ...}), "
+                "or use metastore: {kind: thrift}.",
+            ) from error
         else:
             return
 

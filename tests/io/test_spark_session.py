@@ -195,6 +195,37 @@ def test_a_lock_that_cannot_be_emptied_is_given_back_all_the_same(
             pass
 
 
+def without_locks(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    def refused(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr("fcntl.flock", refused)
+
+
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.EOPNOTSUPP])
+def test_a_storage_that_knows_no_locks_is_no_other_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    without_locks(monkeypatch, number)
+    waits: list[float] = []
+    with pytest.raises(StorageError) as caught, held(tmp_path, purpose="status", wait_s=60, sleep=waits.append):
+        pass
+    assert (str(caught.value), waits) == (
+        f"{tmp_path}: the embedded metastore cannot be locked: {os.strerror(number)}. Put it on a storage that knows "
+        "locks, as local disks do (metastore: {dir: ...}), or use metastore: {kind: thrift}.",
+        [],
+    )
+
+
+@pytest.mark.parametrize("number", [errno.EAGAIN, errno.EACCES])
+def test_a_lock_that_another_one_has_is_refused_in_one_of_two_ways(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    without_locks(monkeypatch, number)
+    with pytest.raises(MetastoreBusyError), held(tmp_path, purpose="status"):
+        pass
+
+
 def test_java_reads_the_name_of_the_log_as_it_is(tmp_path: Path) -> None:
     with held(tmp_path / "größe" / "a\\b", purpose="apply"):
         pass
