@@ -80,6 +80,9 @@ LOCAL: Final[dict[str, str]] = {
 }
 """For ``local[*]`` masters: nothing listens on the network, and tiny shuffles stay tiny."""
 
+_ONE_AT_A_TIME: Final = "the embedded metastore serves one process at a time"
+_DERBY_IS_OPEN: Final = "XSDB6"
+"""Derby's code for a database that another JVM has open; what it says beside it is in the locale's language."""
 _URIS: Final = "spark.hadoop.hive.metastore.uris"
 _URL: Final = "spark.hadoop.javax.jdo.option.ConnectionURL"
 _SHORT_TEXTS: Final = """\
@@ -145,6 +148,7 @@ def start_session(settings: SessionSettings, *, java_home: Path, python: str) ->
 
     Raises:
         EngineError: Spark or its metastore did not start; the text says where its log is.
+        MetastoreBusyError: the embedded metastore is open in another JVM, whoever holds our lock.
     """
     _prepare(settings.home)
     os.environ["JAVA_HOME"] = str(java_home)
@@ -173,6 +177,13 @@ def start_session(settings: SessionSettings, *, java_home: Path, python: str) ->
     except (PySparkException, Py4JError, RuntimeError, OSError) as error:
         if session is not None:
             session.stop()
+        if settings.metastore_uri is None and _is_open_elsewhere(settings.log):
+            raise MetastoreBusyError(
+                _ONE_AT_A_TIME,
+                where=str(settings.home),
+                why="a Spark of yours has it open, or the JVM of a process that was killed, which ends soon",
+                fix="Stop it, or run again once it has ended; or use metastore: {kind: thrift}.",
+            ) from error
         raise EngineError(
             "Spark did not start",
             where=settings.metastore_uri or str(settings.home),
@@ -337,6 +348,11 @@ def _cause(error: Exception, log: Path) -> str:
     return shown[:500]
 
 
+def _is_open_elsewhere(log: Path) -> bool:
+    """Tell whether Derby refused its database for that: what reaches us only says that no client could be made."""
+    return log.exists() and _DERBY_IS_OPEN in log.read_text(errors="replace")
+
+
 def _prepare(home: Path) -> None:
     with _writing(home):
         home.mkdir(parents=True, exist_ok=True)
@@ -396,7 +412,7 @@ def _acquire(lock: FileIO, home: Path, wait_s: float, sleep: Callable[[float], o
         except (BlockingIOError, PermissionError) as error:  # the latter on CIFS
             if woken or waited >= wait_s:
                 raise MetastoreBusyError(
-                    "the embedded metastore serves one process at a time",
+                    _ONE_AT_A_TIME,
                     where=str(home),
                     why=f"it is held by {_holder(lock)}",
                     fix="Wait for it with --wait, stop it, or use metastore: {kind: thrift}.",

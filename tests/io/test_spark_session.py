@@ -290,6 +290,31 @@ def test_the_spark_that_runs_is_the_one_that_is_installed(tmp_path: Path, monkey
     assert homes == [str(Path(pyspark.__file__).parent)]
 
 
+REFUSED = "Caused by: ERROR XSDB6: Another instance of Derby may have already booted the database /x/metastore_db."
+
+
+def test_a_metastore_that_another_jvm_has_open_is_told_as_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A person's own Spark asks nobody for our lock, and the JVM of a process that was killed ends after that."""
+    for name in ("SPARK_HOME", "JAVA_HOME", "PYSPARK_PYTHON", "SPARK_LOCAL_IP"):
+        monkeypatch.setenv(name, "/opt/another")
+
+    def launched(settings: SessionSettings) -> None:
+        settings.log.write_text(f"2026-11-20T00:00:00.000 ERROR Schema: Failed initialising database.\n{REFUSED}\n")
+        raise RuntimeError("Unable to instantiate SessionHiveMetaStoreClient")
+
+    monkeypatch.setattr(spark_session, "_launch", launched)
+    with pytest.raises(MetastoreBusyError) as caught:
+        start_session(SessionSettings(home=tmp_path), java_home=tmp_path, python=sys.executable)
+    assert str(caught.value) == (
+        f"{tmp_path}: the embedded metastore serves one process at a time: a Spark of yours has it open, or the JVM of "
+        "a process that was killed, which ends soon. "
+        "Stop it, or run again once it has ended; or use metastore: {kind: thrift}."
+    )
+    elsewhere = SessionSettings(home=tmp_path, metastore_uri="thrift://hive:9083")
+    with pytest.raises(EngineError, match="Spark did not start"):
+        start_session(elsewhere, java_home=tmp_path, python=sys.executable)
+
+
 @pytest.mark.parametrize("home", ["python/pyspark", "."])
 def test_a_pyspark_inside_of_a_distribution_belongs_to_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: str
