@@ -168,16 +168,20 @@ def _directory(file: AdmittedFile) -> str:
 def _retire_file(
     lake: Lake, target: TableTarget, file: AdmittedFile, there: Mapping[str, FileInfo], *, keyed: bool
 ) -> None:
-    """Archive or delete a file, unless the sink wrote another; ``there`` is what its directory holds."""
-    if file.path not in there or replaced(there[file.path], file, keyed=keyed):
+    """Archive or delete a file, unless the sink wrote another; ``there`` is what its directory held just now.
+
+    Others of the directory may go before it, which takes a while, and sinks that begin anew use the old names again.
+    """
+    seen = there.get(file.path)
+    if seen is None or replaced(seen, file, keyed=keyed):
         # Gone already, or the sink wrote another file of that name: that one was not admitted yet.
         return
-    rewritten = there[file.path].modified_ms != file.modified_ms
+    rewritten = seen.modified_ms != file.modified_ms
     # Without keys another file of the same size is not admitted; what it holds may be in no generation.
     if target.compaction.on_fold == "archive" or file.lost or rewritten:
-        lake.move(file.path, _free_place(lake, f"archive/{file.path}"))
+        lake.move(file.path, _free_place(lake, f"archive/{file.path}"), seen=seen)
     else:
-        lake.delete(file.path)
+        lake.delete(file.path, seen=seen)
 
 
 def _free_place(lake: Lake, path: str) -> str:

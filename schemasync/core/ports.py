@@ -120,8 +120,8 @@ class Lake(Protocol):
         """Write a file that must not exist yet, all or nothing; return False where it exists."""
         ...
 
-    def delete(self, path: str) -> None:
-        """Delete one file; no error where it is gone already."""
+    def delete(self, path: str, *, seen: FileInfo | None = None) -> None:
+        """Delete one file; no error where it is gone already, or is no longer the one that was ``seen`` in a list."""
         ...
 
     def delete_directory(self, directory: str) -> None:
@@ -139,8 +139,8 @@ class Lake(Protocol):
         """Make an (empty) directory where the storage has such a thing."""
         ...
 
-    def move(self, source: str, target: str) -> None:
-        """Move one file; no error where only the target exists already."""
+    def move(self, source: str, target: str, *, seen: FileInfo | None = None) -> None:
+        """Move one file; no error where only the target exists already, or it is not the one that was ``seen``."""
         ...
 
     def uri(self, path: str) -> str:

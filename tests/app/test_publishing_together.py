@@ -20,7 +20,7 @@ from schemasync.app.workspace import Storage, Workspace
 from schemasync.core.layering import Mode
 from schemasync.core.mapping import TableTarget
 from schemasync.core.merging import MergeRequest
-from schemasync.core.ports import Lake, ShardJob
+from schemasync.core.ports import FileInfo, Lake, ShardJob
 from schemasync.core.properties import read_properties
 from schemasync.errors import ConflictError, EngineError, StorageError
 from schemasync.io.lake.arrow import ArrowLake
@@ -311,10 +311,10 @@ class Full:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._real, name)
 
-    def delete(self, path: str) -> None:
+    def delete(self, path: str, *, seen: FileInfo | None = None) -> None:
         if path.startswith("incremental/"):
             raise FULL
-        self._real.delete(path)
+        self._real.delete(path, seen=seen)
 
 
 def test_trouble_with_what_is_old_stops_no_compaction(table: Lab) -> None:

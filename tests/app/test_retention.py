@@ -383,6 +383,32 @@ def test_a_file_that_was_written_again_unseen_is_kept(lab: Lab) -> None:
     assert (keys(lab), path.exists(), archived.read_bytes()) == ([1], False, written)
 
 
+@pytest.mark.parametrize("rule", ["delete", "archive"])
+def test_a_file_that_is_written_anew_while_its_hour_is_cleaned_up_stays(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, rule: str
+) -> None:
+    lab.settings = {"defaults": {"compaction": {"on_fold": rule}}}
+    lab.register(TOPIC, lab.flat("S", ("a", ["null", "int"])))
+    lab.land(TOPIC, [event(1, 1)], name="a.parquet")
+    lab.compact()
+    lab.now_ms += 2 * HOUR
+    listed = ArrowLake.files
+    asked: list[str] = []
+
+    def files_of(lake: ArrowLake, directory: str) -> Any:
+        found = listed(lake, directory)
+        if directory == "incremental/increment_2026112000" and not asked:
+            asked.append(directory)
+            os.utime(lab.land(TOPIC, [event(2, 2)], name="a.parquet"), (1, 1))
+        return found
+
+    monkeypatch.setattr(ArrowLake, "files", files_of)
+    lab.compact()
+    assert (len(asked), files(lab, "incremental")) == (1, ["increment_2026112000/a.parquet"])
+    lab.compact()
+    assert keys(lab) == [1, 2]
+
+
 def states(lab: Lab) -> list[str]:
     return sorted(path.stem for path in (lab.root / "lake" / TOPIC / "_schemasync" / "generations").iterdir())
 

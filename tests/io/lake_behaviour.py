@@ -107,6 +107,19 @@ class LakeBehaviour:
             lake.move("a", "archive/a")
         assert paths(lake, "") == ["archive/a"]
 
+    def test_a_file_that_was_seen_is_deleted_or_moved_while_it_is_that_file(self, lake: ArrowLake) -> None:
+        for path in ("a", "b", "c", "d"):
+            lake.create(path, b"1")
+        a, b, c, d = lake.files("")
+        for file in (c, d):
+            lake.delete(file.path)
+            lake.create(file.path, b"another")
+        lake.delete(a.path, seen=a)
+        lake.move(b.path, "moved/b", seen=b)
+        lake.delete(c.path, seen=c)
+        lake.move(d.path, "moved/d", seen=d)
+        assert paths(lake, "") == ["c", "d", "moved/b"]
+
     def test_a_move_never_overwrites_what_stands_at_the_target(self, lake: ArrowLake) -> None:
         lake.create("archive/a", b"first")
         lake.create("a", b"second")

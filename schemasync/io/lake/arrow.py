@@ -96,7 +96,7 @@ class ArrowLake:
         with self._translated("list", directory):
             skip = len(self._base) + 1
             infos = [
-                FileInfo(path=f.path[skip:], bytes=f.size, modified_ms=int(f.mtime.timestamp() * 1000))
+                FileInfo(path=f.path[skip:], bytes=f.size, modified_ms=_modified_ms(f))
                 for f in self._list(selector)
                 if f.type is fs.FileType.File
             ]
@@ -135,10 +135,10 @@ class ArrowLake:
         with self._translated("write", path):
             return self._create(self.path(path), content)
 
-    def delete(self, path: str) -> None:
-        """Delete one file; no error where it is gone already."""
+    def delete(self, path: str, *, seen: FileInfo | None = None) -> None:
+        """Delete one file; no error where it is gone already, or is no longer the one that was ``seen`` in a list."""
         with self._translated("delete", path):
-            if self.filesystem.get_file_info(self.path(path)).type is not fs.FileType.NotFound:
+            if _is_there(self.filesystem.get_file_info(self.path(path)), seen):
                 self.filesystem.delete_file(self.path(path))
 
     def delete_directory(self, directory: str) -> None:
@@ -163,8 +163,8 @@ class ArrowLake:
         with self._translated("make the directory", directory):
             self.filesystem.create_dir(self.path(directory), recursive=True)
 
-    def move(self, source: str, target: str) -> None:
-        """Move one file; no error where only the target exists already.
+    def move(self, source: str, target: str, *, seen: FileInfo | None = None) -> None:
+        """Move one file; no error where only the target exists already, or it is not the one that was ``seen``.
 
         Raises:
             StorageError: both exist, and moving would overwrite.
@@ -172,7 +172,7 @@ class ArrowLake:
         self.make_directory(posixpath.dirname(target))
         with self._translated("move", source):
             here, there = self.filesystem.get_file_info([self.path(source), self.path(target)])
-            if here.type is fs.FileType.NotFound:
+            if not _is_there(here, seen):
                 return
             if there.type is not fs.FileType.NotFound:
                 raise StorageError("a file stands where another is moved to", where=self.uri(target))
@@ -192,6 +192,20 @@ class ArrowLake:
             ) from error
         except (OSError, pa.ArrowException) as error:
             raise storage_error(error, verb=verb, where=self.uri(path)) from error
+
+
+def _modified_ms(found: fs.FileInfo) -> int:
+    return int(found.mtime.timestamp() * 1000)
+
+
+def _is_there(found: fs.FileInfo, seen: FileInfo | None) -> bool:
+    """Tell whether there is a file, and where one was ``seen`` in a list, that one.
+
+    Asked for a single file S3 tells whole seconds, and in lists it may tell more.
+    """
+    if found.type is fs.FileType.NotFound or seen is None:
+        return found.type is not fs.FileType.NotFound
+    return found.size == seen.bytes and _modified_ms(found) // 1000 == seen.modified_ms // 1000
 
 
 def storage_error(error: Exception, *, verb: str, where: str) -> StorageError:
