@@ -24,6 +24,7 @@ from typing import Final
 from pydantic import ValidationError
 
 from schemasync.app.workspace import Workspace
+from schemasync.core.ddl import set_property
 from schemasync.core.drift import Placed, same_place
 from schemasync.core.manifest import FORMAT, DataFile, Manifest, Segment, StateId, empty, run_directory
 from schemasync.core.mapping import TableTarget
@@ -269,11 +270,12 @@ def _comes_too_late(manifest: Manifest, in_force: StateId) -> bool:
 
 
 def _never_follows(manifest: Manifest, properties: TableProperties) -> bool:
-    """Tell whether a state can never be put in force: it comes too late, or was made under another version.
+    """Tell whether a state can never be put in force: it comes too late, or was made under an earlier version.
 
-    What a version changes is decided with the values that the table has then; these rows were not among them.
+    What a version changes is decided with the values that the table has then; these rows were not among them. No table
+    goes back to an earlier version by itself: a state that was made under a later one was in force.
     """
-    moved = manifest.parent == properties.state and manifest.made_under != properties.version
+    moved = manifest.parent == properties.state and manifest.made_under < properties.version
     return moved or _comes_too_late(manifest, properties.state)
 
 
@@ -343,7 +345,7 @@ def roll_forward(workspace: Workspace, target: TableTarget, properties: TablePro
 
     Raises:
         ConflictError: another writer is at work right now.
-        DataError: a manifest cannot be read, or follows a state that is neither in force nor was.
+        DataError: a manifest cannot be read, or the metastore has the table as it was before that state.
         StorageError: a manifest cannot be read.
     """
     lake = workspace.storage(target).lake
@@ -357,20 +359,56 @@ def roll_forward(workspace: Workspace, target: TableTarget, properties: TablePro
             raise _conflict(target, f"{path} was passed by a later state") from error
         if _never_follows(manifest, properties):
             late.append(manifest)
-        elif manifest.parent == properties.state:
+        elif manifest.parent == properties.state and manifest.made_under == properties.version:
             workspace.progress(target.table, f"finishing the publication of state {state}")
             properties = _put_in_force(workspace, target, properties, manifest)
             sync_partitions(workspace, target, manifest)
         elif token_in_force(workspace, target) == properties.token:
-            raise DataError(
-                "a state follows one that is missing",
-                where=lake.uri(path),
-                why=f"it follows state {manifest.parent}, and {properties.state} is in force",
-                fix="Restore the manifest of the state that it follows, or move this one away; nothing was deleted.",
-            )
+            raise _left_behind(lake, target, properties, manifest)
     if late:
         _forget(lake, late, read_manifest(lake, target, properties))
     return properties
+
+
+def _left_behind(lake: Lake, target: TableTarget, properties: TableProperties, following: Manifest) -> DataError:
+    """Say how a table goes on that the metastore has as it was before states which were in force since.
+
+    The sink's files that those have folded may be gone: to go on without them would lose rows for good.
+    """
+    said = f"it follows state {following.parent}, and {properties.state} is in force"
+    if following.parent == properties.state:
+        said = f"it was made under version {following.made_under}, and the table has version {properties.version}"
+    newest = _published_last(lake, properties)
+    fix = "Restore a later state of the metastore"
+    if _sorted_alike(read_manifest(lake, target, properties), newest):
+        token = replace(properties, state=newest.state).token
+        fix += f", or let the table go on from the last state here, and apply: {set_property(target, STATE, token)}"
+    return DataError(
+        "the metastore has the table as it was before this state",
+        where=lake.uri(manifest_path(following.state)),
+        why=said,
+        fix=f"{fix}. Nothing was deleted.",
+    )
+
+
+def _published_last(lake: Lake, properties: TableProperties) -> Manifest:
+    """Return of the states after the one in force that which was published last.
+
+    One that another follows was in force. What has a number after all of these may have come too late, and have lost
+    its files: then the lower one that follows the same state was first.
+    """
+    found = [_parse(lake.read(path), lake.uri(path)) for _, path in _unpublished(lake, properties)]
+    before = max(m.parent for m in found if m.parent is not None)
+    return next(m for m in found if m.parent == before)
+
+
+def _sorted_alike(current: Manifest, desired: Manifest) -> bool:
+    """Tell whether two states were made under one key, as far as their segments tell.
+
+    Rows that one key tells apart may be one row under another.
+    """
+    before, after = ({s.sorted_by for s in manifest.segments if s.sorted_by} for manifest in (current, desired))
+    return before == after or not (before and after)
 
 
 def _delete_unnamed(lake: Lake, lost: Manifest, known: AbstractSet[str]) -> None:

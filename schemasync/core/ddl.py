@@ -54,6 +54,12 @@ def qualified(database: str, name: str, dialect: Dialect) -> str:
     return f"{quote_identifier(database, dialect)}.{quote_identifier(name, dialect)}"
 
 
+def set_property(target: TableTarget, name: str, value: str) -> str:
+    """Return the statement that gives a table this property; for people, who run it by hand."""
+    key, text = (quote_string(part, Dialect.SPARK) for part in (name, value))
+    return f"ALTER TABLE {qualified(target.database, target.table, Dialect.SPARK)} SET TBLPROPERTIES ({key} = {text})"
+
+
 def physical_columns(shape: Shape) -> tuple[tuple[str, Type, str], ...]:
     """Return (name, type, comment) of the long-lived table's data columns, for a table created now.
 

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any, Final
 
 from schemasync.core.changes import AddColumn, Change
-from schemasync.core.ddl import qualified
+from schemasync.core.ddl import set_property
 from schemasync.core.diagnostics import ANOTHER_TABLE, WITHOUT_VARIANT, Diagnostic, diagnose
 from schemasync.core.diff import diff, same_meaning
 from schemasync.core.encoding import Encoding, Leaf, Meaning, Record
@@ -20,7 +20,7 @@ from schemasync.core.history import History
 from schemasync.core.layout import SEGMENT
 from schemasync.core.manifest import StateId
 from schemasync.core.mapping import TableTarget
-from schemasync.core.names import Dialect, folded, quote_string
+from schemasync.core.names import Dialect, folded
 from schemasync.core.partitioning import Call
 from schemasync.core.policy import Judgement, Verdict, judge
 from schemasync.core.ports import HiveTable
@@ -122,9 +122,8 @@ def _in_place_of_table(found: HiveTable, target: TableTarget) -> Diagnostic | No
         return _of_another(found, target)
     if made_by_us(found.properties):
         message = f"{name}: the property {SUBJECT} is missing"
-        fix = (
-            f"Restore the property; where the table is of {target.subject}: {_setting(found, SUBJECT, target.subject)}"
-        )
+        statement = set_property(target, SUBJECT, target.subject)
+        fix = f"Restore the property; where the table is of {target.subject}: {statement}"
         return diagnose("SS214", message, fix=fix)
     if reason := found.purges:
         said = f"{reason}: taking it over would delete its data" if target.adopt else "exists and is not schemasync's"
@@ -189,7 +188,9 @@ def _decide_ours(inspected: Inspected, table: HiveTable) -> Decision:
     try:
         properties = read_properties(table.properties)
     except ValueError as error:
-        return _held(target, diagnose("SS214", f"{table.database}.{table.name}: {error}", fix=_restoring(table)))
+        return _held(
+            target, diagnose("SS214", f"{table.database}.{table.name}: {error}", fix=_restoring(table, target))
+        )
     if inspected.history is None:
         return _held(target, *inspected.trouble, properties=properties)
     names = [name for name, _ in properties.partition_by]
@@ -203,18 +204,12 @@ def _decide_ours(inspected: Inspected, table: HiveTable) -> Decision:
 _VERSION: Final = "schemasync.version"
 
 
-def _restoring(table: HiveTable) -> str:
+def _restoring(table: HiveTable, target: TableTarget) -> str:
     """Say how the properties can be read again, with the statement where the missing value stands in another one."""
     version = table.properties.get(STATE, "").partition("@")[2]
     if readable({**table.properties, _VERSION: version}) is None:
         return "Restore the property. A table of release 0.1.0 has to be made anew: CHANGELOG.md says how."
-    return f"Restore the property, which {STATE} has, too: {_setting(table, _VERSION, version)}"
-
-
-def _setting(table: HiveTable, name: str, value: str) -> str:
-    """Return the statement that gives a table this property."""
-    key, text = (quote_string(part, Dialect.SPARK) for part in (name, value))
-    return f"ALTER TABLE {qualified(table.database, table.name, Dialect.SPARK)} SET TBLPROPERTIES ({key} = {text})"
+    return f"Restore the property, which {STATE} has, too: {set_property(target, _VERSION, version)}"
 
 
 def _decide_evolution(inspected: Inspected, history: History, properties: TableProperties) -> Decision:

@@ -10,6 +10,7 @@ import errno
 import json
 import os
 import random
+import re
 import resource
 import shutil
 import tracemalloc
@@ -35,6 +36,7 @@ from schemasync.app.workspace import Storage
 from schemasync.core.diagnostics import Severity
 from schemasync.core.manifest import FORMAT
 from schemasync.core.mapping import TableTarget
+from schemasync.core.properties import STATE
 from schemasync.errors import DataError, OwnershipError, SchemasyncError, StorageError
 from schemasync.io.parquet.arrow import ArrowFiles
 from tests.app.mortal import Fuse, KilledError, mortal
@@ -243,6 +245,23 @@ class TestFiles:
         blamed(applied(shop).error, DataError, str(path), "the table's manifest is missing: there is no such file")
         (shop.root / "kept.json").rename(path)
         assert (applied(shop).error, students(shop)) == (None, [row(1, "first")])
+
+    def test_a_table_that_the_metastore_has_as_it_was_goes_on_where_the_advice_is_followed(self, shop: Lab) -> None:
+        metastore = shop.workspace.metastore
+        before = metastore.table(shop.database, "shop_student")
+        shop.register(STUDENT, shop.flat("Student", NAME, ("nick", ["null", "string"])))
+        shop.land(STUDENT, [event(2, "later") | {"nick": "nik"}], name="second.parquet")
+        compacted(shop)
+        now, rows = metastore.table(shop.database, "shop_student"), students(shop)
+        assert before is not None
+        assert now is not None
+        assert metastore.swap_properties(
+            shop.database, "shop_student", key=STATE, expected=now.properties[STATE], changes=before.properties
+        )
+        error = str(applied(shop).error)
+        (advice,) = re.findall(r"ALTER TABLE .*\)", error)
+        shop.session.sql(advice)
+        assert (applied(shop).error, students(shop)) == (None, rows)
 
     def test_a_manifest_of_a_newer_format_is_refused_and_one_of_an_older_format_read(self, shop: Lab) -> None:
         states = shop.root / "lake" / STUDENT / "_schemasync" / "generations"

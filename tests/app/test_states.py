@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -32,6 +33,7 @@ from schemasync.app.workspace import Storage, Workspace
 from schemasync.core.compaction import FoldPlan, after_fold
 from schemasync.core.manifest import DataFile, Manifest, Segment, SegmentKind, StateId, after_admission
 from schemasync.core.mapping import TableTarget
+from schemasync.core.properties import STATE, TableProperties, write_properties
 from schemasync.errors import ConflictError, DataError
 from schemasync.io.lake.arrow import ArrowLake
 from tests.app.mortal import KilledError
@@ -155,6 +157,7 @@ def following(workspace: Workspace, target: TableTarget, now: Manifest, *, folds
         bytes=1,
         schema_version=1,
         columns=(),
+        sorted_by=("id",),
     )
     if folds:
         plan = FoldPlan(shards=(), fold=now.segments, generation=number, purge_before_ms=0)
@@ -301,21 +304,72 @@ def test_who_passes_a_state_deletes_what_was_written_for_it() -> None:
         finish(table, killed=set())
 
 
+def admitted(table: Table) -> TableProperties:
+    """Admit once; return what is in force then."""
+    writer = Writer(table, 1)
+    writer.go_on("run")
+    writer.kill()
+    properties = properties_in_force(table.workspace, table.target)
+    assert properties is not None
+    return properties
+
+
+def write_later(table: Table, *, parent: int, state: int, made_under: int = 1, key: str = "id") -> StateId:
+    """Write a manifest like that of the first admission, with a file of its own, under these numbers."""
+    content = table.lake.read("_schemasync/generations/000000-0001.json")
+    content = content.replace(b"/1-0/", b"/later/").replace(b'"id"', f'"{key}"'.encode())
+    later = json.loads(content) | {"made_under": made_under}
+    later |= {"state": {"generation": 0, "admission": state}, "parent": {"generation": 0, "admission": parent}}
+    (segment,) = later["segments"]
+    assert table.lake.create(segment["files"][0]["path"], b"0")
+    number = StateId(generation=0, admission=state)
+    assert table.lake.create(manifest_path(number), json.dumps(later).encode())
+    return number
+
+
+def left_behind(table: Table, **later: Any) -> str:
+    """Write a manifest after the first admission, and return why nobody goes on; nothing is changed by that."""
+    properties = admitted(table)
+    write_later(table, **later)
+    before = table.lake.files("")
+    with pytest.raises(DataError) as caught:
+        roll_forward(table.workspace, table.target, properties)
+    assert table.lake.files("") == before
+    return str(caught.value)
+
+
 def test_a_state_after_one_that_is_missing_stops_everything_and_stays() -> None:
     """As where the metastore is restored from a backup, and a manifest is not there."""
     with opened() as table:
-        writer = Writer(table, 1)
-        writer.go_on("run")
-        properties = properties_in_force(table.workspace, table.target)
-        assert properties is not None
-        content = table.lake.read("_schemasync/generations/000000-0001.json")
-        orphan = content.replace(b'"admission": 0', b'"admission": 3').replace(b'"admission": 1', b'"admission": 4')
-        assert table.lake.create("_schemasync/generations/000000-0004.json", orphan)
+        said = left_behind(table, parent=3, state=4)
+    assert "it follows state 000000-0003, and 000000-0001 is in force" in said
+    assert "SET TBLPROPERTIES ('schemasync.state' = '000000-0004@1')" in said
+
+
+def test_a_state_of_a_later_version_than_the_table_has_stops_everything_and_stays() -> None:
+    """As where the metastore is restored from a backup that was made before a version was applied."""
+    with opened() as table:
+        said = left_behind(table, parent=1, state=2, made_under=2)
+    assert "it was made under version 2, and the table has version 1" in said
+    assert "SET TBLPROPERTIES ('schemasync.state' = '000000-0002@1')" in said
+
+
+def test_a_state_of_another_key_is_none_to_go_on_from() -> None:
+    """Under the key that the table has, rows which it tells apart would be one."""
+    with opened() as table:
+        said = left_behind(table, parent=1, state=2, made_under=2, key="name")
+    assert said.endswith("Restore a later state of the metastore. Nothing was deleted.")
+
+
+def test_who_saw_a_table_before_its_version_was_applied_deletes_nothing_that_came_since() -> None:
+    with opened() as table:
+        stale, target = admitted(table), table.target
+        following = replace(stale, version=2, state=write_later(table, parent=1, state=2, made_under=2))
+        assert table.workspace.metastore.swap_properties(
+            target.database, target.table, key=STATE, expected=stale.token, changes=write_properties(following)
+        )
         before = table.lake.files("")
-        with pytest.raises(DataError, match="it follows state 000000-0003, and 000000-0001 is in force"):
-            roll_forward(table.workspace, table.target, properties)
-        assert table.lake.files("") == before
-        writer.kill()
+        assert (roll_forward(table.workspace, target, stale), table.lake.files("")) == (stale, before)
 
 
 def test_history_passes_over_a_state_that_is_deleted_as_it_looks() -> None:
