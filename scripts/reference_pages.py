@@ -95,7 +95,7 @@ MEANINGS: Final[Mapping[str, str]] = {
     "tables[].toast": "What becomes of the placeholder for a value that the source did not send (PostgreSQL TOAST): `carry` shows what the row held before, `placeholder` leaves it as it is, `null` makes it NULL. It decides about files that are admitted from then on. [How it works](types.md#values-that-the-source-did-not-send).",
     "tables[].compatibility_group": 'Which compatibility group of the subject the table follows, where the registry groups its versions (`""`: those without a group); its own without it.',
     "tables[].toast_placeholder": "Debezium's `unavailable.value.placeholder`, as text. It decides about files that are admitted from then on.",
-    "tables[].adopt": "Take over a table or view of that name which schemasync did not make. Its definition is replaced, its files are not touched. A managed table, or one with `external.table.purge`, is refused: dropping it deletes its files.",
+    "tables[].adopt": "Take over a table or view of that name which schemasync did not make. Its definition is replaced, its files are not touched. A managed table, or one with `external.table.purge`, is refused: dropping it deletes its files. So is one of a table format (Iceberg, Delta, Hudi, Paimon) or a storage handler, which only what made it can drop.",
     "tables[].envelope": "How events are wrapped. Default: recognised by the fields.",
     "tables[].database": "As under `defaults`.",
     "tables[].location": "As under `defaults`.",

@@ -125,12 +125,22 @@ def _in_place_of_table(found: HiveTable, target: TableTarget) -> Diagnostic | No
         statement = set_property(target, SUBJECT, target.subject)
         fix = f"Restore the property; where the table is of {target.subject}: {statement}"
         return diagnose("SS214", message, fix=fix)
-    if reason := found.purges:
-        said = f"{reason}: taking it over would delete its data" if target.adopt else "exists and is not schemasync's"
+    if reason := _not_to_be_taken(found):
+        said = reason if target.adopt else "exists and is not schemasync's"
         return diagnose("SS201", f"{name} {said}", fix="Rename it, or choose another name (table:).")
     if not target.adopt:
         return diagnose("SS201", f"{name} exists and is not schemasync's")
     return None
+
+
+def _not_to_be_taken(found: HiveTable) -> str:
+    """Say why a table of somebody else may not be dropped, empty where only its definition goes with that."""
+    if reason := found.purges:
+        return f"{reason}: taking it over would delete its data"
+    if found.table_format:
+        # Spark drops it only with that one's library; and where its data is only the definition may know.
+        return f"is a table of {found.table_format}, and no plain files: only what made it can drop it"
+    return ""
 
 
 def _of_another(found: HiveTable, target: TableTarget) -> Diagnostic | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from schemasync.core.admission import AdmissionRequest, Admitted, Footer, Unreadable, WrittenFooter
 from schemasync.core.compaction import FoldCounts
@@ -157,6 +157,10 @@ class HiveColumn:
     comment: str = ""
 
 
+_PLAIN_FILES: Final = frozenset({"", "avro", "binaryfile", "csv", "hive", "json", "orc", "parquet", "text", "xml"})
+"""Providers of Spark's whose tables are nothing but files; it has them without a library."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HiveTable:
     """A table or view as the metastore holds it.
@@ -186,6 +190,16 @@ class HiveTable:
         # Hive 4 makes one of every CREATE TABLE that does not say EXTERNAL.
         purged = self.properties.get("external.table.purge", "").lower() == "true"
         return "has external.table.purge" if purged else ""
+
+    @property
+    def table_format(self) -> str:
+        """The table format or storage handler to which its data belongs, empty where these are plain files.
+
+        Iceberg and Paimon say so in ``table_type``, Delta and Hudi by the provider of Spark's that reads them.
+        """
+        provider = self.properties.get("spark.sql.sources.provider", "")
+        named = self.properties.get("table_type") or self.properties.get("storage_handler", "")
+        return named or (provider if provider.lower() not in _PLAIN_FILES else "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

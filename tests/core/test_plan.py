@@ -544,6 +544,12 @@ def test_a_table_whose_view_is_not_ours_keeps_its_state() -> None:
 
 
 FOREIGN_VIEW = hive("student_view", kind="VIRTUAL_VIEW")
+FORMATS = (
+    ("table_type", "ICEBERG"),
+    ("storage_handler", "org.apache.hadoop.hive.hbase.HBaseStorageHandler"),
+    ("spark.sql.sources.provider", "delta"),
+)
+"""What tables have among their properties that are no plain files."""
 
 
 @pytest.mark.parametrize(
@@ -557,6 +563,13 @@ FOREIGN_VIEW = hive("student_view", kind="VIRTUAL_VIEW")
         (
             {"table": hive(**{"external.table.purge": "TRUE"})}, True,
             "lake.student has external.table.purge: taking it over would delete its data",
+        ),
+        *(
+            (
+                {"table": hive(**{name: value})}, True,
+                f"lake.student is a table of {value}, and no plain files: only what made it can drop it",
+            )
+            for name, value in FORMATS
         ),
         *(
             (
@@ -621,6 +634,8 @@ def test_a_table_whose_subject_vanished_is_held_as_it_is() -> None:
         ({"table": hive()}, True),
         ({"table": hive(kind="MANAGED_TABLE")}, False),
         ({"table": hive(**{"external.table.purge": "TRUE"})}, False),
+        *(({"table": hive(**{name: value})}, False) for name, value in FORMATS),
+        ({"table": hive(**{"spark.sql.sources.provider": "ORC"})}, True),
         ({"view": FOREIGN_VIEW}, True),
         ({"view": hive("student_view")}, False),
     ],
