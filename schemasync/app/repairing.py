@@ -20,10 +20,10 @@ from schemasync.core.mapping import TableTarget
 from schemasync.core.names import Dialect
 from schemasync.core.plan import Decision, Step, in_place_of_view
 from schemasync.core.ports import HiveTable
-from schemasync.core.properties import SUBJECT
+from schemasync.core.properties import is_ours
 from schemasync.core.renamed import is_old_history, is_old_view
 from schemasync.core.shape import Shape
-from schemasync.errors import ConflictError, EngineError
+from schemasync.errors import ConflictError, EngineError, OwnershipError
 
 DROP_OLD_VIEW: Final = "drop_old_view"
 DROP_OLD_HISTORY: Final = "drop_old_history"
@@ -116,6 +116,7 @@ def replace_view(workspace: Workspace, target: TableTarget, statement: str) -> N
 
     Raises:
         ConflictError: there is one by now that may not be replaced, or another writer was first.
+        OwnershipError: what has the name under which the new one is made is somebody else's.
     """
     view, aside = (qualified(target.database, name, Dialect.SPARK) for name in (target.view, aside_name(target)))
     found = workspace.metastore.table(target.database, target.view)
@@ -133,6 +134,7 @@ def replace_view(workspace: Workspace, target: TableTarget, statement: str) -> N
     if view not in statement:
         workspace.sql.execute(statement)
         return
+    _require_free(workspace, target)
     _make_aside(workspace, statement.replace(view, aside, 1))
     try:
         workspace.metastore.redefine_view(target.database, target.view, source=aside_name(target))
@@ -144,6 +146,18 @@ def replace_view(workspace: Workspace, target: TableTarget, statement: str) -> N
             where=f"{target.database}.{target.view}",
             fix="Run again: what is left to do is done then.",
         ) from error
+
+
+def _require_free(workspace: Workspace, target: TableTarget) -> None:
+    """Make sure that nothing of somebody else has the name of the view's next definition: that replaces it."""
+    name = aside_name(target)
+    found = workspace.metastore.table(target.database, name)
+    if found is not None and not is_ours(found.properties):
+        raise OwnershipError(
+            f"{target.database}.{name} stands where the view's next definition is made",
+            where=target.table,
+            fix="Rename it, or choose another name for the view (names:).",
+        )
 
 
 def _make_aside(workspace: Workspace, statement: str) -> None:
@@ -160,7 +174,7 @@ def _make_aside(workspace: Workspace, statement: str) -> None:
 
 def drop_aside(workspace: Workspace, target: TableTarget, left: HiveTable | None) -> bool:
     """Drop the next definition of the view where a killed run left it; return whether it did."""
-    if left is None or SUBJECT not in left.properties:
+    if left is None or not is_ours(left.properties):
         return False
     drop = ddl.drop_view(target.database, aside_name(target), Dialect.SPARK)
     workspace.sql.execute(workspace.text(drop))

@@ -24,7 +24,7 @@ from schemasync.core.layering import Mode
 from schemasync.core.policy import Verdict
 from schemasync.core.properties import SUBJECT
 from schemasync.core.release import Release
-from schemasync.errors import ConflictError, DataError, EngineError, StorageError
+from schemasync.errors import ConflictError, DataError, EngineError, OwnershipError, StorageError
 from tests.app.mortal import Fuse, mortal
 from tests.app.still import Still, avro
 from tests.lab import HOUR, Lab, NewLab
@@ -198,6 +198,15 @@ def test_a_view_whose_next_definition_another_writer_takes_meanwhile_is_replaced
 def test_a_view_that_spark_refuses_for_itself_is_no_conflict(tmp_path: Path) -> None:
     with pytest.raises(EngineError, match="TABLE_OR_VIEW_NOT_FOUND"):
         met(Still(tmp_path), refused=2)
+
+
+def test_a_view_of_somebody_else_is_never_taken_for_the_next_definition(tmp_path: Path) -> None:
+    still = Still(tmp_path)
+    still.view("s_view__next", "SELECT 'his'")
+    with pytest.raises(OwnershipError, match=r"lake\.s_view__next stands where the view's next definition is made"):
+        met(still, refused=0)
+    (his,) = (view for view in still.metastore.views() if view.name == "s_view__next")
+    assert his.view_text == "SELECT 'his'"
 
 
 class First:
