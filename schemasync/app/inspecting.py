@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from schemasync.app.kept_schemas import kept_schemas
 from schemasync.app.landed import files_there, of_strays, pending_among, strays_among
@@ -173,8 +174,8 @@ def _misplaced(
     if table is None or not is_ours(table.properties):
         return None
     root = workspace.storage(target).lake.root
-    if others := sorted({one.subject for one in kept} - {target.subject}):
-        return diagnose("SS219", f"{root}, where location: of {target.full_name} says, has data of {', '.join(others)}")
+    if others := {one.subject for one in kept} - {target.subject}:
+        return _of_others(target, root, others)
     if kept or same_place(table.location, root):
         return None
     said = f"has its data in {table.location}, and nothing of it is in {root}, where location: says"
@@ -182,11 +183,26 @@ def _misplaced(
 
 
 def _leftovers(workspace: Workspace, target: TableTarget) -> tuple[Diagnostic, ...]:
-    """Notice states of an earlier table: a new one would have other columns, and must not take them for its own."""
+    """Notice states of an earlier table: a new one would have other columns, and must not take them for its own.
+
+    Where nothing has landed yet another table has only its schemas there, and would lose them to a new one.
+    """
     lake = workspace.storage(target).lake
-    if not lake.files(GENERATIONS):
-        return ()
-    return (diagnose("SS206", f"{lake.uri(GENERATIONS)} has manifests, but {target.full_name} is gone"),)
+    if lake.files(GENERATIONS):
+        return (diagnose("SS206", f"{lake.uri(GENERATIONS)} has manifests, but {target.full_name} is gone"),)
+    if others := {one.subject for one in kept_schemas(lake)} - {target.subject}:
+        return (_of_others(target, lake.root, others, fix=_OWN_LOCATION),)
+    return ()
+
+
+def _of_others(target: TableTarget, root: str, subjects: Collection[str], *, fix: str = "") -> Diagnostic:
+    said = f"{root}, where location: of {target.full_name} says, has data of {', '.join(sorted(subjects))}"
+    return diagnose("SS219", said, fix=fix)
+
+
+_OWN_LOCATION: Final = (
+    "Give each table a location of its own (location:). Where none has this one any more, move _schemasync/ out of it."
+)
 
 
 def _history(

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from schemasync.app.applying import apply
 from schemasync.app.inspecting import map_tables, select
+from schemasync.app.kept_schemas import keep_schema
 from schemasync.app.planning import plan
 from schemasync.app.status import status
 from schemasync.cli.outcomes import Exit, apply_exit, plan_exit, status_exit
@@ -74,6 +75,19 @@ def test_where_a_table_got_another_name_the_advice_is_to_give_it_back(tmp_path: 
     manifest.write_text("{}")
     (table,) = still.plan().tables
     assert [(d.code, d.fix.partition(":")[0]) for d in table.diagnostics] == [("SS206", "Where table")]
+
+
+def test_a_new_table_takes_no_location_in_which_another_one_waits_for_its_first_file(tmp_path: Path) -> None:
+    still = Still(tmp_path)
+    still.register(avro())
+    still.register(avro(), topic="pupil")
+    still.settings["tables"] = [{"subject": "student-value"}]
+    (target,) = map_tables(still.workspace).targets
+    keep_schema(still.workspace.storage(target).lake, still.registry.schema("pupil-value", 1), applied=False)
+    (table,) = still.plan().tables
+    said = [(d.code, d.message.replace(str(tmp_path), ""), d.fix.partition(" (")[0]) for d in table.diagnostics]
+    message = "file:/lake/student, where location: of lake.student says, has data of pupil-value"
+    assert (table.held, said) == (True, [("SS219", message, "Give each table a location of its own")])
 
 
 def test_a_subject_that_is_gone_is_called_so(tmp_path: Path) -> None:
