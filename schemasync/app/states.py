@@ -204,7 +204,8 @@ def _written(
         ConflictError: another state has its number; what was written for it is deleted.
     """
     lake = workspace.storage(target).lake
-    following = (manifest or draft.following).model_copy(update={"made_under": draft.properties.version})
+    made = {"made_under": draft.properties.version, "keys": draft.properties.keys}
+    following = (manifest or draft.following).model_copy(update=made)
     passed: list[Manifest] = []
     while not lake.create(path := manifest_path(following.state), following.model_dump_json(indent=1).encode()):
         try:
@@ -359,7 +360,7 @@ def roll_forward(workspace: Workspace, target: TableTarget, properties: TablePro
             raise _conflict(target, f"{path} was passed by a later state") from error
         if _never_follows(manifest, properties):
             late.append(manifest)
-        elif manifest.parent == properties.state and manifest.made_under == properties.version:
+        elif manifest.parent == properties.state and _fits(manifest, properties):
             workspace.progress(target.table, f"finishing the publication of state {state}")
             properties = _put_in_force(workspace, target, properties, manifest)
             sync_partitions(workspace, target, manifest)
@@ -370,25 +371,40 @@ def roll_forward(workspace: Workspace, target: TableTarget, properties: TablePro
     return properties
 
 
+def _fits(manifest: Manifest, properties: TableProperties) -> bool:
+    """Tell whether a state was made under the version and the key that the table has."""
+    return manifest.made_under == properties.version and _of_one_key(manifest, properties)
+
+
+def _of_one_key(manifest: Manifest, properties: TableProperties) -> bool:
+    """Tell whether rows that a state tells apart are not one row to the table, as far as that is known."""
+    return manifest.keys in (None, properties.keys)
+
+
 def _left_behind(lake: Lake, target: TableTarget, properties: TableProperties, following: Manifest) -> DataError:
     """Say how a table goes on that the metastore has as it was before states which were in force since.
 
     The sink's files that those have folded may be gone: to go on without them would lose rows for good.
     """
-    said = f"it follows state {following.parent}, and {properties.state} is in force"
-    if following.parent == properties.state:
-        said = f"it was made under version {following.made_under}, and the table has version {properties.version}"
-    newest = _published_last(lake, properties)
-    fix = "Restore a later state of the metastore"
-    if _sorted_alike(read_manifest(lake, target, properties), newest):
-        token = replace(properties, state=newest.state).token
+    last, fix = _published_last(lake, properties), "Restore a later state of the metastore"
+    if _of_one_key(last, properties):
+        token = replace(properties, state=last.state).token
         fix += f", or let the table go on from the last state here, and apply: {set_property(target, STATE, token)}"
     return DataError(
         "the metastore has the table as it was before this state",
         where=lake.uri(manifest_path(following.state)),
-        why=said,
+        why=_gap(following, properties),
         fix=f"{fix}. Nothing was deleted.",
     )
+
+
+def _gap(following: Manifest, properties: TableProperties) -> str:
+    if following.parent != properties.state:
+        return f"it follows state {following.parent}, and {properties.state} is in force"
+    if following.made_under != properties.version:
+        return f"it was made under version {following.made_under}, and the table has version {properties.version}"
+    made, has = (", ".join(keys or ()) for keys in (following.keys, properties.keys))
+    return f"it was made under the key ({made}), and the table has the key ({has})"
 
 
 def _published_last(lake: Lake, properties: TableProperties) -> Manifest:
@@ -400,15 +416,6 @@ def _published_last(lake: Lake, properties: TableProperties) -> Manifest:
     found = [_parse(lake.read(path), lake.uri(path)) for _, path in _unpublished(lake, properties)]
     before = max(m.parent for m in found if m.parent is not None)
     return next(m for m in found if m.parent == before)
-
-
-def _sorted_alike(current: Manifest, desired: Manifest) -> bool:
-    """Tell whether two states were made under one key, as far as their segments tell.
-
-    Rows that one key tells apart may be one row under another.
-    """
-    before, after = ({s.sorted_by for s in manifest.segments if s.sorted_by} for manifest in (current, desired))
-    return before == after or not (before and after)
 
 
 def _delete_unnamed(lake: Lake, lost: Manifest, known: AbstractSet[str]) -> None:

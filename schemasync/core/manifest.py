@@ -22,7 +22,7 @@ from schemasync.core.keys import Bound
 from schemasync.core.moments import Moment
 from schemasync.core.partitioning import partition_name
 
-FORMAT: Final = 13
+FORMAT: Final = 14
 """Version of this file format; a newer one is refused rather than misread."""
 
 _STATE: Final = re.compile(r"(?P<generation>[0-9]{6,})(-(?P<admission>[0-9]{4,}))?")
@@ -253,6 +253,8 @@ class Manifest(_Value):
     schema_version: int
     made_under: int = 0
     """Version that the table had when it was written: its rows were made, and looked at, for that one alone."""
+    keys: tuple[str, ...] | None = None
+    """Key that the table had then, by the names of that version; None where that is not known."""
     keyed: bool
     """Whether rows have a key; without one every event is a row, and no row may ever be registered twice."""
     published_ms: int

@@ -157,7 +157,6 @@ def following(workspace: Workspace, target: TableTarget, now: Manifest, *, folds
         bytes=1,
         schema_version=1,
         columns=(),
-        sorted_by=("id",),
     )
     if folds:
         plan = FoldPlan(shards=(), fold=now.segments, generation=number, purge_before_ms=0)
@@ -316,9 +315,8 @@ def admitted(table: Table) -> TableProperties:
 
 def write_later(table: Table, *, parent: int, state: int, made_under: int = 1, key: str = "id") -> StateId:
     """Write a manifest like that of the first admission, with a file of its own, under these numbers."""
-    content = table.lake.read("_schemasync/generations/000000-0001.json")
-    content = content.replace(b"/1-0/", b"/later/").replace(b'"id"', f'"{key}"'.encode())
-    later = json.loads(content) | {"made_under": made_under}
+    content = table.lake.read("_schemasync/generations/000000-0001.json").replace(b"/1-0/", b"/later/")
+    later = json.loads(content) | {"made_under": made_under, "keys": [key]}
     later |= {"state": {"generation": 0, "admission": state}, "parent": {"generation": 0, "admission": parent}}
     (segment,) = later["segments"]
     assert table.lake.create(segment["files"][0]["path"], b"0")
@@ -354,10 +352,11 @@ def test_a_state_of_a_later_version_than_the_table_has_stops_everything_and_stay
     assert "SET TBLPROPERTIES ('schemasync.state' = '000000-0002@1')" in said
 
 
-def test_a_state_of_another_key_is_none_to_go_on_from() -> None:
-    """Under the key that the table has, rows which it tells apart would be one."""
+def test_a_state_of_another_key_stops_everything_and_is_none_to_go_on_from() -> None:
+    """Rows that it tells apart would be one row under the key that the table has."""
     with opened() as table:
-        said = left_behind(table, parent=1, state=2, made_under=2, key="name")
+        said = left_behind(table, parent=1, state=2, key="name")
+    assert "it was made under the key (name), and the table has the key (id)" in said
     assert said.endswith("Restore a later state of the metastore. Nothing was deleted.")
 
 
