@@ -16,7 +16,7 @@ from schemasync.app.inspecting import inspect, map_tables, select_one
 from schemasync.app.states import read_manifest, written_states
 from schemasync.app.workspace import Workspace
 from schemasync.core.describe import diagnostic_json
-from schemasync.core.diagnostics import Diagnostic, diagnose
+from schemasync.core.diagnostics import Diagnostic, damaged
 from schemasync.core.manifest import Manifest, StateId
 from schemasync.core.mapping import TableTarget
 from schemasync.core.plan import decide
@@ -130,7 +130,7 @@ def _generations(
             except SchemasyncError as error:
                 # One that was never in force may have been deleted since it was listed.
                 if state in written_states(lake, properties):
-                    unreadable.append(diagnose("SS306", str(error)))
+                    unreadable.append(damaged(error))
                     return
 
     by_generation = groupby(written_states(lake, properties), key=lambda state: state.generation)

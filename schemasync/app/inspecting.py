@@ -16,7 +16,7 @@ from schemasync.app.states import GENERATIONS, read_manifest
 from schemasync.app.workspace import Workspace
 from schemasync.core.avro import read_key_schema, routing_fields, schema_fingerprint
 from schemasync.core.canonical import fingerprint
-from schemasync.core.diagnostics import Diagnostic, diagnose, refused
+from schemasync.core.diagnostics import Diagnostic, damaged, diagnose, refused
 from schemasync.core.drift import same_place
 from schemasync.core.groups import line_of
 from schemasync.core.history import History
@@ -377,7 +377,7 @@ def _manifest(lake: Lake, inspected: Inspected, decision: Decision) -> tuple[Man
     try:
         return read_manifest(lake, decision.target, read_properties(table.properties)), ()
     except DataError as error:
-        return None, (diagnose("SS306", str(error)),)
+        return None, (damaged(error),)
 
 
 def _partitions(workspace: Workspace, target: TableTarget, manifest: Manifest) -> Mapping[str, HivePartition]:

@@ -23,7 +23,7 @@ from schemasync.app.workspace import Workspace
 from schemasync.core.admission import Unreadable
 from schemasync.core.compaction import Retirement
 from schemasync.core.describe import diagnostic_json
-from schemasync.core.diagnostics import Diagnostic, diagnose, names_held_file
+from schemasync.core.diagnostics import Diagnostic, damaged, diagnose, names_held_file
 from schemasync.core.drift import DRIFT
 from schemasync.core.footers import footer_drift, sample
 from schemasync.core.manifest import Manifest, Segment
@@ -264,7 +264,7 @@ def _missing(workspace: Workspace, target: TableTarget, manifest: Manifest) -> t
     try:
         require_files(workspace.storage(target).lake, manifest.segments)
     except SchemasyncError as error:
-        return (diagnose("SS306", str(error)),)
+        return (damaged(error),)
     return ()
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from schemasync.errors import SchemaError, SettingError
+from schemasync.errors import SchemaError, SchemasyncError, SettingError
 
 
 class Severity(Enum):
@@ -677,6 +677,11 @@ def refused(error: SchemaError) -> Diagnostic:
     if isinstance(error, SettingError):
         return diagnose(error.code, error.said, fix=error.fix)
     return diagnose(error.code, str(error))
+
+
+def damaged(error: SchemasyncError) -> Diagnostic:
+    """Return what to tell of a file of ours that is missing, changed, or cannot be read: the error knows what helps."""
+    return diagnose("SS306", error.said, fix=error.fix)
 
 
 def names_held_file(diagnostics: Iterable[Diagnostic]) -> bool:

@@ -31,6 +31,7 @@ from schemasync.app.status import Hold, TableStatus, status
 from schemasync.app.workspace import Storage, Workspace
 from schemasync.cli.history_text import history_text
 from schemasync.core.admission import Footer, Unreadable
+from schemasync.core.manifest import FORMAT
 from schemasync.core.mapping import TableTarget
 from schemasync.core.policy import Verdict
 from schemasync.core.ports import FileInfo, Lake, RegisteredSchema, Rows, SqlEngine
@@ -274,6 +275,14 @@ def test_a_manifest_that_is_not_there_or_mangled_holds_its_table(still: Still, c
     (table,) = still.plan().tables
     assert (codes(table), table.held, table.landed) == (["SS306"], True, 0)
     assert str(path) in table.diagnostics[0].message
+
+
+def test_a_manifest_of_a_newer_schemasync_is_not_to_be_restored(still: Still) -> None:
+    path = with_state(still)
+    path.write_text(json.dumps({"format": FORMAT + 1}))
+    (table,) = still.plan().tables
+    message = f"file:{path}: a newer schemasync wrote this manifest"
+    assert [(d.message, d.fix) for d in table.diagnostics] == [(message, "Upgrade schemasync.")]
 
 
 @pytest.mark.parametrize(
