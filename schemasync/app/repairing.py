@@ -23,6 +23,7 @@ from schemasync.core.ports import HiveTable
 from schemasync.core.properties import is_ours
 from schemasync.core.renamed import is_old_history, is_old_view
 from schemasync.core.shape import Shape
+from schemasync.core.view_statement import replacing_none, under_name
 from schemasync.errors import ConflictError, EngineError, OwnershipError
 
 DROP_OLD_VIEW: Final = "drop_old_view"
@@ -122,7 +123,7 @@ def replace_view(workspace: Workspace, target: TableTarget, statement: str) -> N
     found = workspace.metastore.table(target.database, target.view)
     if found is None:
         try:
-            workspace.sql.execute(statement.replace("CREATE OR REPLACE VIEW", "CREATE VIEW", 1))
+            workspace.sql.execute(replacing_none(statement))
         except EngineError:
             found = workspace.metastore.table(target.database, target.view)
             if found is None:
@@ -131,11 +132,12 @@ def replace_view(workspace: Workspace, target: TableTarget, statement: str) -> N
             return
     if obstacle := in_place_of_view(found, target):
         raise ConflictError(obstacle.message, fix=obstacle.fix)
-    if view not in statement:
+    made_aside = under_name(statement, view, aside)
+    if made_aside is None:
         workspace.sql.execute(statement)
         return
     _require_free(workspace, target)
-    _make_aside(workspace, statement.replace(view, aside, 1))
+    _make_aside(workspace, made_aside)
     try:
         workspace.metastore.redefine_view(target.database, target.view, source=aside_name(target))
     except EngineError as error:

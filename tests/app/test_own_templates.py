@@ -1,0 +1,51 @@
+"""Templates of the user's own, through a table's life on real Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from schemasync.io.templates import template_directory
+from tests.lab import Lab, NewLab
+
+pytestmark = pytest.mark.spark
+
+TEXT: Any = ["null", "string"]
+
+
+@pytest.fixture
+def own(new_lab: NewLab) -> Callable[..., Lab]:
+    """Return what makes a lab of one table, in which some templates are changed: name -> what it is now."""
+
+    def made(**templates: Callable[[str], str]) -> Lab:
+        lab = new_lab()
+        (lab.root / "templates").mkdir()
+        for name, changed in templates.items():
+            shipped = (template_directory() / f"{name}.sql.j2").read_text()
+            (lab.root / "templates" / f"{name}.sql.j2").write_text(changed(shipped))
+        lab.settings = {"templates": str(lab.root / "templates")}
+        lab.register("student", lab.flat("Student", ("a", TEXT)))
+        land(lab, 1, a="first")
+        return lab
+
+    return made
+
+
+def land(lab: Lab, *keys: int, ts_ms: int = 1, **row: str) -> None:
+    lab.land("student", [{"id": key, **row, "op": "u", "ts_ms": ts_ms} for key in keys])
+
+
+def errors(lab: Lab) -> list[str]:
+    return [str(table.error) for table in lab.apply().tables if table.error is not None]
+
+
+def test_comments_before_a_views_statement_may_name_the_view(own: Callable[..., Lab]) -> None:
+    lab = own(view=lambda shipped: "-- {{ view }} is kept by a program\n" + shipped)
+    assert errors(lab) == []
+    lab.register("student", lab.flat("Student", ("a", TEXT), ("b", TEXT)))
+    land(lab, 2, a="second", b="new")
+    assert errors(lab) == []
+    assert lab.rows("student", "id") == [{"id": 1, "a": "first", "b": None}, {"id": 2, "a": "second", "b": "new"}]
+    assert [table.steps for table in lab.plan().tables] == [()]

@@ -1,0 +1,23 @@
+from __future__ import annotations
+
+import pytest
+
+from schemasync.core.view_statement import replacing_none, under_name
+
+STATEMENT = "CREATE OR REPLACE VIEW `l`.`v` (\n  `id`\n)\nCOMMENT 'rows of `l`.`v`'\nAS\nSELECT 1"
+COMMENTS = ("", "\n", "-- `l`.`v` is ours\n", "-- CREATE OR REPLACE VIEW `l`.`v`\n\n  /* `l`.`v`;\n * */ -- ` '\n")
+
+
+@pytest.mark.parametrize("comments", COMMENTS)
+def test_only_the_view_itself_gets_another_name(comments: str) -> None:
+    expected = comments + STATEMENT.replace("VIEW `l`.`v`", "VIEW `l`.`next`")
+    assert under_name(comments + STATEMENT, "`l`.`v`", "`l`.`next`") == expected
+
+
+def test_a_view_that_only_a_comment_names_gets_no_other_name() -> None:
+    assert under_name("-- `l`.`v`\nCREATE OR REPLACE VIEW l.v AS SELECT 1", "`l`.`v`", "`l`.`next`") is None
+
+
+@pytest.mark.parametrize("comments", COMMENTS)
+def test_a_view_is_only_made_where_none_is(comments: str) -> None:
+    assert replacing_none(comments + STATEMENT) == comments + STATEMENT.replace("CREATE OR REPLACE", "CREATE", 1)
