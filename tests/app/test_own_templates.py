@@ -49,3 +49,11 @@ def test_comments_before_a_views_statement_may_name_the_view(own: Callable[..., 
     assert errors(lab) == []
     assert lab.rows("student", "id") == [{"id": 1, "a": "first", "b": None}, {"id": 2, "a": "second", "b": "new"}]
     assert [table.steps for table in lab.plan().tables] == [()]
+
+
+def test_a_views_select_may_end_with_a_semicolon(own: Callable[..., Lab]) -> None:
+    lab = own(view_body=lambda shipped: shipped.rstrip() + ";\n")
+    assert errors(lab) == []
+    land(lab, 2, a="second")
+    assert errors(lab) == []
+    assert lab.rows("student", "id") == [{"id": 1, "a": "first"}, {"id": 2, "a": "second"}]

@@ -71,3 +71,8 @@ def test_a_template_is_compared_with_the_one_of_its_dialect(tmp_path: Path) -> N
 def test_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="there is no such folder"):
         TemplateRenderer(tmp_path / "nowhere")
+
+
+def test_the_semicolon_at_the_end_of_a_file_is_no_part_of_its_statement(tmp_path: Path) -> None:
+    (tmp_path / "drop_table.sql.j2").write_text("DROP TABLE {{ table }} ;\n;\n")
+    assert TemplateRenderer(tmp_path).render("drop_table", {"table": "`a;`"}, dialect="spark") == "DROP TABLE `a;`"
