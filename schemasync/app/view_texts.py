@@ -24,6 +24,11 @@ def view_select(
     return workspace.text(ddl.view_body(target, shape, contents, dialect), dialect)
 
 
+def has_own_select(workspace: Workspace) -> bool:
+    """Tell whether the dedup view's SELECT is laid out by a template of the user's own."""
+    return workspace.renderer.is_own(ddl.VIEW_BODY, dialect=Dialect.SPARK.value)
+
+
 def view_statement(
     workspace: Workspace,
     target: TableTarget,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from schemasync.app.inspecting import look
 from schemasync.app.repairing import replace_view
 from schemasync.app.states import Draft, properties_in_force, publish, sync_partitions
-from schemasync.app.view_texts import text_before, view_select, view_statement
+from schemasync.app.view_texts import has_own_select, text_before, view_select, view_statement
 from schemasync.app.workspace import Workspace
 from schemasync.core.compaction import shown_late
 from schemasync.core.kept import Kept, kept_of
@@ -73,8 +73,11 @@ def _show(workspace: Workspace, target: TableTarget, shape: Shape, manifest: Man
     """
     metastore, name = workspace.metastore, (target.database, target.view)
     select = view_select(workspace, target, shape, manifest.contents)
+    # What a template of the user's own makes of a state may be no SQL: Spark is to refuse it before anyone reads it.
+    as_it_is = not has_own_select(workspace)
     if (
-        seen is not None
+        as_it_is
+        and seen is not None
         and not same_text(seen.view_text, select)
         and _lacks_text_only(seen, target, shape)
         and metastore.set_view_text(*name, select, expected=seen.view_text)
@@ -83,7 +86,7 @@ def _show(workspace: Workspace, target: TableTarget, shape: Shape, manifest: Man
     view = metastore.table(*name)
     if view is not None and same_text(view.view_text, select):
         return False
-    if view is not None and _lacks_text_only(view, target, shape):
+    if as_it_is and view is not None and _lacks_text_only(view, target, shape):
         metastore.set_view_text(*name, select)
     else:
         kept = _kept(view, target, shape)

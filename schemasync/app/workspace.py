@@ -27,6 +27,10 @@ class Renderer(Protocol):
         """Return the text of one template."""
         ...
 
+    def is_own(self, name: str, *, dialect: str) -> bool:
+        """Tell whether a template is the user's own, not the one that ships."""
+        ...
+
 
 class Progress(Protocol):
     """Tells people what is being done; one line per step."""

@@ -40,6 +40,9 @@ from schemasync.core.unchanged import unchanged
 from schemasync.core.view import RowSource, ViewColumn, key_expressions, order_by
 from schemasync.core.written import written_type
 
+VIEW_BODY: Final = "view_body"
+"""The template of the dedup view's SELECT."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
@@ -270,7 +273,7 @@ def view_body(target: TableTarget, shape: Shape, contents: Contents, dialect: Di
         "unhashed": named.conditions if named.hashes else (),
         "hashes": named.hashes,
     }
-    return Statement(template="view_body", values=values | _join(shape, contents, physical, dialect))
+    return Statement(template=VIEW_BODY, values=values | _join(shape, contents, physical, dialect))
 
 
 def _join(shape: Shape, contents: Contents, keys: Sequence[str], dialect: Dialect) -> dict[str, Any]:

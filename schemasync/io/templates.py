@@ -56,6 +56,11 @@ class TemplateRenderer:
             keep_trailing_newline=False,
         )
 
+    def is_own(self, name: str, *, dialect: str) -> bool:
+        """Tell whether a template is the user's own."""
+        chosen = self._environment.select_template(_candidates(name, dialect))
+        return Path(str(chosen.filename)).parent != template_directory()
+
     def render(self, name: str, values: Mapping[str, Any], *, dialect: str) -> str:
         """Return the text of ``name.DIALECT.sql.j2`` where there is one, else of ``name.sql.j2``.
 

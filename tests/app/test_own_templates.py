@@ -57,3 +57,17 @@ def test_a_views_select_may_end_with_a_semicolon(own: Callable[..., Lab]) -> Non
     land(lab, 2, a="second")
     assert errors(lab) == []
     assert lab.rows("student", "id") == [{"id": 1, "a": "first"}, {"id": 2, "a": "second"}]
+
+
+def test_a_state_whose_select_is_no_sql_is_not_shown_until_it_is(own: Callable[..., Lab]) -> None:
+    lab = own(view_body=lambda shipped: shipped.replace("{% elif ahead", "{% elif ahead %}NO SQL{% elif ahead"))
+    lab.compact()
+    land(lab, 1, 2, ts_ms=2, a="second")
+    for _ in range(2):
+        (error,) = errors(lab)
+        assert "PARSE_SYNTAX_ERROR" in error
+        assert lab.rows("student", "id") == [{"id": 1, "a": "first"}]
+    (lab.root / "templates" / "view_body.sql.j2").unlink()
+    assert errors(lab) == []
+    assert lab.rows("student", "id") == [{"id": 1, "a": "second"}, {"id": 2, "a": "second"}]
+    assert [table.steps for table in lab.plan().tables] == [()]

@@ -76,3 +76,10 @@ def test_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
 def test_the_semicolon_at_the_end_of_a_file_is_no_part_of_its_statement(tmp_path: Path) -> None:
     (tmp_path / "drop_table.sql.j2").write_text("DROP TABLE {{ table }} ;\n;\n")
     assert TemplateRenderer(tmp_path).render("drop_table", {"table": "`a;`"}, dialect="spark") == "DROP TABLE `a;`"
+
+
+def test_a_users_own_templates_are_told_from_ours(tmp_path: Path) -> None:
+    (tmp_path / "view.sql.j2").write_text("{{ body }}")
+    renderer = TemplateRenderer(tmp_path)
+    own = [(name, d) for name in ("view", "view_body") for d in ("spark", "trino") if renderer.is_own(name, dialect=d)]
+    assert own == [("view", "spark")]
