@@ -190,9 +190,9 @@ def translated(statement: str) -> Iterator[None]:
         ) from error
 
 
-def _first_line(text: str) -> str:
+def _first_line(text: str, *, most: int = 120) -> str:
     lines = text.strip().splitlines() or [""]
-    return lines[0][:120]
+    return lines[0][:most]
 
 
 def _reason(error: Exception) -> str:
@@ -201,4 +201,4 @@ def _reason(error: Exception) -> str:
         # The first line only says that a call into the JVM failed.
         lines = [line for line in text.splitlines() if line.startswith((":", "Caused by:"))]
         text = lines[-1].lstrip(": ") if lines else text
-    return _first_line(text)[:500]
+    return _first_line(text, most=500)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyspark.errors import PySparkException
 
 from schemasync.errors import EngineError, MetastoreBusyError, StorageError
 from schemasync.io import spark_session
@@ -41,6 +42,12 @@ def test_a_spark_whose_jvm_is_gone_is_an_error_of_ours_and_needs_no_stop() -> No
     with pytest.raises(EngineError, match=r"the compaction's Spark job failed: \[Errno 111\] Connection refused"):
         SparkFold(gone).run("SELECT 1", into="file:///base", sort_by=(), unsent={})
     stop_session(gone)
+
+
+def test_a_reason_has_room_for_what_engines_quote_before_they_say_it() -> None:
+    reason = f"{'MetaException(' * 20}No FileSystem for scheme"
+    with pytest.raises(EngineError, match=r"No FileSystem for scheme$"), translated("SELECT 1"):
+        raise PySparkException(reason)
 
 
 HOLDER = """
