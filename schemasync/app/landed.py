@@ -144,6 +144,9 @@ def hours_there(lake: Lake, pattern: str) -> Iterator[tuple[str, str]]:
 
 def _is_landed(pattern: str, path: str) -> bool:
     directory, _, name = path.rpartition("/")
+    if "//" in path:
+        # Keys of S3 may have an empty name in them: they are listed, and neither Arrow nor Hadoop opens them.
+        return False
     return name.endswith(_ENDING) and not name.startswith(("_", ".")) and parse_hour(pattern, directory) is not None
 
 

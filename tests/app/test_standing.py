@@ -25,6 +25,7 @@ from schemasync.app.history import history
 from schemasync.app.holds import HOLDS
 from schemasync.app.inspecting import look, map_tables, select
 from schemasync.app.kept_schemas import keep_schema
+from schemasync.app.landed import pending_among, strays_among
 from schemasync.app.planning import TablePlan, plan
 from schemasync.app.states import GENERATIONS, properties_in_force, publish, read_draft
 from schemasync.app.status import Hold, TableStatus, status
@@ -264,6 +265,13 @@ def test_a_plan_tells_of_files_right_in_the_tables_location(still: Still) -> Non
     (table,) = still.plan().tables
     told = "1 Parquet file matches no hour of incremental/increment_{yyyyMMddHH}, first part-0.parquet"
     assert [d.message for d in table.diagnostics if d.code == "SS307"] == [told]
+
+
+def test_a_key_with_an_empty_name_in_it_is_no_landed_file() -> None:
+    """S3 lists it, and no client that thinks of directories opens it."""
+    names, pattern = ("a.parquet", "/b.parquet"), "incremental/increment_{yyyyMMddHH}"
+    files = [FileInfo(path=f"incremental/increment_2026112000/{name}", bytes=1, modified_ms=0) for name in names]
+    assert (pending_among(files, pattern, None), strays_among(files, pattern)) == ((files[0],), (files[1],))
 
 
 @pytest.mark.parametrize("content", [None, "{}"])
