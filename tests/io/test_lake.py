@@ -76,6 +76,10 @@ class TestHadoop(LakeBehaviour):
             lake.create("a/x", b"x" * 10_000)
         assert lake.files("") == ()
 
+    def test_what_pyspark_has_exceptions_of_its_own_for_is_told_as_of_any_disk(self, spark: SparkSession) -> None:
+        with pytest.raises(OSError, match="Relative path in absolute URI: hdfs:student"):
+            open_hadoop(spark, "hdfs:student")
+
     def test_storages_are_the_same_where_hadoop_says_so(self, lake: ArrowLake, spark: SparkSession) -> None:
         again, other = open_hadoop(spark, "file:///elsewhere"), open_hadoop(spark, "viewfs://tests/disk")
         assert (lake.filesystem == again, lake.filesystem == other) == (True, False)

@@ -354,3 +354,10 @@ def _as_os_error(path: str) -> Iterator[None]:
         raise OSError(_NUMBERS.get(name, errno.EIO), text, path) from error
     except Py4JError as error:
         raise OSError(errno.EIO, f"Spark's JVM does not answer: {error}", path) from error
+    except Exception as error:
+        from pyspark.errors import PySparkException  # noqa: PLC0415 - whoever comes here has a session
+
+        # What Java throws most, such as IllegalArgumentException, pyspark replaces by exceptions of its own.
+        if not isinstance(error, PySparkException):
+            raise
+        raise OSError(errno.EIO, str(error).splitlines()[0], path) from error
