@@ -79,6 +79,9 @@ def read_back(
         footer = checked_footer(storage.small, file.path, declared, ordering=ordering, keys=keys)
         footers.append(footer)
         files.append(DataFile(path=file.path, rows=footer.rows, bytes=file.bytes))
+    if not files:
+        # It is a partition's place all the same, which a metastore would have to make itself.
+        storage.lake.make_directory(merged.directory)
     rows = sum(f.rows for f in files)
     if rows != merged.counts.written:
         raise StorageError(

@@ -19,6 +19,9 @@ ARROW_NAMES: Final = {"s3a": "s3", "s3n": "s3"}
 _OF_ARROW: Final = {"", "file", "s3", *ARROW_NAMES, "gs", "gcs", "abfs", "abfss", "mock"}
 """What Arrow reaches without libraries that do not come with it; ``mock`` is in memory."""
 
+_OF_KEYS: Final = {"s3"}
+"""Arrow's names of storages that know no directories, only objects with long names."""
+
 _SLASHES: Final = re.compile("/+")
 _PARTS: Final = re.compile(
     r"(?:(?P<scheme>[a-z][a-z0-9+.-]*):(?://(?P<host>[^/]*))?)?(?P<path>.*)", re.IGNORECASE | re.DOTALL
@@ -49,6 +52,15 @@ def parse_location(text: str) -> Location:
     found = _PARTS.fullmatch(text)
     scheme, host, path = found.group("scheme", "host", "path") if found else (None, None, text)
     return Location(scheme=(scheme or "").lower(), host=host or "", path=path)
+
+
+def has_directories(storage: str) -> bool:
+    """Tell whether a directory has to be there before files are created in it; ``storage`` is Arrow's name of it.
+
+    Where it has not, Arrow puts an empty object for every directory that it makes, and for each one above that, up to
+    the bucket: others than a table's own may be closed to whoever writes it.
+    """
+    return storage not in _OF_KEYS
 
 
 def without_empty_names(text: str) -> str:

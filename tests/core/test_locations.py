@@ -1,6 +1,13 @@
 import pytest
 
-from schemasync.core.locations import Location, as_pattern, parse_location, with_host_of, without_empty_names
+from schemasync.core.locations import (
+    Location,
+    as_pattern,
+    has_directories,
+    parse_location,
+    with_host_of,
+    without_empty_names,
+)
 
 
 @pytest.mark.parametrize(
@@ -66,3 +73,9 @@ def test_a_location_without_a_host_has_that_of_the_default_file_system_of_its_sc
 
 def test_what_a_pattern_would_take_for_signs_is_escaped() -> None:
     assert as_pattern("file:/c#/a?b/[x]*{y}\\z") == r"file:/c#/a\?b/\[x\]\*\{y\}\\z"
+
+
+def test_only_where_there_are_none_no_directory_has_to_be_made() -> None:
+    assert [
+        storage for storage in ("local", "s3", "gcs", "abfs", "py::hadoop+s3a") if not has_directories(storage)
+    ] == ["s3"]

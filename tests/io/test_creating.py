@@ -17,6 +17,7 @@ from pyarrow import fs
 from schemasync.errors import UsageError
 from schemasync.io.lake import creating
 from schemasync.io.lake.hadoop import HadoopFileSystem
+from schemasync.io.parquet.writing import make_directory
 
 REGION = "eu-south-2"
 CREATED = {"Bucket": "bucket", "Key": "lake/x", "Body": b"rows", "IfNoneMatch": "*"}
@@ -44,6 +45,15 @@ def refuse(answers: Stubber, status: int, code: str, *, times: int = 1) -> None:
 def test_a_file_is_created_by_one_request_that_asks_for_a_new_one(answers: Stubber) -> None:
     answers.add_response("put_object", {}, expected_params=CREATED)
     assert create() is True
+
+
+def test_a_directory_is_one_object_and_none_for_those_above_it(answers: Stubber) -> None:
+    answers.add_response("put_object", {}, expected_params={"Bucket": "bucket", "Key": "lake/x/", "Body": b""})
+    creating.making(fs.S3FileSystem(region=REGION))("bucket/lake/x")
+
+
+def test_files_on_s3_need_no_directory() -> None:
+    make_directory(fs.S3FileSystem(region=REGION, endpoint_override="http://127.0.0.1:1"), "bucket/lake/x")
 
 
 @pytest.mark.parametrize("code", ["PreconditionFailed", "412"])

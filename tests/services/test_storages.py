@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import boto3
 import pytest
 from pyspark.sql import SparkSession
 
@@ -21,6 +22,7 @@ from tests.app.test_hadoop import TABLE, TOPIC, by_default, changes, gathers, se
 from tests.io.lake_behaviour import OneWinnerBehaviour, by_hadoop
 from tests.lab import DAY, Lab
 from tests.naming import naming
+from tests.services.s3_server import BUCKET
 
 pytestmark = pytest.mark.services
 
@@ -137,3 +139,14 @@ def test_a_run_that_is_killed_anywhere_leaves_what_the_next_one_finishes(lab: La
         if killed < after:
             break
     assert killed > 5
+
+
+@pytest.mark.one_spark
+@pytest.mark.parametrize("storage", ["s3"])
+def test_no_object_is_made_above_a_table(lab: Lab, put: Callable[[Path], None]) -> None:
+    """Whoever writes a table need have no right to write beside it."""
+    lab.register(TOPIC, lab.flat("Student", ("n", "int")))
+    put(lab.land(TOPIC, changes(1, 2, ts_ms=1)))
+    assert [t.failure for t in lab.compact().tables] == [None]
+    objects = boto3.client("s3").list_objects_v2(Bucket=BUCKET, Prefix=lab.database)["Contents"]
+    assert [o["Key"] for o in objects if not o["Key"].startswith(f"{lab.database} %41#ü/{TOPIC}/")] == []

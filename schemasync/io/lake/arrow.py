@@ -16,10 +16,10 @@ from urllib.parse import quote
 import pyarrow as pa
 from pyarrow import fs
 
-from schemasync.core.locations import ARROW_NAMES, parse_location
+from schemasync.core.locations import ARROW_NAMES, has_directories, parse_location
 from schemasync.core.ports import FileInfo
 from schemasync.errors import StorageError
-from schemasync.io.lake.creating import creation, has_directories
+from schemasync.io.lake.creating import creation, making
 from schemasync.io.lake.emptied import removal
 
 _DENIED = (errno.EACCES, errno.EPERM)
@@ -68,6 +68,7 @@ class ArrowLake:
                 fix="Use file:, s3a: or hdfs:, and check the storage's settings.",
             ) from error
         self._create = creation(self.filesystem)
+        self._make = making(self.filesystem)
         self._remove = removal(self.filesystem)
         self._root = f"file:{self._base}" if self._local else location.rstrip("/")
 
@@ -75,6 +76,7 @@ class ArrowLake:
         """Return the same location in a file system that has the same paths."""
         other = copy(self)
         other.filesystem, other._create, other._remove = filesystem, creation(filesystem), removal(filesystem)
+        other._make = making(filesystem)
         return other
 
     @property
@@ -130,8 +132,7 @@ class ArrowLake:
 
         Of several writers at once one wins, but on Google's and Azure's storage (`schemasync.io.lake.creating`).
         """
-        if has_directories(self.filesystem):
-            self.make_directory(posixpath.dirname(path))
+        self._make_room(path)
         with self._translated("write", path):
             return self._create(self.path(path), content)
 
@@ -161,7 +162,12 @@ class ArrowLake:
     def make_directory(self, directory: str) -> None:
         """Make an (empty) directory."""
         with self._translated("make the directory", directory):
-            self.filesystem.create_dir(self.path(directory), recursive=True)
+            self._make(self.path(directory))
+
+    def _make_room(self, path: str) -> None:
+        """Make the directory of a file, where it has to be there."""
+        if has_directories(self.filesystem.type_name):
+            self.make_directory(posixpath.dirname(path))
 
     def move(self, source: str, target: str, *, seen: FileInfo | None = None) -> None:
         """Move one file; no error where only the target exists already, or it is not the one that was ``seen``.
@@ -169,7 +175,7 @@ class ArrowLake:
         Raises:
             StorageError: both exist, and moving would overwrite.
         """
-        self.make_directory(posixpath.dirname(target))
+        self._make_room(target)
         with self._translated("move", source):
             here, there = self.filesystem.get_file_info([self.path(source), self.path(target)])
             if not _is_there(here, seen):

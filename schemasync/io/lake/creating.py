@@ -13,8 +13,8 @@ import os
 import posixpath
 import threading
 import uuid
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import cache, partial
 from http import HTTPStatus
 from pathlib import Path
@@ -31,6 +31,13 @@ Create = Callable[[str, bytes], bool]
 
 Raises:
     OSError: it cannot be written.
+"""
+
+MakeDirectory = Callable[[str], None]
+"""(path) -> makes a directory, and those above it where they have to be there.
+
+Raises:
+    OSError: it cannot be made.
 """
 
 BOTO3: Final = "boto3>=1.36"
@@ -54,11 +61,6 @@ _again = retry(
 )
 
 
-def has_directories(filesystem: fs.FileSystem) -> bool:
-    """Tell whether a directory has to be there before files are created in it."""
-    return not isinstance(filesystem, fs.S3FileSystem)
-
-
 def creation(filesystem: fs.FileSystem) -> Create:
     """Return how files are created in a file system.
 
@@ -80,6 +82,20 @@ def creation(filesystem: fs.FileSystem) -> Create:
     return partial(_looked_at_first if filesystem.type_name in _WHOLE_WHEN_CLOSED else _renamed, filesystem)
 
 
+def making(filesystem: fs.FileSystem) -> MakeDirectory:
+    """Return how directories are made in a file system."""
+    if isinstance(filesystem, fs.S3FileSystem):
+        return partial(_marked, filesystem.region)
+    return partial(filesystem.create_dir, recursive=True)
+
+
+def _marked(region: str, path: str) -> None:
+    """Put the object that stands for a directory, as S3A and Arrow do, and none for those above it."""
+    bucket, _, key = path.partition("/")
+    with _as_os_error(path):
+        s3_client(region).put_object(Bucket=bucket, Key=f"{key}/", Body=b"")
+
+
 def _linked(path: str, content: bytes) -> bool:
     target, temporary = Path(path), Path(_beside(path))
     try:
@@ -97,16 +113,27 @@ def _linked(path: str, content: bytes) -> bool:
 
 @_again
 def _put(region: str, path: str, content: bytes) -> bool:
-    from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - only tables on S3 need it
-
     bucket, _, key = path.partition("/")
     try:
-        s3_client(region).put_object(Bucket=bucket, Key=key, Body=content, IfNoneMatch="*")
+        with _as_os_error(path):
+            s3_client(region).put_object(Bucket=bucket, Key=key, Body=content, IfNoneMatch="*")
+    except FileExistsError:
+        return False
+    return True
+
+
+@contextmanager
+def _as_os_error(path: str) -> Iterator[None]:
+    """Raise what boto3 raises as the error that Python has for it."""
+    from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - only tables on S3 need it
+
+    try:
+        yield
     except ClientError as error:
         # Not its code, which is the status where the answer has no body.
         match error.response["ResponseMetadata"]["HTTPStatusCode"]:
             case HTTPStatus.PRECONDITION_FAILED:
-                return False
+                raise FileExistsError(errno.EEXIST, str(error), path) from error
             case HTTPStatus.CONFLICT:
                 raise _ContendedError(errno.EIO, str(error), path) from error
             case HTTPStatus.FORBIDDEN:
@@ -115,7 +142,6 @@ def _put(region: str, path: str, content: bytes) -> bool:
                 raise OSError(errno.EIO, str(error), path) from error
     except (BotoCoreError, ValueError) as error:
         raise OSError(errno.EIO, str(error), path) from error
-    return True
 
 
 _opening = threading.Lock()

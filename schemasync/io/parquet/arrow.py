@@ -47,6 +47,7 @@ from schemasync.io.parquet.runs import Runs
 from schemasync.io.parquet.shard_writer import delta_writer, not_written
 from schemasync.io.parquet.sorted_rows import KeyColumns, statistics
 from schemasync.io.parquet.wide_decimals import read_footer
+from schemasync.io.parquet.writing import make_directory
 
 _AVRO_KEYS = (b"parquet.avro.schema", b"avro.schema")
 _MAGIC = b"PAR1"
@@ -156,7 +157,7 @@ class ArrowFiles:
         values = pa.Array.from_buffers(pa.int64(), len(words), [None, pa.py_buffer(array("q", words))])
         table = pa.table({WORDS_COLUMN: pa.ListArray.from_arrays([0, len(words)], values)})
         try:
-            self.filesystem.create_dir(self._path(posixpath.dirname(path)), recursive=True)
+            make_directory(self.filesystem, self._path(posixpath.dirname(path)))
             with self.filesystem.open_output_stream(self._path(path)) as sink:
                 orc.write_table(table, sink)
         except (OSError, pa.ArrowException) as error:

@@ -25,6 +25,7 @@ from schemasync.io.parquet.ahead import ahead, side_by_side
 from schemasync.io.parquet.newest import newest_per_key, newest_places, unsent_values
 from schemasync.io.parquet.rows import table_schema
 from schemasync.io.parquet.sorted_rows import SortedRows
+from schemasync.io.parquet.writing import make_directory
 
 _SHARE: Final = 32
 """This part of the memory is worked on at once; there are several of them: gathered, read, two taken, one that waits,
@@ -186,7 +187,7 @@ class Runs:
         path = f"{self._directory}/{uuid.uuid4().hex}.run"
         self._puts_aside = True
         try:
-            self._filesystem.create_dir(self._directory, recursive=True)
+            make_directory(self._filesystem, self._directory)
             options = pa.ipc.IpcWriteOptions(compression=self._codec)
             with (
                 self._filesystem.open_output_stream(path) as sink,

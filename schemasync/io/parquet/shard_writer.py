@@ -21,7 +21,7 @@ from schemasync.io.parquet.moments import NewestSeen
 from schemasync.io.parquet.pages import is_long, write_page_footers
 from schemasync.io.parquet.partitions import by_partition
 from schemasync.io.parquet.rows import give_back, table_schema
-from schemasync.io.parquet.writing import open_writer
+from schemasync.io.parquet.writing import make_directory, open_writer
 
 _GROUP_ROWS: Final = {SegmentKind.BASE: 262_144, SegmentKind.DELTA: 65_536}
 """Rows of a row group. Those of deltas are small: who merges one shard reads no more of a delta than it needs, and
@@ -81,7 +81,7 @@ class ShardWriter:
         return self
 
     def _make_directory(self, directory: str) -> None:
-        self._filesystem.create_dir(f"{self._base}/{directory}", recursive=True)
+        make_directory(self._filesystem, f"{self._base}/{directory}")
 
     def write(self, rows: pa.Table) -> None:
         """Write rows.

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import fs
 
+from schemasync.core.locations import has_directories
 from schemasync.io.parquet.newest import counted
 
 PAGE_BYTES: Final = 128 * 1024
@@ -40,6 +41,16 @@ _WIDE: Final = 12
 them, about half, is 4 % of such a file. Arrow reads them in a twelfth of the time then, who looks for keys first."""
 
 _FLOATING: Final = ("FLOAT", "DOUBLE")
+
+
+def make_directory(filesystem: fs.FileSystem, path: str) -> None:
+    """Make a directory for files, where it has to be there.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    if has_directories(filesystem.type_name):
+        filesystem.create_dir(path, recursive=True)
 
 
 def open_writer(
