@@ -25,14 +25,20 @@ def template_directory() -> Path:
 
 
 class _Loader(jinja2.FileSystemLoader):
-    """Names the file that is not UTF-8, which Python's own error does not."""
+    """Sees a file that comes to lie before another, and names one that is not UTF-8: Jinja's own does neither."""
 
     def get_source(self, environment: jinja2.Environment, template: str) -> Any:
         try:
-            return super().get_source(environment, template)
+            source, file, is_unchanged = super().get_source(environment, template)
         except UnicodeDecodeError as error:
-            file = next(f for folder in self.searchpath if (f := Path(folder) / template).is_file())
-            raise UsageError("the template is not UTF-8", where=str(file), fix="Save it as UTF-8.") from error
+            where = str(self._first(template))
+            raise UsageError("the template is not UTF-8", where=where, fix="Save it as UTF-8.") from error
+        first = self._first(template)
+        # Processes that began before and after it was put there would take turns to replace each other's views.
+        return source, file, lambda: self._first(template) == first and is_unchanged is not None and is_unchanged()
+
+    def _first(self, template: str) -> Path | None:
+        return next((file for folder in self.searchpath if (file := Path(folder) / template).is_file()), None)
 
 
 class TemplateRenderer:

@@ -73,6 +73,15 @@ def test_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
         TemplateRenderer(tmp_path / "nowhere")
 
 
+def test_a_file_counts_from_when_it_is_put_into_the_folder_until_it_is_taken_out(tmp_path: Path) -> None:
+    renderer, file = TemplateRenderer(tmp_path), tmp_path / "drop_table.sql.j2"
+    texts = [renderer.render("drop_table", {"table": "t"}, dialect="spark")]
+    for change in (lambda: file.write_text("mine"), file.unlink):
+        change()
+        texts.append(renderer.render("drop_table", {"table": "t"}, dialect="spark"))
+    assert texts == ["DROP TABLE IF EXISTS t", "mine", "DROP TABLE IF EXISTS t"]
+
+
 def test_the_semicolon_at_the_end_of_a_file_is_no_part_of_its_statement(tmp_path: Path) -> None:
     (tmp_path / "drop_table.sql.j2").write_text("DROP TABLE {{ table }} ;\n;\n")
     assert TemplateRenderer(tmp_path).render("drop_table", {"table": "`a;`"}, dialect="spark") == "DROP TABLE `a;`"
