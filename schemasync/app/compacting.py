@@ -259,7 +259,8 @@ def _compact(workspace: Workspace, shape: Shape, draft: Draft, applied: Applied,
         return found
     now = done.draft.manifest
     refresh_view(workspace, target, shape, now, seen=seen)
-    seconds = (workspace.now_ms() - started) / 1000
+    # The clock may have been put back meanwhile.
+    seconds = max(workspace.now_ms() - started, 0) / 1000
     retire(workspace, target, shape, done.draft)
     return replace(
         found,

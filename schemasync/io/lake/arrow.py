@@ -161,7 +161,7 @@ class ArrowLake:
 
     def make_directory(self, directory: str) -> None:
         """Make an (empty) directory."""
-        with self._translated("make the directory", directory):
+        with self._translated("create", directory):
             self._make(self.path(directory))
 
     def _make_room(self, path: str) -> None:
