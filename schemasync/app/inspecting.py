@@ -23,7 +23,7 @@ from schemasync.core.history import History
 from schemasync.core.manifest import Manifest
 from schemasync.core.mapping import TableMapping, TableTarget, map_subjects
 from schemasync.core.names import MAX_NAME
-from schemasync.core.plan import Decision, Inspected, decide
+from schemasync.core.plan import Decision, Inspected, decide, in_place_of_next_view
 from schemasync.core.policy import Verdict
 from schemasync.core.ports import FileInfo, HivePartition, HiveTable, Lake, RegisteredSchema, Registry
 from schemasync.core.properties import is_ours, read_properties, readable
@@ -139,6 +139,8 @@ def inspect(workspace: Workspace, target: TableTarget, entries: Entries | None =
     key = read_key(workspace.registry, target)
     if table is None or not is_ours(table.properties):
         trouble = (*trouble, *_leftovers(workspace, target))
+    elif there.aside is not None and (obstacle := in_place_of_next_view(there.aside, target)):
+        trouble = (*trouble, obstacle)
     return Inspected(
         target=target,
         history=history,

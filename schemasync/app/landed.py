@@ -13,7 +13,7 @@ from functools import cache
 from typing import Final
 
 from schemasync.app.workspace import Workspace
-from schemasync.core.admission import Footer, LandedFile, NoWriter, Unreadable, first_offset, without_order, writer_in
+from schemasync.core.admission import Footer, LandedFile, NoWriter, Unreadable, first_offset, lacking_order, writer_in
 from schemasync.core.amounts import many
 from schemasync.core.diagnostics import Diagnostic, diagnose
 from schemasync.core.history import History
@@ -77,7 +77,7 @@ def of_unclear_key(files: int) -> Diagnostic:
 
 _ENDING: Final = ".parquet"
 _ENDINGS: Final = (_ENDING, ".parq", ".pq")
-"""How names of Parquet files end, in any case; landed is what ends with the first, as it is."""
+"""How names of Parquet files end, in capitals or not. Only what ends with `_ENDING` is admitted, the others are told of."""
 
 _OURS = ("_schemasync/", "base/", "delta/", "archive/", "changes/", "history/")
 
@@ -191,7 +191,7 @@ def _look_at_one(
         writer = writer_in(asked_again(), footer, embedded=embedded)
     if isinstance(writer, NoWriter):
         return diagnose("SS302", f"{where}: {writer.reason}")
-    if lack := without_order(footer, writer):
+    if lack := lacking_order(footer, writer):
         fix = "Land it anew with all columns, or move it away; it stays where it is."
         return diagnose("SS302", f"{where}: {lack}", fix=fix)
     if writer in shape.history.elsewhere:

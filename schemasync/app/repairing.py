@@ -18,9 +18,8 @@ from schemasync.core.drift import PARQUET, Drift, Found, partition_drift, table_
 from schemasync.core.kept import Kept, kept_of
 from schemasync.core.mapping import TableTarget
 from schemasync.core.names import Dialect
-from schemasync.core.plan import Decision, Step, in_place_of_view
+from schemasync.core.plan import Decision, Step, in_place_of_next_view, in_place_of_view
 from schemasync.core.ports import HiveTable
-from schemasync.core.properties import is_ours
 from schemasync.core.renamed import is_old_history, is_old_view
 from schemasync.core.shape import Shape
 from schemasync.core.view_statement import replacing_none, under_name
@@ -152,14 +151,9 @@ def replace_view(workspace: Workspace, target: TableTarget, statement: str) -> N
 
 def _require_free(workspace: Workspace, target: TableTarget) -> None:
     """Make sure that nothing of somebody else has the name of the view's next definition: that replaces it."""
-    name = aside_name(target)
-    found = workspace.metastore.table(target.database, name)
-    if found is not None and not is_ours(found.properties):
-        raise OwnershipError(
-            f"{target.database}.{name} stands where the view's next definition is made",
-            where=target.table,
-            fix="Rename it, or choose another name for the view (names:).",
-        )
+    found = workspace.metastore.table(target.database, aside_name(target))
+    if found is not None and (obstacle := in_place_of_next_view(found, target)):
+        raise OwnershipError(obstacle.message, where=target.table, fix=obstacle.fix)
 
 
 def _make_aside(workspace: Workspace, statement: str) -> None:
@@ -176,7 +170,7 @@ def _make_aside(workspace: Workspace, statement: str) -> None:
 
 def drop_aside(workspace: Workspace, target: TableTarget, left: HiveTable | None) -> bool:
     """Drop the next definition of the view where a killed run left it; return whether it did."""
-    if left is None or not is_ours(left.properties):
+    if left is None or in_place_of_next_view(left, target):
         return False
     drop = ddl.drop_view(target.database, aside_name(target), Dialect.SPARK)
     workspace.sql.execute(workspace.text(drop))

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -274,8 +274,10 @@ def _never_follows(manifest: Manifest, properties: TableProperties) -> bool:
     """Tell whether a state can never be put in force: it comes too late, or was made under an earlier version.
 
     What a version changes is decided with the values that the table has then; these rows were not among them. No table
-    goes back to an earlier version by itself: a state that was made under a later one was in force.
+    goes back to an earlier version by itself: a state that was made under a later one was in force, or is by now.
     """
+    if manifest.made_under > properties.version:
+        return False
     moved = manifest.parent == properties.state and manifest.made_under < properties.version
     return moved or _comes_too_late(manifest, properties.state)
 
@@ -351,24 +353,34 @@ def roll_forward(workspace: Workspace, target: TableTarget, properties: TablePro
     """
     lake = workspace.storage(target).lake
     late: list[Manifest] = []
-    for state, path in _unpublished(lake, properties):
-        try:
-            manifest = _parse(lake.read(path), lake.uri(path))
-        except StorageError as error:
-            if token_in_force(workspace, target) == properties.token:
-                raise
-            raise _conflict(target, f"{path} was passed by a later state") from error
+    found = [_read_unpublished(workspace, target, properties, path) for _, path in _unpublished(lake, properties)]
+    # Nothing may be put in force before all were looked at: what was published since may follow the same state.
+    for manifest in (m for m in found if m.made_under > properties.version):
+        if token_in_force(workspace, target) != properties.token:
+            break  # another writer applied that version just now
+        raise _left_behind(lake, target, properties, manifest, found)
+    for manifest in found:
         if _never_follows(manifest, properties):
             late.append(manifest)
         elif manifest.parent == properties.state and _fits(manifest, properties):
-            workspace.progress(target.table, f"finishing the publication of state {state}")
+            workspace.progress(target.table, f"finishing the publication of state {manifest.state}")
             properties = _put_in_force(workspace, target, properties, manifest)
             sync_partitions(workspace, target, manifest)
         elif token_in_force(workspace, target) == properties.token:
-            raise _left_behind(lake, target, properties, manifest)
+            raise _left_behind(lake, target, properties, manifest, found)
     if late:
         _forget(lake, late, read_manifest(lake, target, properties))
     return properties
+
+
+def _read_unpublished(workspace: Workspace, target: TableTarget, properties: TableProperties, path: str) -> Manifest:
+    lake = workspace.storage(target).lake
+    try:
+        return _parse(lake.read(path), lake.uri(path))
+    except StorageError as error:
+        if token_in_force(workspace, target) == properties.token:
+            raise
+        raise _conflict(target, f"{path} was passed by a later state") from error
 
 
 def _fits(manifest: Manifest, properties: TableProperties) -> bool:
@@ -381,13 +393,16 @@ def _of_one_key(manifest: Manifest, properties: TableProperties) -> bool:
     return manifest.keys in (None, properties.keys)
 
 
-def _left_behind(lake: Lake, target: TableTarget, properties: TableProperties, following: Manifest) -> DataError:
+def _left_behind(
+    lake: Lake, target: TableTarget, properties: TableProperties, following: Manifest, found: Sequence[Manifest]
+) -> DataError:
     """Say how a table goes on that the metastore has as it was before states which were in force since.
 
-    The sink's files that those have folded may be gone: to go on without them would lose rows for good.
+    The sink's files that those have folded may be gone: to go on without them would lose rows for good. Nor may it go
+    on from one that was made under another version: a shape that lacks its columns would fold them away.
     """
-    last, fix = _published_last(lake, properties), "Restore a later state of the metastore"
-    if _of_one_key(last, properties):
+    last, fix = _published_last(found), "Restore a later state of the metastore"
+    if last is not None and _fits(last, properties):
         token = replace(properties, state=last.state).token
         fix += f", or let the table go on from the last state here, and apply: {set_property(target, STATE, token)}"
     return DataError(
@@ -407,15 +422,15 @@ def _gap(following: Manifest, properties: TableProperties) -> str:
     return f"it was made under the key ({made}), and the table has the key ({has})"
 
 
-def _published_last(lake: Lake, properties: TableProperties) -> Manifest:
-    """Return of the states after the one in force that which was published last.
+def _published_last(found: Sequence[Manifest]) -> Manifest | None:
+    """Return of the states after the one in force that which was published last, None where that cannot be told.
 
-    One that another follows was in force. What has a number after all of these may have come too late, and have lost
-    its files: then the lower one that follows the same state was first.
+    One that another follows was in force. Of several that follow the last of these one was, whatever their numbers: the
+    others come from runs that were stopped.
     """
-    found = [_parse(lake.read(path), lake.uri(path)) for _, path in _unpublished(lake, properties)]
-    before = max(m.parent for m in found if m.parent is not None)
-    return next(m for m in found if m.parent == before)
+    before = max((m.parent for m in found if m.parent is not None), default=None)
+    last = [m for m in found if m.parent == before]
+    return last[0] if len(last) == 1 else None
 
 
 def _delete_unnamed(lake: Lake, lost: Manifest, known: AbstractSet[str]) -> None:

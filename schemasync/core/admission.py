@@ -12,7 +12,17 @@ from dataclasses import dataclass, replace
 from typing import Final, assert_never
 
 from schemasync.core.beyond import Beyond
-from schemasync.core.encoding import Encoding, Leaf, ListOf, MapOf, Meaning, Record, without_lives, without_names
+from schemasync.core.encoding import (
+    Encoding,
+    Leaf,
+    ListOf,
+    MapOf,
+    Meaning,
+    Record,
+    lives_by_name,
+    without_lives,
+    without_names,
+)
 from schemasync.core.history import History
 from schemasync.core.in_place import Stored
 from schemasync.core.keys import Key
@@ -248,7 +258,7 @@ def match_writer(
     return _of_one_meaning(fitting)
 
 
-def without_order(footer: Footer, writer: SubjectVersion) -> str:
+def lacking_order(footer: Footer, writer: SubjectVersion) -> str:
     """Say what a file lacks of the fields that order the events of its version, empty where it has them all.
 
     Its rows would have NULL there, and be older than any other. Only a file whose footer has a schema can lack one:
@@ -296,7 +306,7 @@ def _fitting(footer: Footer, versions: Iterable[SubjectVersion]) -> list[Subject
 
 def _one_of(alike: Sequence[SubjectVersion]) -> SubjectVersion | NoWriter:
     """Return the newest of versions that read alike, unless a name stands for different columns in them."""
-    named = [{c.name: (c.life, _identity(c.encoding)) for c in v.columns} for v in alike]
+    named = [{c.name: (c.life, lives_by_name(c.encoding)) for c in v.columns} for v in alike]
     if any(one != named[-1] for one in named):
         numbers = ", ".join(str(v.version) for v in alike)
         return NoWriter(reason=f"it fits versions {numbers}, between which a column was dropped and added again")
@@ -382,20 +392,5 @@ def _meaning(encoding: Encoding) -> object:
             return ("map", _meaning(key), _meaning(value))
         case Record(members=members):
             return {m.name: _meaning(m.encoding) for m in members}
-        case _:  # pragma: no cover
-            assert_never(encoding)
-
-
-def _identity(encoding: Encoding) -> object:
-    """Return which life of its name each member inside of an encoding is, in whatever order they stand."""
-    match encoding:
-        case Leaf():
-            return None
-        case ListOf(element=element):
-            return _identity(element)
-        case MapOf(key=key, value=value):
-            return _identity(key), _identity(value)
-        case Record(members=members):
-            return {m.name: (m.life, _identity(m.encoding)) for m in members}
         case _:  # pragma: no cover
             assert_never(encoding)

@@ -155,6 +155,21 @@ def without_names(encoding: Encoding) -> Encoding:
             assert_never(encoding)
 
 
+def lives_by_name(encoding: Encoding) -> object:
+    """Return the identities of all members inside of an encoding, in whatever order they stand."""
+    match encoding:
+        case Leaf():
+            return None
+        case ListOf(element=element):
+            return lives_by_name(element)
+        case MapOf(key=key, value=value):
+            return lives_by_name(key), lives_by_name(value)
+        case Record(members=members):
+            return {m.name: (m.life, lives_by_name(m.encoding)) for m in members}
+        case _:  # pragma: no cover
+            assert_never(encoding)
+
+
 def lives(encoding: Encoding) -> tuple[object, ...]:
     """Return the identities of all members inside of an encoding, in order."""
     match encoding:

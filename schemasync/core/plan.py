@@ -167,6 +167,14 @@ def in_place_of_view(found: HiveTable, target: TableTarget) -> Diagnostic | None
     return None
 
 
+def in_place_of_next_view(found: HiveTable, target: TableTarget) -> Diagnostic | None:
+    """Say why what has the name of the view's next definition may not be replaced, None where a run of ours left it."""
+    if found.properties.get(SUBJECT) == target.subject:
+        return None
+    message = f"{found.database}.{found.name} stands where the view's next definition is made"
+    return diagnose("SS201", message, fix="Rename it, or choose another name for the view (names: {view: ...}).")
+
+
 def _held(target: TableTarget, *diagnostics: Diagnostic, **rest: Any) -> Decision:
     return Decision(target=target, verdict=Verdict.HOLD, diagnostics=diagnostics, **rest)
 
@@ -494,8 +502,17 @@ def next_properties(decision: Decision) -> TableProperties | None:
         return decision.properties
     old = decision.properties
     values = properties_of(decision.target, shape, old, stays=shape is decision.current)
-    stays = old is not None and old.keys == values.keys
-    return replace(values, key_version=old.key_version if old and stays else decision.key_version)
+    return replace(values, key_version=_key_version(decision, old, values))
+
+
+def _key_version(decision: Decision, old: TableProperties | None, values: TableProperties) -> int:
+    """Return the newest version of the key subject that has the table's key, as far as it was written down.
+
+    One without a difference alone is not written: it would be a step of its own.
+    """
+    if old is None or old.keys != values.keys:
+        return decision.key_version
+    return old.key_version if old.version == values.version else max(old.key_version, decision.key_version)
 
 
 def properties_of(

@@ -77,6 +77,20 @@ def test_where_a_table_got_another_name_the_advice_is_to_give_it_back(tmp_path: 
     assert [(d.code, d.fix.partition(":")[0]) for d in table.diagnostics] == [("SS206", "Where table")]
 
 
+@pytest.mark.parametrize("properties", [{}, {SUBJECT: "pupil-value"}], ids=["somebody else's", "another table's"])
+def test_a_view_that_stands_where_the_next_definition_is_made_is_told_of_by_a_plan(
+    tmp_path: Path, properties: dict[str, str]
+) -> None:
+    still = settled(tmp_path)
+    still.view("student_view__next", "SELECT 'his'", **properties)
+    (table,) = still.plan().tables
+    message = "lake.student_view__next stands where the view's next definition is made"
+    assert (table.held, [(d.code, d.message) for d in table.diagnostics]) == (True, [("SS201", message)])
+    still.view("student_view__next", "SELECT 1", **{SUBJECT: "student-value"})
+    (table,) = still.plan().tables
+    assert (table.held, table.diagnostics) == (False, ())
+
+
 def test_a_new_table_takes_no_location_in_which_another_one_waits_for_its_first_file(tmp_path: Path) -> None:
     still = Still(tmp_path)
     still.register(avro())

@@ -249,9 +249,14 @@ class TestFiles:
     def test_a_table_that_the_metastore_has_as_it_was_goes_on_where_the_advice_is_followed(self, shop: Lab) -> None:
         metastore = shop.workspace.metastore
         before = metastore.table(shop.database, "shop_student")
-        shop.register(STUDENT, shop.flat("Student", NAME, ("nick", ["null", "string"])))
-        shop.land(STUDENT, [event(2, "later") | {"nick": "nik"}], name="second.parquet")
+        states = shop.root / "lake" / STUDENT / "_schemasync" / "generations"
+        known = {*states.iterdir()}
+        shop.land(STUDENT, [event(2, "later")], name="second.parquet")
+        applied(shop)
+        (missing,) = {*states.iterdir()} - known
+        shop.land(STUDENT, [event(3, "last")], name="third.parquet")
         compacted(shop)
+        missing.unlink()
         now, rows = metastore.table(shop.database, "shop_student"), students(shop)
         assert before is not None
         assert now is not None

@@ -313,9 +313,11 @@ def admitted(table: Table) -> TableProperties:
     return properties
 
 
-def write_later(table: Table, *, parent: int, state: int, made_under: int = 1, key: str = "id") -> StateId:
+def write_later(
+    table: Table, *, parent: int, state: int, made_under: int = 1, key: str = "id", run: str = "later"
+) -> StateId:
     """Write a manifest like that of the first admission, with a file of its own, under these numbers."""
-    content = table.lake.read("_schemasync/generations/000000-0001.json").replace(b"/1-0/", b"/later/")
+    content = table.lake.read("_schemasync/generations/000000-0001.json").replace(b"/1-0/", f"/{run}/".encode())
     later = json.loads(content) | {"made_under": made_under, "keys": [key]}
     later |= {"state": {"generation": 0, "admission": state}, "parent": {"generation": 0, "admission": parent}}
     (segment,) = later["segments"]
@@ -349,7 +351,28 @@ def test_a_state_of_a_later_version_than_the_table_has_stops_everything_and_stay
     with opened() as table:
         said = left_behind(table, parent=1, state=2, made_under=2)
     assert "it was made under version 2, and the table has version 1" in said
-    assert "SET TBLPROPERTIES ('schemasync.state' = '000000-0002@1')" in said
+    assert said.endswith("Restore a later state of the metastore. Nothing was deleted.")
+
+
+def test_nothing_is_put_in_force_beside_a_state_of_a_later_version_than_the_table_has() -> None:
+    """A run that was killed may have left a state that follows the same one, and has a lower number."""
+    with opened() as table:
+        properties = admitted(table)
+        write_later(table, parent=1, state=2)
+        write_later(table, parent=1, state=3, made_under=2, run="other")
+        before = table.lake.files("")
+        with pytest.raises(DataError, match="it was made under version 2, and the table has version 1"):
+            roll_forward(table.workspace, table.target, properties)
+        assert (properties_in_force(table.workspace, table.target), table.lake.files("")) == (properties, before)
+
+
+def test_of_two_states_that_follow_one_that_is_missing_none_is_advised() -> None:
+    with opened() as table:
+        properties = admitted(table)
+        for state in (4, 5):
+            write_later(table, parent=3, state=state, run=f"run{state}")
+        with pytest.raises(DataError, match=r"Restore a later state of the metastore\. Nothing was deleted\.$"):
+            roll_forward(table.workspace, table.target, properties)
 
 
 def test_a_state_of_another_key_stops_everything_and_is_none_to_go_on_from() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from schemasync.core.admission import Footer, NoWriter, first_offset, match_writer, without_order, writer_in
+from schemasync.core.admission import Footer, NoWriter, first_offset, lacking_order, match_writer, writer_in
 from schemasync.core.avro import read_value_schema
 from schemasync.core.encoding import Encoding, Leaf, ListOf, MapOf, Meaning
 from schemasync.core.history import read_history
@@ -66,7 +66,7 @@ A, B = field("a", "int"), field("b", ["null", "string"], default=None)
     ],
 )
 def test_a_file_that_lacks_what_orders_its_events_is_told(fields: dict[str, Encoding], lacks: str) -> None:
-    said = without_order(footer(written_type(rec(**fields))), version(1, col("id"), envelope=DEBEZIUM))
+    said = lacking_order(footer(written_type(rec(**fields))), version(1, col("id"), envelope=DEBEZIUM))
     assert said == (lacks and f"it lacks {lacks}, which the Avro schema in its footer has: its events have no order")
 
 

@@ -490,6 +490,19 @@ def test_no_table_gets_its_key_back_from_an_older_version(was: int, found: int, 
     assert after.key_version == (was if held or key == ("id",) else found)
 
 
+@pytest.mark.parametrize(("applied_as", "after"), [(1, 3), (2, 1)])
+def test_where_a_table_is_written_anyway_it_knows_the_newest_version_that_has_its_key(
+    applied_as: int, after: int
+) -> None:
+    decision = seen(TWO, applied(TWO, applied_as, key_version=1), key_version=3)
+    values = next_properties(decision)
+    assert values is not None
+    assert (values.version, values.key_version) == (2, after)
+    again = next_properties(seen(TWO, values, key_version=2))
+    assert again is not None
+    assert again.key_version == after
+
+
 def test_a_new_table_knows_which_version_its_key_is_from() -> None:
     created = next_properties(seen(TWO, key_version=3))
     assert created is not None
