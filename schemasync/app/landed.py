@@ -77,7 +77,7 @@ def of_unclear_key(files: int) -> Diagnostic:
 
 _ENDING: Final = ".parquet"
 _ENDINGS: Final = (_ENDING, ".parq", ".pq")
-"""How names of Parquet files end, in capitals or not. Only what ends with `_ENDING` is admitted; the rest is told of."""
+"""How names of Parquet files end, in capitals or not; only what ends with the first as it is is admitted."""
 
 _OURS = ("_schemasync/", "base/", "delta/", "archive/", "changes/", "history/")
 

@@ -353,7 +353,7 @@ def roll_forward(workspace: Workspace, target: TableTarget, properties: TablePro
     """
     lake = workspace.storage(target).lake
     late: list[Manifest] = []
-    found = [_read_unpublished(workspace, target, properties, path) for _, path in _unpublished(lake, properties)]
+    found = [_read_unpublished(workspace, target, properties, path) for path in _unpublished(lake, properties)]
     # Nothing may be put in force before all were looked at: what was published since may follow the same state.
     for manifest in (m for m in found if m.made_under > properties.version):
         if token_in_force(workspace, target) != properties.token:
@@ -482,8 +482,8 @@ def _drop_strangers(workspace: Workspace, target: TableTarget, properties: Table
         workspace.metastore.drop_partitions(target.database, target.table, sorted(strangers))
 
 
-def _unpublished(lake: Lake, properties: TableProperties) -> list[tuple[StateId, str]]:
-    return [(state, file.path) for state, file in _manifests(lake) if properties.state < state]
+def _unpublished(lake: Lake, properties: TableProperties) -> list[str]:
+    return [file.path for state, file in _manifests(lake) if properties.state < state]
 
 
 def written_states(lake: Lake, properties: TableProperties) -> tuple[StateId, ...]:
