@@ -264,6 +264,22 @@ def _map_sql(type_: Map, value: dict[Any, Any], dialect: Dialect) -> str:
     return cast_sql(f"{made}({_list_sql(keys, dialect)}, {_list_sql(items, dialect)})", type_, dialect)
 
 
+def text_sql(text: str, dialect: Dialect) -> str:
+    """Return a text as a literal that all read alike who read a view.
+
+    What Trino reads Hive's views with (Coral) knows no escape but that of a quote, and fails at what Latin-1 lacks:
+    such a text is written as its bytes.
+    """
+    if dialect is Dialect.TRINO or _is_plain(text):
+        return quote_string(text, dialect)
+    return cast_sql(f"unhex('{text.encode().hex().upper()}')", Primitive.STRING, dialect)
+
+
+def _is_plain(text: str) -> bool:
+    unquoted = text.replace("'", "")
+    return max(text, default="") <= "\xff" and quote_string(unquoted, Dialect.SPARK) == f"'{unquoted}'"
+
+
 _NO_NUMBERS: Final = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 """How Python writes the floats that are no numbers, and how every engine reads them."""
 
@@ -280,7 +296,7 @@ def _scalar_sql(value: Value, type_: Type, dialect: Dialect) -> str:
             # Hive, which reads the views that Spark stores, too, has no literals of bytes.
             return f"X'{digits}'" if dialect is Dialect.TRINO else f"unhex('{digits}')"
         case str():
-            return quote_string(value, dialect)
+            return text_sql(value, dialect)
         case datetime():
             # Spark reads a text without an offset in the session's time zone; the others know no zones here.
             zone = "+00:00" if dialect is Dialect.SPARK else ""

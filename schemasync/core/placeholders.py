@@ -11,8 +11,8 @@ from hashlib import md5
 from typing import Final, assert_never
 from uuid import UUID
 
-from schemasync.core.defaults import literal_sql
-from schemasync.core.names import Dialect, quote_string
+from schemasync.core.defaults import literal_sql, text_sql
+from schemasync.core.names import Dialect
 from schemasync.core.types import Array, Map, Primitive, Type
 
 _NUMBERS: Final = tuple(Array(element=t) for t in (Primitive.SMALLINT, Primitive.INT, Primitive.BIGINT))
@@ -50,11 +50,11 @@ def is_placeholder_sql(value: str, type_: Type, placeholder: str, dialect: Diale
             either = [_is_array(value, type_, found, dialect) for found in elements(placeholder, type_)]
             return f"({' OR '.join(either)})" if len(either) > 1 else either[0]
         case Map():
-            return _is_map(value, quote_string(placeholder, dialect), dialect)
+            return _is_map(value, text_sql(placeholder, dialect), dialect)
         case Primitive.BINARY:
             return f"{value} = {literal_sql(placeholder.encode(), type_, dialect)}"
         case _:
-            return f"{value} = {quote_string(placeholder, dialect)}"
+            return f"{value} = {text_sql(placeholder, dialect)}"
 
 
 def _is_array(value: str, type_: Array, found: Iterable[str | bytes | int], dialect: Dialect) -> str:

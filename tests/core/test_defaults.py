@@ -186,7 +186,12 @@ def test_a_literal_that_every_dialect_writes_alike(value: Value, type_: Type, ex
 SPECIAL: list[tuple[Value, Type, str, str, str]] = [
     (None, P.INT, "CAST(NULL AS int)", "CAST(NULL AS int)", "CAST(NULL AS integer)"),
     (-5, P.BIGINT, "CAST(-5 AS bigint)", "CAST(-5 AS bigint)", "CAST(-5 AS bigint)"),
-    ("a'b\\", P.STRING, "'a\\'b\\\\'", "'a\\'b\\\\'", "'a''b\\'"),
+    ("it's é", P.STRING, "'it\\'s é'", "'it\\'s é'", "'it''s é'"),
+    ("", P.STRING, "''", "''", "''"),
+    ("a'b\\", P.STRING, "CAST(unhex('6127625C') AS string)", "CAST(unhex('6127625C') AS string)", "'a''b\\'"),
+    ("\n", P.STRING, "CAST(unhex('0A') AS string)", "CAST(unhex('0A') AS string)", "'\n'"),
+    ("${", P.STRING, "CAST(unhex('247B') AS string)", "CAST(unhex('247B') AS string)", "'${'"),
+    ("€", P.STRING, "CAST(unhex('E282AC') AS string)", "CAST(unhex('E282AC') AS string)", "'€'"),
     (b"\x00\xff", P.BINARY, "unhex('00FF')", "unhex('00FF')", "X'00FF'"),
     (float("inf"), P.FLOAT, "CAST('Infinity' AS float)", "CAST('Infinity' AS float)", "CAST('Infinity' AS real)"),
     (

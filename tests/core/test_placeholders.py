@@ -50,6 +50,10 @@ def test_a_placeholder_is_found_in_its_form(type_: Type, dialects: tuple[Dialect
     assert {is_placeholder_sql("x", type_, "'é", dialect) for dialect in dialects} == {condition}
 
 
+def test_a_placeholder_that_not_every_engine_reads_as_text_is_asked_for_by_its_bytes() -> None:
+    assert is_placeholder_sql("x", Primitive.STRING, "\u20ac", SPARK) == "x = CAST(unhex('E282AC') AS string)"
+
+
 def test_every_type_has_its_form_in_every_dialect() -> None:
     told = {(type_, dialect) for type_, dialects, _ in CONDITIONS for dialect in dialects}
     assert told == {(type_, dialect) for type_ in TYPES for dialect in Dialect}

@@ -403,6 +403,19 @@ def evolved(lab: Lab) -> Iterator[State]:
     yield State("join segments versions", rows)
 
 
+def made(lab: Lab) -> Iterator[State]:
+    """What no file has: the defaults that older rows read."""
+    lab.register(TOPIC, lab.flat("Student"))
+    lab.land(TOPIC, [change(n, 10) for n in range(3)])
+    compacted(lab)
+    values = {"price": "\u20ac\U0001f600 ${it's}\\\n\0", "latin": "\u00fc it's"}
+    added = ((name, {"type": "string", "default": value}) for name, value in values.items())
+    lab.register(TOPIC, lab.flat("Student", *added))
+    lab.land(TOPIC, [change(1, 20, **values)], hour="2026112001")
+    applied(lab)
+    yield State("list versions", [{"id": n, **values} for n in range(3)])
+
+
 def widened_key(lab: Lab) -> Iterator[State]:
     """A key that stands in another column in older rows."""
     landed = based(lab, range(4), "int")
@@ -486,6 +499,7 @@ STORIES: list[Story] = [
     unordered,
     carried,
     joined(evolved),
+    made,
     widened_key,
     partitioned,
     joined(names),
