@@ -204,7 +204,7 @@ def literal_sql(value: Value, type_: Type, dialect: Dialect) -> str:
     """Write a decoded value, fitted to the type, as a SQL literal of exactly that type.
 
     Raises:
-        SchemaError: Hive's SQL has no literals of arrays and maps.
+        SchemaError: Hive's SQL has no literals of empty arrays and maps.
     """
     if value is None:
         return null_sql(type_, dialect)
@@ -212,27 +212,37 @@ def literal_sql(value: Value, type_: Type, dialect: Dialect) -> str:
         case Struct(fields=fields), dict():
             return struct_sql(type_, [literal_sql(value[f.name], f.type, dialect) for f in fields], dialect)
         case Array(element=element), list():
-            items = _list_sql((literal_sql(item, element, dialect) for item in value), dialect)
-            return cast_sql(items, type_, dialect)
-        case Map(), dict():
-            return _map_sql(type_, value, dialect)
+            return _list_sql(type_, [literal_sql(item, element, dialect) for item in value], dialect)
+        case Map(key=key, value=item), dict():
+            entries = [(literal_sql(k, key, dialect), literal_sql(v, item, dialect)) for k, v in value.items()]
+            return _map_sql(type_, entries, dialect)
         case _:
             return _scalar_sql(value, type_, dialect)
 
 
 def null_sql(type_: Type, dialect: Dialect) -> str:
     """Return NULL of a type."""
-    return cast_sql("NULL", type_, dialect)
+    if dialect is Dialect.TRINO or not isinstance(type_, Array | Map | Struct):
+        return cast_sql("NULL", type_, dialect)
+    # Hive casts to primitive types only, and so does what Trino reads the views that Spark stores with (Coral).
+    return f"CASE WHEN FALSE THEN {_of_nulls(type_, dialect)} END"
+
+
+def _of_nulls(type_: Array | Map | Struct, dialect: Dialect) -> str:
+    """Return a value that is there for its type alone."""
+    match type_:
+        case Struct(fields=fields):
+            return struct_sql(type_, [null_sql(f.type, dialect) for f in fields], dialect)
+        case Array(element=element):
+            return f"array({null_sql(element, dialect)})"
+        case Map(key=key, value=value):
+            return f"map({null_sql(key, dialect)}, {null_sql(value, dialect)})"
+        case _:  # pragma: no cover
+            assert_never(type_)
 
 
 def cast_sql(expression: str, type_: Type, dialect: Dialect) -> str:
-    """Return a cast.
-
-    Raises:
-        SchemaError: Hive casts to primitive types only.
-    """
-    if dialect is Dialect.HIVE and isinstance(type_, Array | Map | Struct):
-        raise beyond_hive(type_)
+    """Return a cast; only Trino's own SQL is cast to arrays, maps and structs."""
     return f"CAST({expression} AS {print_type(type_, dialect)})"
 
 
@@ -253,15 +263,24 @@ def struct_sql(type_: Struct, values: Iterable[str], dialect: Dialect) -> str:
     return f"named_struct({', '.join(pairs)})"
 
 
-def _list_sql(items: Iterable[str], dialect: Dialect) -> str:
-    return f"ARRAY[{', '.join(items)}]" if dialect is Dialect.TRINO else f"array({', '.join(items)})"
+def _list_sql(type_: Array, items: Sequence[str], dialect: Dialect) -> str:
+    if dialect is Dialect.TRINO:
+        return cast_sql(f"ARRAY[{', '.join(items)}]", type_, dialect)
+    return f"array({', '.join(items)})" if items else _empty_sql("array", type_, dialect)
 
 
-def _map_sql(type_: Map, value: dict[Any, Any], dialect: Dialect) -> str:
-    keys = [literal_sql(key, type_.key, dialect) for key in value]
-    items = [literal_sql(item, type_.value, dialect) for item in value.values()]
-    made = "MAP" if dialect is Dialect.TRINO else "map_from_arrays"
-    return cast_sql(f"{made}({_list_sql(keys, dialect)}, {_list_sql(items, dialect)})", type_, dialect)
+def _map_sql(type_: Map, entries: Sequence[tuple[str, str]], dialect: Dialect) -> str:
+    if dialect is Dialect.TRINO:
+        keys, values = (", ".join(entry[side] for entry in entries) for side in (0, 1))
+        return cast_sql(f"MAP(ARRAY[{keys}], ARRAY[{values}])", type_, dialect)
+    items = ", ".join(item for entry in entries for item in entry)
+    return f"map({items})" if items else _empty_sql("map", type_, dialect)
+
+
+def _empty_sql(made_by: str, type_: Array | Map, dialect: Dialect) -> str:
+    if dialect is Dialect.HIVE:
+        raise beyond_hive(type_)
+    return f"CASE WHEN FALSE THEN {_of_nulls(type_, dialect)} ELSE {made_by}() END"
 
 
 def text_sql(text: str, dialect: Dialect) -> str:

@@ -214,17 +214,22 @@ NESTED: list[tuple[Value, Type, str, str]] = [
         "named_struct('a', CAST(1 AS int), 'b', CAST(NULL AS string))",
         "CAST(ROW(CAST(1 AS integer), CAST(NULL AS varchar)) AS row(a integer, b varchar))",
     ),
-    ([1], Array(element=P.INT), "CAST(array(CAST(1 AS int)) AS array<int>)",
-     "CAST(ARRAY[CAST(1 AS integer)] AS array(integer))"),
-    ([], Array(element=P.INT), "CAST(array() AS array<int>)", "CAST(ARRAY[] AS array(integer))"),
+    ([1], Array(element=P.INT), "array(CAST(1 AS int))", "CAST(ARRAY[CAST(1 AS integer)] AS array(integer))"),
+    ([], Array(element=P.INT), "CASE WHEN FALSE THEN array(CAST(NULL AS int)) ELSE array() END",
+     "CAST(ARRAY[] AS array(integer))"),
     (
-        {"k": 1}, Map(key=P.STRING, value=P.INT),
-        "CAST(map_from_arrays(array('k'), array(CAST(1 AS int))) AS map<string,int>)",
-        "CAST(MAP(ARRAY['k'], ARRAY[CAST(1 AS integer)]) AS map(varchar, integer))",
+        {"k": 1, "l": 2}, Map(key=P.STRING, value=P.INT),
+        "map('k', CAST(1 AS int), 'l', CAST(2 AS int))",
+        "CAST(MAP(ARRAY['k', 'l'], ARRAY[CAST(1 AS integer), CAST(2 AS integer)]) AS map(varchar, integer))",
     ),
-    ({}, Map(key=P.STRING, value=P.INT), "CAST(map_from_arrays(array(), array()) AS map<string,int>)",
+    ({}, Map(key=P.STRING, value=P.INT),
+     "CASE WHEN FALSE THEN map(CAST(NULL AS string), CAST(NULL AS int)) ELSE map() END",
      "CAST(MAP(ARRAY[], ARRAY[]) AS map(varchar, integer))"),
-    (None, A_B, "CAST(NULL AS struct<a:int,b:string>)", "CAST(NULL AS row(a integer, b varchar))"),
+    (None, A_B, "CASE WHEN FALSE THEN named_struct('a', CAST(NULL AS int), 'b', CAST(NULL AS string)) END",
+     "CAST(NULL AS row(a integer, b varchar))"),
+    (None, Map(key=P.STRING, value=Array(element=P.INT)),
+     "CASE WHEN FALSE THEN map(CAST(NULL AS string), CASE WHEN FALSE THEN array(CAST(NULL AS int)) END) END",
+     "CAST(NULL AS map(varchar, array(integer)))"),
 ]  # fmt: skip
 
 
@@ -233,17 +238,27 @@ def test_a_nested_literal(value: Value, type_: Type, spark: str, trino: str) -> 
     assert [literal_sql(value, type_, d) for d in (SPARK, TRINO)] == [spark, trino]
 
 
-def test_hive_has_structs_of_primitives_only() -> None:
-    assert literal_sql({"a": 1, "b": "x"}, A_B, HIVE) == "named_struct('a', CAST(1 AS int), 'b', 'x')"
+FILLED: list[tuple[Value, Type]] = [
+    ({"a": 1, "b": "x"}, A_B),
+    ([{"a": 1, "b": None}, None], Array(element=A_B)),
+    ({"k": [1]}, Map(key=P.STRING, value=Array(element=P.INT))),
+    (None, Map(key=P.STRING, value=A_B)),
+]
 
 
-@pytest.mark.parametrize(
-    ("value", "type_"),
-    [
-        (None, A_B), (None, Array(element=P.INT)), ([1], Array(element=P.INT)), ({}, Map(key=P.STRING, value=P.INT)),
-        ({"a": []}, Struct(fields=(StructField(name="a", type=Array(element=P.INT)),))),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("value", "type_"), FILLED)
+def test_hive_reads_nested_literals_as_spark_writes_them(value: Value, type_: Type) -> None:
+    assert literal_sql(value, type_, HIVE) == literal_sql(value, type_, SPARK)
+
+
+EMPTY: list[tuple[Value, Type]] = [
+    ([], Array(element=P.INT)),
+    ({}, Map(key=P.STRING, value=P.INT)),
+    ({"a": []}, Struct(fields=(StructField(name="a", type=Array(element=P.INT)),))),
+]
+
+
+@pytest.mark.parametrize(("value", "type_"), EMPTY)
 def test_hive_says_so_where_its_sql_has_no_such_literal(value: Value, type_: Type) -> None:
     with pytest.raises(SchemaError, match="Compact the table first"):
         literal_sql(value, type_, HIVE)

@@ -404,16 +404,40 @@ def evolved(lab: Lab) -> Iterator[State]:
 
 
 def made(lab: Lab) -> Iterator[State]:
-    """What no file has: the defaults that older rows read."""
-    lab.register(TOPIC, lab.flat("Student"))
-    lab.land(TOPIC, [change(n, 10) for n in range(3)])
+    """What no file has: the defaults that older rows read, and NULLs of all types inside of their structs."""
+    codes = {"type": "map", "values": "int"}
+    inner = {"type": "record", "name": "Inner", "fields": [{"name": "x", "type": ["null", "int"]}]}
+    words: dict[str, tuple[Any, Any]] = {
+        "price": ("string", "\u20ac\U0001f600 ${it's}\\\n\0"),
+        "latin": ("string", "\u00fc it's"),
+        "words": ({"type": "array", "items": "string"}, ["a", "longer", "\u20ac"]),
+        "codes": (codes, {"k": 1, "\u20ac": 2}),
+        "inners": ({"type": "array", "items": ["null", "int"]}, [1, 2]),
+    }
+    yield from _made(lab, words, ("tags", {"type": "array", "items": "string"}), ("codes", codes), ("inner", inner))
+
+
+def made_empty(lab: Lab) -> Iterator[State]:
+    """Of empty arrays Hive knows only those of texts."""
+    return _made(lab, {"numbers": ({"type": "array", "items": "int"}, [])})
+
+
+def _made(lab: Lab, defaults: dict[str, tuple[Any, Any]], *inside: tuple[str, Any]) -> Iterator[State]:
+    def version(*fields: tuple[str, Any], **added: tuple[Any, Any]) -> Row:
+        who = {"type": "record", "name": "Who", "fields": [{"name": n, "type": ["null", t]} for n, t in fields]}
+        columns = [{"name": name, "type": type_, "default": value} for name, (type_, value) in added.items()]
+        value = lab.flat("Student", ("who", ["null", who]))
+        return value | {"fields": [*value["fields"][:2], *columns, *value["fields"][2:]]}
+
+    lab.register(TOPIC, version(("a", "int")))
+    lab.land(TOPIC, [change(n, 10, who={"a": n} if n else None) for n in range(3)])
     compacted(lab)
-    values = {"price": "\u20ac\U0001f600 ${it's}\\\n\0", "latin": "\u00fc it's"}
-    added = ((name, {"type": "string", "default": value}) for name, value in values.items())
-    lab.register(TOPIC, lab.flat("Student", *added))
-    lab.land(TOPIC, [change(1, 20, **values)], hour="2026112001")
+    lab.register(TOPIC, version(("a", "int"), *inside, **defaults))
+    values = {name: value for name, (_, value) in defaults.items()}
+    lab.land(TOPIC, [change(1, 20, who=None, **values)], hour="2026112001")
     applied(lab)
-    yield State("list versions", [{"id": n, **values} for n in range(3)])
+    older = {"a": 2} | {name: None for name, _ in inside}
+    yield State("list versions", [{"id": n, "who": older if n == 2 else None, **values} for n in range(3)])
 
 
 def widened_key(lab: Lab) -> Iterator[State]:

@@ -32,6 +32,7 @@ from tests.services.states import (
     comparable,
     elsewhere,
     joined,
+    made_empty,
     newer_joined,
     newest,
     printed,
@@ -88,7 +89,7 @@ def shared(trino: int) -> Iterator[Trino]:
         yield found
 
 
-@pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)
+@pytest.mark.parametrize("story", [*STORIES, made_empty], ids=lambda story: story.__name__)
 def test_trino_shows_what_the_view_should(lab: Lab, shared: Trino, story: Story) -> None:
     view = f"{lab.database}.{VIEW}"
     for state in told(lab, story):
