@@ -28,6 +28,7 @@ from schemasync.core.plan import properties_of
 from schemasync.core.ports import RegisteredSchema, Registry
 from schemasync.core.schema import SubjectVersion
 from schemasync.core.shape import Shape, history_of, shape_of, version_of
+from schemasync.core.view_statement import proper_query
 from schemasync.errors import SchemaError, UsageError
 
 Kind = Literal["table", "view", "per-run", "all"]
@@ -239,6 +240,8 @@ class _Printing:
         yield self._printed("table", target.table, table)
         contents = Contents(versions=frozenset({self.shape.version.version}), known=False)
         body = self._text(ddl.view_body(target, self.shape, contents, self.dialect))
+        if self.renderer.is_own(ddl.VIEW_BODY, dialect=self.dialect.value):
+            body = proper_query(body)
         yield self._printed("view", target.view, ddl.create_view(target, self.shape, body, self.dialect))
         names = (target.base, target.incremental_table(self.hour), target.compactor)
         tables = ddl.per_run_tables(target, self.shape, self._run(), self.dialect)
@@ -246,7 +249,8 @@ class _Printing:
             yield self._printed("per-run", name, statement)
 
     def _printed(self, kind: str, name: str, statement: ddl.Statement) -> PrintedStatement:
-        return PrintedStatement(kind=kind, name=name, sql=self._text(statement))
+        # A template of the user's own may end with the semicolon that each statement gets.
+        return PrintedStatement(kind=kind, name=name, sql=self._text(statement).rstrip("; \t\r\n"))
 
     def _text(self, statement: ddl.Statement) -> str:
         return self.renderer.render(statement.template, statement.values, dialect=self.dialect.value)

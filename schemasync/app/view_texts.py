@@ -15,18 +15,21 @@ from schemasync.core.names import Dialect
 from schemasync.core.ports import HiveTable
 from schemasync.core.shape import Shape
 from schemasync.core.view_drift import same_text
+from schemasync.core.view_statement import proper_query
 
 
 def view_select(
     workspace: Workspace, target: TableTarget, shape: Shape, contents: Contents, dialect: Dialect = Dialect.SPARK
 ) -> str:
-    """Render the dedup view's SELECT for what its segments hold."""
-    return workspace.text(ddl.view_body(target, shape, contents, dialect), dialect)
+    """Render the dedup view's SELECT for what its segments hold, as a view that is made of it has it."""
+    text = workspace.text(ddl.view_body(target, shape, contents, dialect), dialect)
+    # What ships has nothing before or after it, and may name thousands of keys.
+    return proper_query(text) if has_own_select(workspace, dialect) else text
 
 
-def has_own_select(workspace: Workspace) -> bool:
+def has_own_select(workspace: Workspace, dialect: Dialect = Dialect.SPARK) -> bool:
     """Tell whether the dedup view's SELECT is laid out by a template of the user's own."""
-    return workspace.renderer.is_own(ddl.VIEW_BODY, dialect=Dialect.SPARK.value)
+    return workspace.renderer.is_own(ddl.VIEW_BODY, dialect=dialect.value)
 
 
 def view_statement(

@@ -75,7 +75,7 @@ class TemplateRenderer:
         """
         try:
             chosen = self._environment.select_template(_candidates(name, dialect))
-            return _proper(chosen.render(values, template_of=lambda other: _candidates(other, dialect)))
+            return chosen.render(values, template_of=lambda other: _candidates(other, dialect)).strip()
         except SchemasyncError:
             raise
         except Exception as error:
@@ -87,11 +87,6 @@ class TemplateRenderer:
                 why=str(error) or type(error).__name__,
                 fix=f"Compare it with the one that ships: {_shipped(name, dialect)}.",
             ) from error
-
-
-def _proper(text: str) -> str:
-    """Return a statement without the semicolon that files of SQL end with: no engine reads a view that has it."""
-    return text.rstrip("; \t\r\n").lstrip()
 
 
 def _place(error: Exception) -> tuple[str | None, int | None]:

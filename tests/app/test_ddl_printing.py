@@ -208,3 +208,11 @@ def test_a_directory_that_cannot_be_written_is_one_error(registry: MemoryRegistr
     (tmp_path / "file").write_text("")
     with pytest.raises(UsageError, match="the DDL cannot be written there: Not a directory"):
         write_files(printed(registry), tmp_path / "file" / "sql")
+
+
+def test_a_statement_of_a_users_own_template_ends_with_one_semicolon(registry: MemoryRegistry, tmp_path: Path) -> None:
+    (tmp_path / "table.sql.j2").write_text("CREATE TABLE {{ table }} ;\n;\n")
+    (tmp_path / "view_body.sql.j2").write_text("-- ours\nSELECT 1; -- done\n")
+    found = print_ddl(from_registry(registry, config(), "student-value"), TemplateRenderer(tmp_path))
+    sqls = {s.kind: s.sql for s in found.statements}
+    assert (sqls["table"], sqls["view"].rpartition("AS\n")[2]) == ("CREATE TABLE `lake`.`student`", "SELECT 1")

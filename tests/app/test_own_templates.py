@@ -51,12 +51,25 @@ def test_comments_before_a_views_statement_may_name_the_view(own: Callable[..., 
     assert [table.steps for table in lab.plan().tables] == [()]
 
 
-def test_a_views_select_may_end_with_a_semicolon(own: Callable[..., Lab]) -> None:
-    lab = own(view_body=lambda shipped: shipped.rstrip() + ";\n")
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("", ";\n"),
+        ("-- our view\n\n/* of /* all */ */", ""),
+        ("", "\n-- done"),
+        ("/* v1 */\n", ";\n-- end\n;/* v2 */\n"),
+    ],
+)
+def test_what_stands_before_and_after_a_views_select_is_no_part_of_the_view(
+    own: Callable[..., Lab], before: str, after: str
+) -> None:
+    lab = own(view_body=lambda shipped: before + shipped.rstrip() + after)
     assert errors(lab) == []
+    assert [table.steps for table in lab.plan().tables] == [()]
     land(lab, 2, a="second")
     assert errors(lab) == []
     assert lab.rows("student", "id") == [{"id": 1, "a": "first"}, {"id": 2, "a": "second"}]
+    assert [table.steps for table in lab.plan().tables] == [()]
 
 
 def test_a_state_whose_select_is_no_sql_is_not_shown_until_it_is(own: Callable[..., Lab]) -> None:

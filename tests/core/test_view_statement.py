@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from schemasync.core.view_statement import replacing_none, under_name
+from schemasync.core.view_statement import proper_query, replacing_none, under_name
 
 STATEMENT = "CREATE OR REPLACE VIEW `l`.`v` (\n  `id`\n)\nCOMMENT 'rows of `l`.`v`'\nAS\nSELECT 1"
 COMMENTS = ("", "\n", "-- `l`.`v` is ours\n", "-- CREATE OR REPLACE VIEW `l`.`v`\n\n  /* `l`.`v`;\n * */ -- ` '\n")
@@ -21,3 +21,24 @@ def test_a_view_that_only_a_comment_names_gets_no_other_name() -> None:
 @pytest.mark.parametrize("comments", COMMENTS)
 def test_a_view_is_only_made_where_none_is(comments: str) -> None:
     assert replacing_none(comments + STATEMENT) == comments + STATEMENT.replace("CREATE OR REPLACE", "CREATE", 1)
+
+
+AROUND = ("", "\n ", "-- it's ours\n", "/* one /* 'two' */ ; */ ;\n", ";; -- end \\\n of it\n;", '-- "\r\n--\n')
+QUERIES = (
+    "SELECT 1",
+    "SELECT /*+ BROADCAST(k) */ -- of all\n 1 /* one */ FROM `a;--``b` t",
+    r"""SELECT 'it\'s -- no' WHERE "a\";" <> 'comment: /*' OR b = ';--'""",
+    r"""SELECT bar'x\'y' WHERE a = r'\' OR b = R"\" OR c = '''--'""",
+    "(SELECT 1 -- one\n)",
+)
+
+
+@pytest.mark.parametrize("before", AROUND)
+@pytest.mark.parametrize("after", [*AROUND, " -- done", "/* never ended", ";\n/* v2 */"])
+@pytest.mark.parametrize("query", QUERIES)
+def test_a_query_is_without_what_stands_before_and_after_it(before: str, query: str, after: str) -> None:
+    assert proper_query(f"{before}{query}{after}") == query
+
+
+def test_of_comments_alone_no_query_is_left() -> None:
+    assert proper_query("-- none\n;") == ""

@@ -82,11 +82,6 @@ def test_a_file_counts_from_when_it_is_put_into_the_folder_until_it_is_taken_out
     assert texts == ["DROP TABLE IF EXISTS t", "mine", "DROP TABLE IF EXISTS t"]
 
 
-def test_the_semicolon_at_the_end_of_a_file_is_no_part_of_its_statement(tmp_path: Path) -> None:
-    (tmp_path / "drop_table.sql.j2").write_text("DROP TABLE {{ table }} ;\n;\n")
-    assert TemplateRenderer(tmp_path).render("drop_table", {"table": "`a;`"}, dialect="spark") == "DROP TABLE `a;`"
-
-
 def test_a_users_own_templates_are_told_from_ours(tmp_path: Path) -> None:
     (tmp_path / "view.sql.j2").write_text("{{ body }}")
     renderer = TemplateRenderer(tmp_path)
