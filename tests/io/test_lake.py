@@ -6,6 +6,7 @@ import errno
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from pyarrow import fs
@@ -89,6 +90,17 @@ def test_files_of_the_top_directory_are_told_below_it() -> None:
     lake = ArrowLake("mock:///")
     lake.create("a/x", b"")
     assert (paths(lake, ""), lake.path("a"), ArrowLake("file:///").path("")) == (["a/x"], "/a", "/")
+
+
+@pytest.mark.parametrize("directory", ["", "base/g=000007"])
+def test_no_directory_is_one_of_its_own(directory: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arrow lists it so where S3 has a key with an empty name in it: ``base/g=000007//x``."""
+    lake = ArrowLake("mock://host/shop/student")
+    lake.make_directory(f"{directory}/live".strip("/"))
+    (live,) = found = lake.directories(directory)
+    listed = [fs.FileInfo(lake.path(name).rstrip("/"), type=fs.FileType.Directory) for name in (directory, live)]
+    monkeypatch.setattr(lake, "filesystem", Mock(get_file_info=Mock(return_value=listed)))
+    assert lake.directories(directory) == found
 
 
 def test_a_path_goes_to_engines_below_the_root(tmp_path: Path) -> None:
