@@ -193,6 +193,9 @@ def _checked(
         checked_footer(storage.small, file.path, request.columns, ordering=ordering, keys=keys)
         for file in written.files
     ]
+    if not written.files:
+        # It is a partition's place all the same, which a metastore would have to make itself.
+        storage.lake.make_directory(request.directory)
     segment = _segment(request, written, name=delta_name(current.next_delta))
     if not request.keys:
         return segment

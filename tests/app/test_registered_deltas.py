@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from schemasync.app.applying import apply
+from tests.app.mortal import Fuse, mortal
 from tests.lab import HOUR, Lab
 
 pytestmark = pytest.mark.spark
@@ -37,3 +39,12 @@ def test_a_late_row_does_not_show_when_the_tombstone_that_beat_it_is_purged(lab:
         lab.land(TOPIC, [{"id": key, "name": "Ada", "op": op, "ts_ms": when}])
         lab.compact()
     assert [row["id"] for row in lab.rows("shop_student")] == [2, 3]
+
+
+def test_a_delta_without_a_row_has_a_directory_whatever_the_storage_makes_of_files(lab: Lab) -> None:
+    lab.register(TOPIC, lab.flat("Student", ("name", ["null", "string"])))
+    lab.apply()
+    lab.land(TOPIC, [])
+    fuse = Fuse()
+    assert [table.error for table in apply(mortal(lab.workspace, fuse)).tables] == [None]
+    assert "make_directory" in fuse.calls[: fuse.calls.index("add_partitions")]
