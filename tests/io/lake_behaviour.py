@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -108,9 +109,9 @@ class LakeBehaviour:
         assert paths(lake, "") == ["archive/a"]
 
     def test_a_file_that_was_seen_is_deleted_or_moved_while_it_is_that_file(self, lake: ArrowLake) -> None:
-        for path in ("a", "b", "c", "d"):
+        for path in ("a", "b", "c", "d", "e"):
             lake.create(path, b"1")
-        a, b, c, d = lake.files("")
+        a, b, c, d, e = lake.files("")
         for file in (c, d):
             lake.delete(file.path)
             lake.create(file.path, b"another")
@@ -118,7 +119,9 @@ class LakeBehaviour:
         lake.move(b.path, "moved/b", seen=b)
         lake.delete(c.path, seen=c)
         lake.move(d.path, "moved/d", seen=d)
-        assert paths(lake, "") == ["c", "d", "moved/b"]
+        lake.delete(e.path, seen=replace(e, modified_ms=e.modified_ms - 1000))
+        lake.move(e.path, "moved/e", seen=replace(e, modified_ms=e.modified_ms + 1000))
+        assert paths(lake, "") == ["c", "d", "e", "moved/b"]
 
     def test_a_move_never_overwrites_what_stands_at_the_target(self, lake: ArrowLake) -> None:
         lake.create("archive/a", b"first")

@@ -12,6 +12,7 @@ import pytest
 from pyarrow import fs
 from pyspark.sql import SparkSession
 
+from schemasync.core.ports import FileInfo
 from schemasync.errors import StorageError
 from schemasync.io.lake.arrow import ArrowLake, storage_error
 from schemasync.io.lake.hadoop import HadoopFileSystem, open_hadoop
@@ -22,6 +23,16 @@ class TestLocalDisk(OneWinnerBehaviour):
     @pytest.fixture(params=["", "file://"])
     def lake(self, request: pytest.FixtureRequest, tmp_path: Path) -> ArrowLake:
         return ArrowLake(f"{request.param}{tmp_path}/shop/student")
+
+
+@pytest.mark.parametrize(("now", "is_that"), [(1_700, False), (1_500, True), (1_000, True), (999, False)])
+def test_a_file_that_was_written_again_within_a_second_is_another(tmp_path: Path, now: int, is_that: bool) -> None:
+    """But for one of S3, which tells whole seconds where it is asked for one file."""
+    lake = ArrowLake(str(tmp_path))
+    lake.create("a", b"1")
+    os.utime(tmp_path / "a", ns=(0, now * 1_000_000))
+    lake.delete("a", seen=FileInfo(path="a", bytes=1, modified_ms=1_500))
+    assert (lake.files("") == ()) == is_that
 
 
 class TestMemory(LakeBehaviour):

@@ -208,11 +208,11 @@ def _modified_ms(found: fs.FileInfo) -> int:
 def _is_there(found: fs.FileInfo, seen: FileInfo | None) -> bool:
     """Tell whether there is a file, and where one was ``seen`` in a list, that one.
 
-    Asked for a single file S3 tells whole seconds, and in lists it may tell more.
+    Asked for a single file S3 tells whole seconds, and in lists it may tell more: only there two are one that differ.
     """
     if found.type is fs.FileType.NotFound or seen is None:
         return found.type is not fs.FileType.NotFound
-    return found.size == seen.bytes and _modified_ms(found) // 1000 == seen.modified_ms // 1000
+    return found.size == seen.bytes and _modified_ms(found) in (seen.modified_ms, seen.modified_ms // 1000 * 1000)
 
 
 def storage_error(error: Exception, *, verb: str, where: str) -> StorageError:
