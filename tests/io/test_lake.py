@@ -10,10 +10,12 @@ from unittest.mock import Mock
 
 import pytest
 from pyarrow import fs
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from schemasync.core.ports import FileInfo
 from schemasync.errors import StorageError
+from schemasync.io.lake import hadoop
 from schemasync.io.lake.arrow import ArrowLake, storage_error
 from schemasync.io.lake.hadoop import HadoopFileSystem, open_hadoop
 from tests.io.lake_behaviour import LakeBehaviour, OneWinnerBehaviour, by_hadoop, paths
@@ -95,6 +97,12 @@ class TestHadoop(LakeBehaviour):
     def test_storages_are_the_same_where_hadoop_says_so(self, lake: ArrowLake, spark: SparkSession) -> None:
         again, other = open_hadoop(spark, "file:///elsewhere"), open_hadoop(spark, "viewfs://tests/disk")
         assert (lake.filesystem == again, lake.filesystem == other) == (True, False)
+
+
+def test_what_pyspark_raises_without_a_word_is_told_by_its_name() -> None:
+    with pytest.raises(OSError, match="a/x") as raised, hadoop._as_os_error("a/x"):
+        raise PySparkException("")
+    assert (raised.value.errno, raised.value.strerror) == (errno.EIO, "PySparkException")
 
 
 def test_files_of_the_top_directory_are_told_below_it() -> None:

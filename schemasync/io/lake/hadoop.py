@@ -360,4 +360,5 @@ def _as_os_error(path: str) -> Iterator[None]:
         # What Java throws most, such as IllegalArgumentException, pyspark replaces by exceptions of its own.
         if not isinstance(error, PySparkException):
             raise
-        raise OSError(errno.EIO, str(error).splitlines()[0], path) from error
+        text = (str(error) or type(error).__name__).splitlines()[0]
+        raise OSError(errno.EIO, text, path) from error
