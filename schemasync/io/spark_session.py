@@ -167,6 +167,7 @@ def start_session(settings: SessionSettings, *, java_home: Path, python: str) ->
     for key, value in settings.spark_conf().items():
         builder = builder.config(key, value)
     session: SparkSession | None = None
+    said = _said_before(settings.log)
     try:
         _launch(settings)
         with _interrupts_kept():
@@ -177,7 +178,7 @@ def start_session(settings: SessionSettings, *, java_home: Path, python: str) ->
     except (PySparkException, Py4JError, RuntimeError, OSError) as error:
         if session is not None:
             session.stop()
-        if settings.metastore_uri is None and _is_open_elsewhere(settings.log):
+        if settings.metastore_uri is None and _is_open_elsewhere(settings.log, since=said):
             raise MetastoreBusyError(
                 _ONE_AT_A_TIME,
                 where=str(settings.home),
@@ -348,9 +349,17 @@ def _cause(error: Exception, log: Path) -> str:
     return shown[:500]
 
 
-def _is_open_elsewhere(log: Path) -> bool:
+def _said_before(log: Path) -> int:
+    """Return how much of a log is of earlier attempts of this process: only the first one begins it anew."""
+    from pyspark import SparkContext  # noqa: PLC0415 - importing it takes half a second
+
+    context: Any = SparkContext
+    return log.stat().st_size if context._gateway is not None and log.exists() else 0
+
+
+def _is_open_elsewhere(log: Path, *, since: int) -> bool:
     """Tell whether Derby refused its database for that: what reaches us only says that no client could be made."""
-    return log.exists() and _DERBY_IS_OPEN in log.read_text(errors="replace")
+    return log.exists() and _DERBY_IS_OPEN.encode() in log.read_bytes()[since:]
 
 
 def _prepare(home: Path) -> None:

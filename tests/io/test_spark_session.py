@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest.mock import Mock
 
 import pytest
 from pyspark.errors import PySparkException
@@ -320,6 +321,21 @@ def test_a_metastore_that_another_jvm_has_open_is_told_as_that(tmp_path: Path, m
     elsewhere = SessionSettings(home=tmp_path, metastore_uri="thrift://hive:9083")
     with pytest.raises(EngineError, match="Spark did not start"):
         start_session(elsewhere, java_home=tmp_path, python=sys.executable)
+
+
+@pytest.mark.parametrize(("running", "told"), [(None, MetastoreBusyError), (object(), EngineError)])
+def test_what_the_log_has_of_an_earlier_attempt_is_no_reason_of_this_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, running: object, told: type[Exception]
+) -> None:
+    """A JVM that runs already goes on in the log, and a new one begins it anew."""
+    for name in ("SPARK_HOME", "JAVA_HOME", "PYSPARK_PYTHON", "SPARK_LOCAL_IP"):
+        monkeypatch.setenv(name, "/opt/another")
+    settings = SessionSettings(home=tmp_path)
+    settings.log.write_text(f"{REFUSED}\n")
+    monkeypatch.setattr("pyspark.SparkContext._gateway", running)
+    monkeypatch.setattr(spark_session, "_launch", Mock(side_effect=RuntimeError("the disk is full")))
+    with pytest.raises(told):
+        start_session(settings, java_home=tmp_path, python=sys.executable)
 
 
 @pytest.mark.parametrize("home", ["python/pyspark", "."])
