@@ -6,6 +6,7 @@ suites. They live in the core because they are only words.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
@@ -157,8 +158,11 @@ class HiveColumn:
     comment: str = ""
 
 
-_PLAIN_FILES: Final = frozenset({"", "avro", "binaryfile", "csv", "hive", "json", "orc", "parquet", "text", "xml"})
-"""Providers of Spark's whose tables are nothing but files; it has them without a library."""
+_OF_FORMATS: Final = re.compile(
+    r"delta|hudi|iceberg|paimon|org\.apache\.(spark\.sql\.delta|hudi|iceberg|paimon)(\..*)?|io\.delta\..*",
+    re.IGNORECASE,
+)
+"""Providers of table formats. Spark keeps one as it was typed: a short name, a class, or what its name begins with."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,7 +203,7 @@ class HiveTable:
         """
         provider = self.properties.get("spark.sql.sources.provider", "")
         named = self.properties.get("table_type") or self.properties.get("storage_handler", "")
-        return named or (provider if provider.lower() not in _PLAIN_FILES else "")
+        return named or (provider if _OF_FORMATS.fullmatch(provider) else "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -560,7 +560,10 @@ FOREIGN_VIEW = hive("student_view", kind="VIRTUAL_VIEW")
 FORMATS = (
     ("table_type", "ICEBERG"),
     ("storage_handler", "org.apache.hadoop.hive.hbase.HBaseStorageHandler"),
-    ("spark.sql.sources.provider", "delta"),
+    *(
+        ("spark.sql.sources.provider", provider)
+        for provider in ("delta", "Hudi", "org.apache.hudi", "org.apache.spark.sql.delta.sources.DeltaDataSource")
+    ),
 )
 """What tables have among their properties that are no plain files."""
 
@@ -648,7 +651,10 @@ def test_a_table_whose_subject_vanished_is_held_as_it_is() -> None:
         ({"table": hive(kind="MANAGED_TABLE")}, False),
         ({"table": hive(**{"external.table.purge": "TRUE"})}, False),
         *(({"table": hive(**{name: value})}, False) for name, value in FORMATS),
-        ({"table": hive(**{"spark.sql.sources.provider": "ORC"})}, True),
+        *(
+            ({"table": hive(**{"spark.sql.sources.provider": provider})}, True)
+            for provider in ("ORC", "jdbc", "org.apache.spark.sql.parquet", "org.apache.hudibras")
+        ),
         ({"view": FOREIGN_VIEW}, True),
         ({"view": hive("student_view")}, False),
     ],
