@@ -47,8 +47,12 @@ def test_a_file_is_created_by_one_request_that_asks_for_a_new_one(answers: Stubb
     assert create() is True
 
 
-def test_a_directory_is_one_object_and_none_for_those_above_it(answers: Stubber) -> None:
-    answers.add_response("put_object", {}, expected_params={"Bucket": "bucket", "Key": "lake/x/", "Body": b""})
+@pytest.mark.parametrize("met", [0, 1])
+def test_a_directory_is_one_object_and_none_for_those_above_it(answers: Stubber, met: int) -> None:
+    put: dict[str, Any] = {"expected_params": {"Bucket": "bucket", "Key": "lake/x/", "Body": b""}}
+    for _ in range(met):
+        answers.add_client_error("put_object", "ConditionalRequestConflict", http_status_code=409, **put)
+    answers.add_response("put_object", {}, **put)
     creating.making(fs.S3FileSystem(region=REGION))("bucket/lake/x")
 
 

@@ -89,6 +89,7 @@ def making(filesystem: fs.FileSystem) -> MakeDirectory:
     return partial(filesystem.create_dir, recursive=True)
 
 
+@_again
 def _marked(region: str, path: str) -> None:
     """Put the object that stands for a directory, as S3A and Arrow do, and none for those above it."""
     bucket, _, key = path.partition("/")
