@@ -7,7 +7,8 @@ value that does not exist fails loudly (StrictUndefined), and says which templat
 from __future__ import annotations
 
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -63,8 +64,13 @@ class TemplateRenderer:
         )
 
     def is_own(self, name: str, *, dialect: str) -> bool:
-        """Tell whether a template is the user's own."""
-        chosen = self._environment.select_template(_candidates(name, dialect))
+        """Tell whether a template is the user's own.
+
+        Raises:
+            UsageError: it is broken.
+        """
+        with _translated(name, dialect):
+            chosen = self._environment.select_template(_candidates(name, dialect))
         return Path(str(chosen.filename)).parent != template_directory()
 
     def render(self, name: str, values: Mapping[str, Any], *, dialect: str) -> str:
@@ -73,20 +79,26 @@ class TemplateRenderer:
         Raises:
             UsageError: a template is broken, or names a value that does not exist.
         """
-        try:
+        with _translated(name, dialect):
             chosen = self._environment.select_template(_candidates(name, dialect))
             return chosen.render(values, template_of=lambda other: _candidates(other, dialect)).strip()
-        except SchemasyncError:
-            raise
-        except Exception as error:
-            # A template calculates with what it is given: it may fail like any code.
-            file, line = _place(error)
-            raise UsageError(
-                "the template cannot be rendered",
-                where=f"{file or name}{f':{line}' if line else ''}",
-                why=str(error) or type(error).__name__,
-                fix=f"Compare it with the one that ships: {_shipped(name, dialect)}.",
-            ) from error
+
+
+@contextmanager
+def _translated(name: str, dialect: str) -> Iterator[None]:
+    try:
+        yield
+    except SchemasyncError:
+        raise
+    except Exception as error:
+        # A template calculates with what it is given: it may fail like any code.
+        file, line = _place(error)
+        raise UsageError(
+            "the template cannot be rendered",
+            where=f"{file or name}{f':{line}' if line else ''}",
+            why=str(error) or type(error).__name__,
+            fix=f"Compare it with the one that ships: {_shipped(name, dialect)}.",
+        ) from error
 
 
 def _place(error: Exception) -> tuple[str | None, int | None]:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -36,8 +37,10 @@ def test_a_value_that_does_not_exist_is_named_with_template_and_fix(tmp_path: Pa
 
 def test_a_broken_template_is_named_with_its_line(tmp_path: Path) -> None:
     (tmp_path / "drop_table.sql.j2").write_text("DROP\n{% if %}")
-    with pytest.raises(UsageError, match=r"drop_table\.sql\.j2:2: the template cannot be rendered"):
-        TemplateRenderer(tmp_path).render("drop_table", {"table": "t"}, dialect="spark")
+    renderer = TemplateRenderer(tmp_path)
+    for ask in (partial(renderer.render, values={"table": "t"}), renderer.is_own):
+        with pytest.raises(UsageError, match=r"drop_table\.sql\.j2:2: the template cannot be rendered"):
+            ask("drop_table", dialect="spark")
 
 
 @pytest.mark.parametrize(
