@@ -19,8 +19,11 @@ ARROW_NAMES: Final = {"s3a": "s3", "s3n": "s3"}
 _OF_ARROW: Final = {"", "file", "s3", *ARROW_NAMES, "gs", "gcs", "abfs", "abfss", "mock"}
 """What Arrow reaches without libraries that do not come with it; ``mock`` is in memory."""
 
-_OF_KEYS: Final = {"s3"}
-"""Arrow's names of storages that know no directories, only objects with long names."""
+_WITHOUT_DIRECTORIES: Final = {"s3"}
+"""Arrow's names of storages in which files need no directory, and lists tell of one all the same.
+
+Google's has only objects, too, but there Arrow lists no directory that it has not put an object for.
+"""
 
 _SLASHES: Final = re.compile("/+")
 _PARTS: Final = re.compile(
@@ -54,13 +57,13 @@ def parse_location(text: str) -> Location:
     return Location(scheme=(scheme or "").lower(), host=host or "", path=path)
 
 
-def has_directories(storage: str) -> bool:
+def needs_directories(storage: str) -> bool:
     """Tell whether a directory has to be there before files are created in it; ``storage`` is Arrow's name of it.
 
     Where it has not, Arrow puts an empty object for every directory that it makes, and for each one above that, up to
     the bucket: others than a table's own may be closed to whoever writes it.
     """
-    return storage not in _OF_KEYS
+    return storage not in _WITHOUT_DIRECTORIES
 
 
 def without_empty_names(text: str) -> str:

@@ -3,7 +3,7 @@ import pytest
 from schemasync.core.locations import (
     Location,
     as_pattern,
-    has_directories,
+    needs_directories,
     parse_location,
     with_host_of,
     without_empty_names,
@@ -77,5 +77,5 @@ def test_what_a_pattern_would_take_for_signs_is_escaped() -> None:
 
 def test_only_where_there_are_none_no_directory_has_to_be_made() -> None:
     assert [
-        storage for storage in ("local", "s3", "gcs", "abfs", "py::hadoop+s3a") if not has_directories(storage)
+        storage for storage in ("local", "s3", "gcs", "abfs", "py::hadoop+s3a") if not needs_directories(storage)
     ] == ["s3"]

@@ -16,7 +16,7 @@ from urllib.parse import quote
 import pyarrow as pa
 from pyarrow import fs
 
-from schemasync.core.locations import ARROW_NAMES, has_directories, parse_location
+from schemasync.core.locations import ARROW_NAMES, needs_directories, parse_location
 from schemasync.core.ports import FileInfo
 from schemasync.errors import StorageError
 from schemasync.io.lake.creating import creation, making
@@ -167,7 +167,7 @@ class ArrowLake:
 
     def _make_room(self, path: str) -> None:
         """Make the directory of a file, where it has to be there."""
-        if has_directories(self.filesystem.type_name):
+        if needs_directories(self.filesystem.type_name):
             self.make_directory(posixpath.dirname(path))
 
     def move(self, source: str, target: str, *, seen: FileInfo | None = None) -> None:

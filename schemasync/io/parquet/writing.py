@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from schemasync.core.locations import has_directories
+from schemasync.core.locations import needs_directories
 from schemasync.io.parquet.newest import counted
 
 PAGE_BYTES: Final = 128 * 1024
@@ -49,7 +49,7 @@ def make_directory(filesystem: fs.FileSystem, path: str) -> None:
     Raises:
         OSError: it cannot be made.
     """
-    if has_directories(filesystem.type_name):
+    if needs_directories(filesystem.type_name):
         filesystem.create_dir(path, recursive=True)
 
 
