@@ -84,3 +84,14 @@ def test_a_state_whose_select_is_no_sql_is_not_shown_until_it_is(own: Callable[.
     assert errors(lab) == []
     assert lab.rows("student", "id") == [{"id": 1, "a": "second"}, {"id": 2, "a": "second"}]
     assert [table.steps for table in lab.plan().tables] == [()]
+
+
+def test_statements_may_end_with_a_semicolon_and_a_comment(own: Callable[..., Lab]) -> None:
+    names = ("create_database", "table", "view", "fold", "add_columns", "set_properties")
+    lab = own(**dict.fromkeys(names, lambda shipped: shipped.rstrip() + ";\n-- done\n"))
+    assert errors(lab) == []
+    lab.register("student", lab.flat("Student", ("a", TEXT), ("b", TEXT)))
+    land(lab, 2, a="second", b="new")
+    assert [table.error for table in lab.compact().tables] == [None]
+    assert lab.rows("student", "id") == [{"id": 1, "a": "first", "b": None}, {"id": 2, "a": "second", "b": "new"}]
+    assert [table.steps for table in lab.plan().tables] == [()]
