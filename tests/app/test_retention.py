@@ -265,9 +265,10 @@ def test_where_hours_lie_right_in_the_tables_directory_its_own_files_are_not_lis
     lab.compact()
     listed, asked = ArrowLake.files, set()
 
-    def files_of(lake: ArrowLake, directory: str) -> Any:
-        asked.add(directory.partition("/")[0])
-        return listed(lake, directory)
+    def files_of(lake: ArrowLake, directory: str, *, below: bool = True) -> Any:
+        if below:
+            asked.add(directory.partition("/")[0])
+        return listed(lake, directory, below=below)
 
     monkeypatch.setattr(ArrowLake, "files", files_of)
     (planned,) = lab.plan().tables
