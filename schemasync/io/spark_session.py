@@ -159,19 +159,25 @@ def start_session(settings: SessionSettings, *, java_home: Path, python: str) ->
     if settings.master.startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     from py4j.protocol import Py4JError  # noqa: PLC0415 - importing pyspark costs half a second
+    from pyspark import SparkConf, SparkContext  # noqa: PLC0415
     from pyspark.errors import PySparkException  # noqa: PLC0415
     from pyspark.sql import SparkSession  # noqa: PLC0415
 
+    whole = {
+        "spark.master": settings.master,
+        "spark.app.name": "schemasync",
+        "spark.sql.catalogImplementation": "hive",
+        **settings.spark_conf(),
+    }
     builder: Any = SparkSession.builder
-    builder = builder.master(settings.master).appName("schemasync").enableHiveSupport()
-    for key, value in settings.spark_conf().items():
-        builder = builder.config(key, value)
     session: SparkSession | None = None
     said = _said_before(settings.log)
     try:
         _launch(settings)
+        # Alone, because an interrupt may come while the session is made, and that takes seconds.
         with _interrupts_kept():
-            session = builder.getOrCreate()
+            SparkContext.getOrCreate(SparkConf().setAll(list(whole.items())))
+        session = builder.config(map=whole).getOrCreate()
         session.sql("SHOW DATABASES").collect()
         if settings.spark_conf().get(_URL) == settings.derby:
             lengthen_view_texts(session, settings.derby)

@@ -446,6 +446,36 @@ def test_an_interrupt_ends_sparks_jobs_and_what_is_asked_then_gets_its_own_answe
     assert (done.returncode, done.stdout, done.stderr) == (0, "interrupted 42\n", "")
 
 
+INTERRUPTED_EARLY = """
+import os, signal, sys, threading
+from pathlib import Path
+from pyspark.sql import SparkSession
+from tests.lab import own_spark
+
+made = SparkSession.__init__
+
+def slowly_made(self, *given, **more):
+    # Java is asked at once, and takes longer.
+    threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
+    made(self, *given, **more)
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    SparkSession.__init__ = slowly_made
+    try:
+        with own_spark(Path(sys.argv[1]), purpose="tests", master="local[1]"):
+            pass
+    except KeyboardInterrupt:
+        print("interrupted")
+"""
+
+
+@pytest.mark.spark
+@pytest.mark.one_spark
+def test_an_interrupt_while_spark_starts_is_one_and_no_error_of_spark(tmp_path: Path) -> None:
+    assert ran(INTERRUPTED_EARLY, tmp_path).stdout == "interrupted\n"
+
+
 def test_whoever_had_a_handler_of_interrupts_has_it_when_spark_has_started() -> None:
     before = signal.getsignal(signal.SIGINT)
     with spark_session._interrupts_kept():
