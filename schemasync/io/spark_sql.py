@@ -58,16 +58,20 @@ class SparkSql:
 
         Raises:
             UsageError: the statement would change something, or is none that can be parsed.
-            EngineError: Spark refused it, failed in it, or a value is outside of what can be shown (years 1 to 9999).
+            EngineError: Spark refused it, failed in it, or a value cannot be shown: a year outside of 1 to 9999, an
+                interval of months.
         """
         self._refuse_changes(sql)
         try:
             with self._inside(database), translated(sql):
                 names, table = _collected(self._session.sql(sql))
-            return _rows(names, [[_json(v, column.type) for v in column.to_pylist()] for column in table.columns])
+            return _rows(names, [[_json(v, column.type) for v in _values(column)] for column in table.columns])
         except (ValueError, OverflowError) as error:
             raise EngineError(
-                "a value of the result cannot be shown", where=_first_line(sql), why=str(error)
+                "a value of the result cannot be shown",
+                where=_first_line(sql),
+                why=str(error),
+                fix="Write CAST(... AS STRING) around it.",
             ) from error
 
     def _refuse_changes(self, sql: str) -> None:
@@ -109,6 +113,15 @@ def _collected(frame: DataFrame) -> tuple[tuple[str, ...], pa.Table]:
     # What DataFrame.toArrow is made of; Spark 3.5 has no toArrow, and its toPandas needs pandas.
     batches = cast("Any", frame)._collect_as_arrow()
     return tuple(frame.columns), pa.Table.from_batches(batches) if batches else pa.table({})
+
+
+def _values(column: pa.ChunkedArray) -> list[Any]:
+    try:
+        values: list[Any] = column.to_pylist()
+    except KeyError:
+        # Arrow looks up a Python class for what a column holds, and has none for this.
+        raise ValueError("Python has no intervals of months") from None
+    return values
 
 
 def _rows(names: tuple[str, ...], columns: list[list[Any]]) -> Rows:

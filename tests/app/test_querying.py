@@ -147,6 +147,17 @@ def test_what_spark_refuses_is_one_error(lab: Lab, statement: str) -> None:
         query(lab.workspace, statement)
 
 
-def test_a_value_that_no_calendar_has_is_one_error(lab: Lab) -> None:
-    with pytest.raises(EngineError, match="a value of the result cannot be shown"):
-        one(lab, "TIMESTAMP '+11999-01-01 00:00:00'")
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("TIMESTAMP '+11999-01-01 00:00:00'", "+11999-01-01 00:00:00"),
+        ("INTERVAL '2' MONTH", "INTERVAL '2' MONTH"),
+        ("ARRAY(INTERVAL '2' MONTH)", "[INTERVAL '2' MONTH]"),
+    ],
+)
+def test_a_value_that_python_does_not_have_is_one_error_and_its_text_can_be_had(
+    lab: Lab, value: str, text: str
+) -> None:
+    with pytest.raises(EngineError, match=r"a value of the result cannot be shown: .*CAST\(\.\.\. AS STRING\)"):
+        one(lab, value)
+    assert one(lab, f"CAST({value} AS STRING)") == text
