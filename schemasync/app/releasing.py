@@ -21,8 +21,9 @@ def release(workspace: Workspace, name: str, how: Release) -> ApplyResult:
         UsageError: the name is no configured table, or that of several.
         RegistryUnavailableError: the registry does not answer.
     """
-    target = select_one(map_tables(workspace), name)
-    return ApplyResult(tables=(apply_table(workspace, released(target, how)),))
+    mapping = map_tables(workspace)
+    target = select_one(mapping, name)
+    return ApplyResult(tables=(apply_table(workspace, released(target, how)),), problems=mapping.problems)
 
 
 def way_out(workspace: Workspace, found: TableView) -> Release | None:

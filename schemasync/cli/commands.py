@@ -118,6 +118,7 @@ def release(call: Call, table: str, *, migrate: bool, rebuild: bool) -> int:
     result = releasing.release(call.workspace("release"), table, Release(migrate=migrate, rebuild=rebuild))
     call.answer(result.to_json(), rendering.apply_text(result))
     _complain(call, [e for table in result.tables for e in (table.error, table.unrecorded) if e])
+    _complain(call, result.problems)
     return outcomes.apply_exit(result)
 
 
