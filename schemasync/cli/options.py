@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,6 +58,15 @@ def _remember(context: click.Context, parameter: click.Parameter, value: Any) ->
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
+class _Seconds(click.FloatRange):
+    """So many seconds; NaN is in every range for click, and no time ever comes that is not before it."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number of seconds."""
+        seconds = super().convert(value, param, ctx)
+        return self.fail(f"{value} is no number.", param, ctx) if math.isnan(seconds) else seconds
+
+
 def _option(*declarations: str, **rest: Any) -> Callable[[_F], _F]:
     # Eager: --json must be known before any other option can be found wrong.
     return click.option(*declarations, callback=_remember, expose_value=False, is_eager=True, **rest)
@@ -75,7 +85,7 @@ _OPTIONS: Final = (
     _option("--wait", is_flag=True, help=f"Wait for the embedded metastore, up to {WAIT_SECONDS / 60:.0f} minutes."),
     _option(
         "--wait-timeout",
-        type=click.FloatRange(min=0),
+        type=_Seconds(min=0),
         metavar="SECONDS",
         help="Wait for the embedded metastore, up to this long.",
     ),

@@ -99,6 +99,11 @@ def test_wait_says_how_long_to_wait_for_the_metastore(bench: Bench, argv: tuple[
     assert asked == [seconds]
 
 
+def test_to_wait_for_no_number_of_seconds_is_wrong_usage(bench: Bench) -> None:
+    answer = bench("--wait-timeout", "nan", "plan")
+    assert (answer.code, "nan is no number" in answer.err) == (2, True)
+
+
 @pytest.mark.parametrize("argv", [("plan", "--nope"), ("nope",), ("sql",), ("ddl", "x", "--dialect", "oracle"), ()])
 def test_wrong_usage_exits_with_2_and_says_so_on_stderr(bench: Bench, argv: tuple[str, ...]) -> None:
     answer = bench(*argv)
