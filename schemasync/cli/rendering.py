@@ -207,9 +207,12 @@ def _status(table: TableStatus) -> Iterator[Line]:
 def _since(plan: TablePlan, moment: str | None) -> str:
     if moment is not None:
         return f"since {moment}"
-    # Beside no data there is nothing to note it in.
-    there = plan.view is not None and plan.view.inspected.table is not None
-    return "since: not recorded yet (the next apply or watch does)" if there else "there is no table yet"
+    # It is noted beside the data of a table that is known to be ours.
+    if plan.view is None or plan.view.inspected.table is None:
+        return "there is no table yet"
+    if plan.view.decision.properties is None:
+        return "since: not recorded, because it is not known to be a table of schemasync's"
+    return "since: not recorded yet (the next apply or watch does)"
 
 
 def doctor_text(report: Report) -> Iterator[Line]:

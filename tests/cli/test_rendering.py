@@ -103,8 +103,19 @@ def test_since_when_a_table_is_held_is_said_as_far_as_somebody_noted_it(tmp_path
     new = held()
     still.put("student", properties={})
     foreign = held()
-    later = "since: not recorded yet (the next apply or watch does)"
-    assert (new, foreign) == ("  held       there is no table yet", f"  held       {later}")
+    assert (new, foreign) == (
+        "  held       there is no table yet",
+        "  held       since: not recorded, because it is not known to be a table of schemasync's",
+    )
+
+
+def test_since_when_a_table_of_ours_is_held_is_noted_by_the_next_apply(tmp_path: Path) -> None:
+    still = Still(tmp_path)
+    still.register(avro(("a", "string")))
+    still.settle()
+    still.register(avro(("a", {"type": "array", "items": "int"})))
+    later = "  held       since: not recorded yet (the next apply or watch does)"
+    assert later in text_of(status_text(status(still.workspace))).splitlines()
 
 
 def rows(*found: tuple[Any, ...], columns: tuple[str, ...] = ("id", "name")) -> Rows:
