@@ -14,7 +14,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from io import FileIO
@@ -22,9 +22,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from schemasync.core.config_values import ZONE
-from schemasync.errors import EngineError, MetastoreBusyError, StorageError
+from schemasync.errors import EngineError, MetastoreBusyError, StorageError, UsageError
 
 if TYPE_CHECKING:
+    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
 _LOG4J: Final = """\
@@ -149,6 +150,7 @@ def start_session(settings: SessionSettings, *, java_home: Path, python: str) ->
     Raises:
         EngineError: Spark or its metastore did not start; the text says where its log is.
         MetastoreBusyError: the embedded metastore is open in another JVM, whoever holds our lock.
+        UsageError: Spark runs in this process already.
     """
     _prepare(settings.home)
     os.environ["JAVA_HOME"] = str(java_home)
@@ -159,7 +161,6 @@ def start_session(settings: SessionSettings, *, java_home: Path, python: str) ->
     if settings.master.startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     from py4j.protocol import Py4JError  # noqa: PLC0415 - importing pyspark costs half a second
-    from pyspark import SparkConf, SparkContext  # noqa: PLC0415
     from pyspark.errors import PySparkException  # noqa: PLC0415
     from pyspark.sql import SparkSession  # noqa: PLC0415
 
@@ -170,20 +171,20 @@ def start_session(settings: SessionSettings, *, java_home: Path, python: str) ->
         **settings.spark_conf(),
     }
     builder: Any = SparkSession.builder
-    session: SparkSession | None = None
     said = _said_before(settings.log)
     try:
-        _launch(settings)
-        # Alone, because an interrupt may come while the session is made, and that takes seconds.
-        with _interrupts_kept():
-            SparkContext.getOrCreate(SparkConf().setAll(list(whole.items())))
-        session = builder.config(map=whole).getOrCreate()
-        session.sql("SHOW DATABASES").collect()
-        if settings.spark_conf().get(_URL) == settings.derby:
-            lengthen_view_texts(session, settings.derby)
+        with ExitStack() as begun:
+            _launch(settings)
+            # Alone, because an interrupt may come while the session is made, and that takes seconds.
+            with _interrupts_kept():
+                begun.callback(stop_session, _own_context(whole))
+            session: SparkSession = builder.config(map=whole).getOrCreate()
+            begun.callback(stop_session, session)
+            session.sql("SHOW DATABASES").collect()
+            if settings.spark_conf().get(_URL) == settings.derby:
+                lengthen_view_texts(session, settings.derby)
+            begun.pop_all()
     except (PySparkException, Py4JError, RuntimeError, OSError) as error:
-        if session is not None:
-            session.stop()
         if settings.metastore_uri is None and _is_open_elsewhere(settings.log, since=said):
             raise MetastoreBusyError(
                 _ONE_AT_A_TIME,
@@ -198,6 +199,20 @@ def start_session(settings: SessionSettings, *, java_home: Path, python: str) ->
             fix=f"Look at {settings.log}, and run `schemasync doctor`.",
         ) from error
     return session
+
+
+def _own_context(conf: Mapping[str, str]) -> SparkContext:
+    """Start Spark where it does not run: a process has one at most, and another's may have another metastore."""
+    from pyspark import SparkConf, SparkContext  # noqa: PLC0415 - importing pyspark takes half a second
+
+    try:
+        return SparkContext(conf=SparkConf().setAll(list(conf.items())))
+    except ValueError as error:
+        raise UsageError(
+            "Spark runs in this process already",
+            why="it may have another metastore than the one that is configured",
+            fix="Hand its session over (spark=...), or stop it first.",
+        ) from error
 
 
 @contextmanager
@@ -239,7 +254,7 @@ def _own_home() -> str:
     return str(next((home for home in homes if (home / "bin" / "spark-submit").is_file()), package))
 
 
-def stop_session(session: SparkSession) -> None:
+def stop_session(session: SparkSession | SparkContext) -> None:
     """Stop Spark; where its JVM has ended already, as a supervisor ends all processes at once, that is done."""
     from py4j.protocol import Py4JError  # noqa: PLC0415 - importing pyspark takes half a second
 

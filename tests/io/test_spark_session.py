@@ -16,7 +16,7 @@ from unittest.mock import Mock
 import pytest
 from pyspark.errors import PySparkException
 
-from schemasync.errors import EngineError, MetastoreBusyError, StorageError
+from schemasync.errors import EngineError, MetastoreBusyError, StorageError, UsageError
 from schemasync.io import spark_session
 from schemasync.io.spark_fold import SparkFold
 from schemasync.io.spark_session import SessionSettings, held, lengthen_view_texts, start_session, stop_session
@@ -449,6 +449,7 @@ def test_an_interrupt_ends_sparks_jobs_and_what_is_asked_then_gets_its_own_answe
 INTERRUPTED_EARLY = """
 import os, signal, sys, threading
 from pathlib import Path
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 from tests.lab import own_spark
 
@@ -466,14 +467,23 @@ if __name__ == "__main__":
         with own_spark(Path(sys.argv[1]), purpose="tests", master="local[1]"):
             pass
     except KeyboardInterrupt:
-        print("interrupted")
+        print("interrupted", SparkContext._active_spark_context)
 """
 
 
 @pytest.mark.spark
 @pytest.mark.one_spark
-def test_an_interrupt_while_spark_starts_is_one_and_no_error_of_spark(tmp_path: Path) -> None:
-    assert ran(INTERRUPTED_EARLY, tmp_path).stdout == "interrupted\n"
+def test_an_interrupt_while_spark_starts_is_one_and_leaves_no_spark_to_others(tmp_path: Path) -> None:
+    assert ran(INTERRUPTED_EARLY, tmp_path).stdout == "interrupted None\n"
+
+
+@pytest.mark.spark
+def test_a_spark_that_runs_is_neither_taken_for_the_configured_one_nor_stopped(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    with pytest.raises(UsageError, match="Spark runs in this process already"):
+        start_session(SessionSettings(home=tmp_path), java_home=Path(os.environ["JAVA_HOME"]), python=sys.executable)
+    assert spark.range(1).count() == 1
 
 
 def test_whoever_had_a_handler_of_interrupts_has_it_when_spark_has_started() -> None:
