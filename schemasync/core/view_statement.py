@@ -7,10 +7,8 @@ no part of it, whatever it names, and what it says before and after the query is
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Final
-
-_BEFORE: Final = re.compile(r"(?:\s|--[^\n]*|/\*.*?\*/)*", re.DOTALL)
-"""Comments, and what is between them; it is found at the beginning of every text."""
 
 _PIECE: Final = re.compile(
     r"""
@@ -31,14 +29,14 @@ _BRACKET: Final = re.compile(r"/\*(?!\+)|\*/")
 
 def under_name(statement: str, name: str, other: str) -> str | None:
     """Return the statement that makes the same view under another name, None where it does not have this one."""
-    comments, proper = _parts(statement)
-    return comments + proper.replace(name, other, 1) if name in proper else None
+    at = next((begin for begin, _ in _pieces(statement) if statement.startswith(name, begin)), None)
+    return None if at is None else statement[:at] + other + statement[at + len(name) :]
 
 
 def replacing_none(statement: str) -> str:
     """Return the statement that fails where there is a view."""
-    comments, proper = _parts(statement)
-    return comments + proper.replace("CREATE OR REPLACE VIEW", "CREATE VIEW", 1)
+    begin = next((begin for begin, _ in _pieces(statement)), 0)
+    return statement[:begin] + statement[begin:].replace("CREATE OR REPLACE VIEW", "CREATE VIEW", 1)
 
 
 def proper_query(text: str) -> str:
@@ -46,14 +44,22 @@ def proper_query(text: str) -> str:
 
     Those in between stay.
     """
-    begin, end, at = None, 0, 0
+    pieces = _pieces(text)
+    begin, end = next(pieces, (0, 0))
+    for _, last in pieces:
+        end = last
+    return text[begin:end]
+
+
+def _pieces(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where each piece begins and ends, without comments, blanks and semicolons."""
+    at = 0
     while found := _PIECE.match(text, at):
         at = found.end()
         if found.group("comment"):
             at = _comment_end(text, at)
         elif not found.group("none"):
-            begin, end = found.start() if begin is None else begin, at
-    return text[begin:end]
+            yield found.start(), at
 
 
 def _comment_end(text: str, at: int) -> int:
@@ -62,9 +68,3 @@ def _comment_end(text: str, at: int) -> int:
     while depth and (found := _BRACKET.search(text, at)):
         depth, at = depth + (1 if found.group() != "*/" else -1), found.end()
     return len(text) if depth else at
-
-
-def _parts(statement: str) -> tuple[str, str]:
-    found = _BEFORE.match(statement)
-    end = found.end() if found else 0
-    return statement[:end], statement[end:]

@@ -5,13 +5,24 @@ import pytest
 from schemasync.core.view_statement import proper_query, replacing_none, under_name
 
 STATEMENT = "CREATE OR REPLACE VIEW `l`.`v` (\n  `id`\n)\nCOMMENT 'rows of `l`.`v`'\nAS\nSELECT 1"
-COMMENTS = ("", "\n", "-- `l`.`v` is ours\n", "-- CREATE OR REPLACE VIEW `l`.`v`\n\n  /* `l`.`v`;\n * */ -- ` '\n")
+COMMENTS = (
+    "",
+    "\n",
+    "/* one /* within */ of `l`.`v` */",
+    "-- `l`.`v` is ours\n",
+    "-- CREATE OR REPLACE VIEW `l`.`v`\n\n  /* `l`.`v`;\n * */ -- ` '\n",
+)
 
 
 @pytest.mark.parametrize("comments", COMMENTS)
 def test_only_the_view_itself_gets_another_name(comments: str) -> None:
     expected = comments + STATEMENT.replace("VIEW `l`.`v`", "VIEW `l`.`next`")
     assert under_name(comments + STATEMENT, "`l`.`v`", "`l`.`next`") == expected
+
+
+def test_what_a_comment_within_the_statement_names_is_not_the_view() -> None:
+    statement = "CREATE OR REPLACE VIEW /* `l`.`v`, -- */ `l`.`v` AS SELECT 1"
+    assert under_name(statement, "`l`.`v`", "`l`.`n`") == statement.replace("`l`.`v` AS", "`l`.`n` AS")
 
 
 def test_a_view_that_only_a_comment_names_gets_no_other_name() -> None:
