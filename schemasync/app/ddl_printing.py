@@ -15,6 +15,7 @@ from typing import Any, Final, Literal
 from urllib.parse import unquote
 
 from schemasync.app.inspecting import without_order
+from schemasync.app.view_texts import as_stored
 from schemasync.app.workspace import Renderer
 from schemasync.core import ddl
 from schemasync.core.avro import read_key_schema
@@ -28,7 +29,6 @@ from schemasync.core.plan import properties_of
 from schemasync.core.ports import RegisteredSchema, Registry
 from schemasync.core.schema import SubjectVersion
 from schemasync.core.shape import Shape, history_of, shape_of, version_of
-from schemasync.core.view_statement import proper_query
 from schemasync.errors import SchemaError, UsageError
 
 Kind = Literal["table", "view", "per-run", "all"]
@@ -59,7 +59,9 @@ class PrintedDdl:
     @property
     def script(self) -> str:
         """All statements, each ended by a semicolon."""
-        return "\n\n".join(f"{statement.sql};" for statement in self.statements)
+        # A template of the user's own may end with a comment, which must not take the semicolon in.
+        ended = (f"{s.sql}\n;" if "--" in s.sql.rpartition("\n")[2] else f"{s.sql};" for s in self.statements)
+        return "\n\n".join(ended)
 
     def to_json(self) -> dict[str, Any]:
         """Return ``{"subject", "version", "dialect", "statements": [{"kind", "name", "sql"}]}``."""
@@ -240,8 +242,7 @@ class _Printing:
         yield self._printed("table", target.table, table)
         contents = Contents(versions=frozenset({self.shape.version.version}), known=False)
         body = self._text(ddl.view_body(target, self.shape, contents, self.dialect))
-        if self.renderer.is_own(ddl.VIEW_BODY, dialect=self.dialect.value):
-            body = proper_query(body)
+        body = as_stored(self.renderer, body, self.dialect)
         yield self._printed("view", target.view, ddl.create_view(target, self.shape, body, self.dialect))
         names = (target.base, target.incremental_table(self.hour), target.compactor)
         tables = ddl.per_run_tables(target, self.shape, self._run(), self.dialect)

@@ -355,9 +355,9 @@ def roll_forward(workspace: Workspace, target: TableTarget, properties: TablePro
     late: list[Manifest] = []
     found = [_read_unpublished(workspace, target, properties, path) for path in _unpublished(lake, properties)]
     # Nothing may be put in force before all were looked at: what was published since may follow the same state.
-    for manifest in (m for m in found if m.made_under > properties.version):
+    for manifest in (m for m in found if _is_ahead(m, properties)):
         if token_in_force(workspace, target) != properties.token:
-            break  # another writer applied that version just now
+            break  # another writer applied that version, or key, just now
         raise _left_behind(lake, target, properties, manifest, found)
     for manifest in found:
         if _never_follows(manifest, properties):
@@ -381,6 +381,12 @@ def _read_unpublished(workspace: Workspace, target: TableTarget, properties: Tab
         if token_in_force(workspace, target) == properties.token:
             raise
         raise _conflict(target, f"{path} was passed by a later state") from error
+
+
+def _is_ahead(manifest: Manifest, properties: TableProperties) -> bool:
+    """Tell whether a state was made under a version, or a key, that the table does not have yet."""
+    other_key = not _of_one_key(manifest, properties)
+    return manifest.made_under > properties.version or (other_key and not _never_follows(manifest, properties))
 
 
 def _fits(manifest: Manifest, properties: TableProperties) -> bool:

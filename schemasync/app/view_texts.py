@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from schemasync.app.inspecting import TableView
 from schemasync.app.states import state_before
-from schemasync.app.workspace import Workspace
+from schemasync.app.workspace import Renderer, Workspace
 from schemasync.core import ddl
 from schemasync.core.kept import NOTHING, Kept
 from schemasync.core.manifest import Contents, Manifest
@@ -22,14 +22,24 @@ def view_select(
     workspace: Workspace, target: TableTarget, shape: Shape, contents: Contents, dialect: Dialect = Dialect.SPARK
 ) -> str:
     """Render the dedup view's SELECT for what its segments hold, as a view that is made of it has it."""
-    text = workspace.text(ddl.view_body(target, shape, contents, dialect), dialect)
-    # What ships has nothing before or after it, and may name thousands of keys.
-    return proper_query(text) if has_own_select(workspace, dialect) else text
+    return as_stored(
+        workspace.renderer, workspace.text(ddl.view_body(target, shape, contents, dialect), dialect), dialect
+    )
 
 
-def has_own_select(workspace: Workspace, dialect: Dialect = Dialect.SPARK) -> bool:
+def as_stored(renderer: Renderer, select: str, dialect: Dialect) -> str:
+    """Return a SELECT that was rendered for the dedup view as engines keep it.
+
+    What ships has nothing before or after it, and may name thousands of keys. Trino keeps a text as it is.
+    """
+    if dialect is Dialect.TRINO or not renderer.is_own(ddl.VIEW_BODY, dialect=dialect.value):
+        return select
+    return proper_query(select)
+
+
+def has_own_select(workspace: Workspace) -> bool:
     """Tell whether the dedup view's SELECT is laid out by a template of the user's own."""
-    return workspace.renderer.is_own(ddl.VIEW_BODY, dialect=dialect.value)
+    return workspace.renderer.is_own(ddl.VIEW_BODY, dialect=Dialect.SPARK.value)
 
 
 def view_statement(

@@ -171,10 +171,12 @@ def start_session(settings: SessionSettings, *, java_home: Path, python: str) ->
         **settings.spark_conf(),
     }
     builder: Any = SparkSession.builder
-    said = _said_before(settings.log)
+    said: int | None = None
     try:
         with ExitStack() as begun:
             _launch(settings)
+            # Derby speaks later; what the log has by now may be of earlier attempts of this process.
+            said = settings.log.stat().st_size if settings.log.exists() else 0
             # Alone, because an interrupt may come while the session is made, and that takes seconds.
             with _interrupts_kept():
                 begun.callback(stop_session, _own_context(whole))
@@ -185,7 +187,7 @@ def start_session(settings: SessionSettings, *, java_home: Path, python: str) ->
                 lengthen_view_texts(session, settings.derby)
             begun.pop_all()
     except (PySparkException, Py4JError, RuntimeError, OSError) as error:
-        if settings.metastore_uri is None and _is_open_elsewhere(settings.log, since=said):
+        if said is not None and settings.metastore_uri is None and _is_open_elsewhere(settings.log, since=said):
             raise MetastoreBusyError(
                 _ONE_AT_A_TIME,
                 where=str(settings.home),
@@ -368,14 +370,6 @@ def _cause(error: Exception, log: Path) -> str:
     # The first line of a call that failed in the JVM only says that it did.
     shown = next((line.lstrip(": ") for line in lines if not line.startswith("An error occurred while")), lines[0])
     return shown[:500]
-
-
-def _said_before(log: Path) -> int:
-    """Return how much of a log is of earlier attempts of this process: only the first one begins it anew."""
-    from pyspark import SparkContext  # noqa: PLC0415 - importing it takes half a second
-
-    context: Any = SparkContext
-    return log.stat().st_size if context._gateway is not None and log.exists() else 0
 
 
 def _is_open_elsewhere(log: Path, *, since: int) -> bool:

@@ -216,3 +216,20 @@ def test_a_statement_of_a_users_own_template_ends_with_one_semicolon(registry: M
     found = print_ddl(from_registry(registry, config(), "student-value"), TemplateRenderer(tmp_path))
     sqls = {s.kind: s.sql for s in found.statements}
     assert (sqls["table"], sqls["view"].rpartition("AS\n")[2]) == ("CREATE TABLE `lake`.`student`", "SELECT 1")
+
+
+def test_no_semicolon_lies_in_the_comment_that_a_users_own_template_ends_with(
+    registry: MemoryRegistry, tmp_path: Path
+) -> None:
+    (tmp_path / "table.sql.j2").write_text("CREATE TABLE {{ table }}\n-- done\n")
+    found = print_ddl(from_registry(registry, config(), "student-value"), TemplateRenderer(tmp_path))
+    assert "\n\nCREATE TABLE `lake`.`student`\n-- done\n;\n\n" in found.script
+
+
+def test_a_backslash_escapes_nothing_in_a_query_for_trino(registry: MemoryRegistry, tmp_path: Path) -> None:
+    query = r"SELECT 1 WHERE sep <> '\\' AND name <> '--'"
+    (tmp_path / "view_body.sql.j2").write_text(query)
+    source = from_registry(registry, config(), "student-value")
+    found = print_ddl(source, TemplateRenderer(tmp_path), dialect=Dialect.TRINO)
+    (view,) = (s.sql for s in found.statements if s.kind == "view")
+    assert view.endswith(query)

@@ -354,14 +354,22 @@ def test_a_state_of_a_later_version_than_the_table_has_stops_everything_and_stay
     assert said.endswith("Restore a later state of the metastore. Nothing was deleted.")
 
 
-def test_nothing_is_put_in_force_beside_a_state_of_a_later_version_than_the_table_has() -> None:
+@pytest.mark.parametrize(
+    ("later", "said"),
+    [
+        ({"made_under": 2}, "it was made under version 2, and the table has version 1"),
+        ({"key": "name"}, r"it was made under the key \(name\), and the table has the key \(id\)"),
+    ],
+    ids=["version", "key"],
+)
+def test_nothing_is_put_in_force_beside_a_state_of_what_the_table_has_not_yet(later: dict[str, Any], said: str) -> None:
     """A run that was killed may have left a state that follows the same one, and has a lower number."""
     with opened() as table:
         properties = admitted(table)
         write_later(table, parent=1, state=2)
-        write_later(table, parent=1, state=3, made_under=2, run="other")
+        write_later(table, parent=1, state=3, **later, run="other")
         before = table.lake.files("")
-        with pytest.raises(DataError, match="it was made under version 2, and the table has version 1"):
+        with pytest.raises(DataError, match=said):
             roll_forward(table.workspace, table.target, properties)
         assert (properties_in_force(table.workspace, table.target), table.lake.files("")) == (properties, before)
 

@@ -491,9 +491,7 @@ def test_no_table_gets_its_key_back_from_an_older_version(was: int, found: int, 
 
 
 @pytest.mark.parametrize(("applied_as", "after"), [(1, 3), (2, 1)])
-def test_where_a_table_is_written_anyway_it_knows_the_newest_version_that_has_its_key(
-    applied_as: int, after: int
-) -> None:
+def test_with_another_version_a_table_knows_the_newest_version_that_has_its_key(applied_as: int, after: int) -> None:
     decision = seen(TWO, applied(TWO, applied_as, key_version=1), key_version=3)
     values = next_properties(decision)
     assert values is not None

@@ -306,11 +306,12 @@ def test_a_metastore_that_another_jvm_has_open_is_told_as_that(tmp_path: Path, m
     for name in ("SPARK_HOME", "JAVA_HOME", "PYSPARK_PYTHON", "SPARK_LOCAL_IP"):
         monkeypatch.setenv(name, "/opt/another")
 
-    def launched(settings: SessionSettings) -> None:
-        settings.log.write_text(f"2026-11-20T00:00:00.000 ERROR Schema: Failed initialising database.\n{REFUSED}\n")
+    def refused(_: object) -> None:
+        (tmp_path / "spark.log").write_text(f"2026-11-20T00:00:00.000 ERROR Schema: Failed initialising.\n{REFUSED}\n")
         raise RuntimeError("Unable to instantiate SessionHiveMetaStoreClient")
 
-    monkeypatch.setattr(spark_session, "_launch", launched)
+    monkeypatch.setattr(spark_session, "_launch", Mock())
+    monkeypatch.setattr(spark_session, "_own_context", refused)
     with pytest.raises(MetastoreBusyError) as caught:
         start_session(SessionSettings(home=tmp_path), java_home=tmp_path, python=sys.executable)
     assert str(caught.value) == (
@@ -323,18 +324,18 @@ def test_a_metastore_that_another_jvm_has_open_is_told_as_that(tmp_path: Path, m
         start_session(elsewhere, java_home=tmp_path, python=sys.executable)
 
 
-@pytest.mark.parametrize(("running", "told"), [(None, MetastoreBusyError), (object(), EngineError)])
+@pytest.mark.parametrize("failing", ["_launch", "_own_context"])
 def test_what_the_log_has_of_an_earlier_attempt_is_no_reason_of_this_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, running: object, told: type[Exception]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: str
 ) -> None:
-    """A JVM that runs already goes on in the log, and a new one begins it anew."""
+    """A JVM that runs already goes on in the log, and where none could be started it is as it was."""
     for name in ("SPARK_HOME", "JAVA_HOME", "PYSPARK_PYTHON", "SPARK_LOCAL_IP"):
         monkeypatch.setenv(name, "/opt/another")
     settings = SessionSettings(home=tmp_path)
     settings.log.write_text(f"{REFUSED}\n")
-    monkeypatch.setattr("pyspark.SparkContext._gateway", running)
-    monkeypatch.setattr(spark_session, "_launch", Mock(side_effect=RuntimeError("the disk is full")))
-    with pytest.raises(told):
+    monkeypatch.setattr(spark_session, "_launch", Mock())
+    monkeypatch.setattr(spark_session, failing, Mock(side_effect=RuntimeError("the disk is full")))
+    with pytest.raises(EngineError, match="the disk is full"):
         start_session(settings, java_home=tmp_path, python=sys.executable)
 
 
