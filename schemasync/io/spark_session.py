@@ -307,9 +307,9 @@ def _launch(settings: SessionSettings) -> None:
     conf = SparkConf(loadDefaults=False)
     conf.setMaster(settings.master)
     conf.setAll(list(settings.spark_conf().items()))
-    with _begun(settings.log) as log, _names_in_utf_8():
-        launch: Any = launch_gateway
-        gateway = launch(conf, popen_kwargs=_Deaf(stdout=log, stderr=log, start_new_session=True))
+    launch: Any = launch_gateway
+    with _begun(settings.log) as log, _names_in_utf_8(), _ended_unless_started() as told:
+        gateway = launch(conf, popen_kwargs=_Deaf(told, stdout=log, stderr=log, start_new_session=True))
     context._ensure_initialized(gateway=gateway, conf=conf)
 
 
@@ -320,14 +320,40 @@ class _Deaf(dict[str, Any]):
     we ignored them meanwhile.
     """
 
+    def __init__(self, told: int, **given: Any) -> None:
+        """Let the program write its number to the descriptor ``told`` before it begins."""
+        super().__init__(**given)
+        self._told = told
+
     def __setitem__(self, name: str, value: Any) -> None:
-        super().__setitem__(name, partial(_deafened, value) if name == "preexec_fn" else value)
+        super().__setitem__(name, partial(_deafened, value, self._told) if name == "preexec_fn" else value)
 
 
-def _deafened(first: Callable[[], None]) -> None:
+def _deafened(first: Callable[[], None], told: int) -> None:
     first()
+    os.write(told, str(os.getpid()).encode())
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
+
+
+@contextmanager
+def _ended_unless_started() -> Iterator[int]:
+    """Yield where a program writes its number that begins a process group; it is killed where an error comes out.
+
+    A JVM whose start is interrupted would stay for good: pyspark deletes the directory in which it is to say where it
+    listens, and without having said that it never looks whether its standard input has ended.
+    """
+    heard, told = os.pipe()
+    try:
+        yield told
+    except BaseException:
+        os.set_blocking(heard, False)
+        with suppress(BlockingIOError, ProcessLookupError):  # none was started, or it has ended
+            os.killpg(int(os.read(heard, 20)), signal.SIGKILL)
+        raise
+    finally:
+        os.close(heard)
+        os.close(told)
 
 
 @contextmanager

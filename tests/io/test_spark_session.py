@@ -324,6 +324,30 @@ def test_a_metastore_that_another_jvm_has_open_is_told_as_that(tmp_path: Path, m
         start_session(elsewhere, java_home=tmp_path, python=sys.executable)
 
 
+def test_a_jvm_whose_start_is_interrupted_does_not_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would wait for good: nobody hears where it listens."""
+    submit = tmp_path / "bin" / "spark-submit"
+    submit.parent.mkdir()
+    submit.write_text("#!/bin/sh\nexec sleep 60\n")
+    submit.chmod(0o755)
+    begun: list[subprocess.Popen[bytes]] = []
+
+    class Popen(subprocess.Popen[bytes]):
+        def __init__(self, *given: Any, **more: Any) -> None:
+            super().__init__(*given, **more)
+            begun.append(self)
+
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path))
+    monkeypatch.setattr("pyspark.SparkContext._gateway", None)
+    monkeypatch.setattr("pyspark.java_gateway.Popen", Popen)
+    monkeypatch.setattr("pyspark.java_gateway.time", Mock(sleep=Mock(side_effect=KeyboardInterrupt)))
+    with pytest.raises(KeyboardInterrupt):
+        spark_session._launch(SessionSettings(home=tmp_path))
+    (jvm,) = begun
+    with jvm:
+        assert jvm.wait(timeout=30) == -signal.SIGKILL
+
+
 @pytest.mark.parametrize("failing", ["_launch", "_own_context"])
 def test_what_the_log_has_of_an_earlier_attempt_is_no_reason_of_this_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: str
