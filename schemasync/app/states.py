@@ -385,8 +385,8 @@ def _read_unpublished(workspace: Workspace, target: TableTarget, properties: Tab
 
 def _is_ahead(manifest: Manifest, properties: TableProperties) -> bool:
     """Tell whether a state was made under a version, or a key, that the table does not have yet."""
-    other_key = not _of_one_key(manifest, properties)
-    return manifest.made_under > properties.version or (other_key and not _never_follows(manifest, properties))
+    ahead = manifest.made_under > properties.version or not _of_one_key(manifest, properties)
+    return ahead and not _never_follows(manifest, properties)
 
 
 def _fits(manifest: Manifest, properties: TableProperties) -> bool:

@@ -22,9 +22,8 @@ def view_select(
     workspace: Workspace, target: TableTarget, shape: Shape, contents: Contents, dialect: Dialect = Dialect.SPARK
 ) -> str:
     """Render the dedup view's SELECT for what its segments hold, as a view that is made of it has it."""
-    return as_stored(
-        workspace.renderer, workspace.text(ddl.view_body(target, shape, contents, dialect), dialect), dialect
-    )
+    select = workspace.text(ddl.view_body(target, shape, contents, dialect), dialect)
+    return as_stored(workspace.renderer, select, dialect)
 
 
 def as_stored(renderer: Renderer, select: str, dialect: Dialect) -> str:
@@ -32,14 +31,12 @@ def as_stored(renderer: Renderer, select: str, dialect: Dialect) -> str:
 
     What ships has nothing before or after it, and may name thousands of keys. Trino keeps a text as it is.
     """
-    if dialect is Dialect.TRINO or not renderer.is_own(ddl.VIEW_BODY, dialect=dialect.value):
-        return select
-    return proper_query(select)
+    return proper_query(select) if dialect is not Dialect.TRINO and has_own_select(renderer, dialect) else select
 
 
-def has_own_select(workspace: Workspace) -> bool:
+def has_own_select(renderer: Renderer, dialect: Dialect = Dialect.SPARK) -> bool:
     """Tell whether the dedup view's SELECT is laid out by a template of the user's own."""
-    return workspace.renderer.is_own(ddl.VIEW_BODY, dialect=Dialect.SPARK.value)
+    return renderer.is_own(ddl.VIEW_BODY, dialect=dialect.value)
 
 
 def view_statement(

@@ -74,7 +74,7 @@ def _show(workspace: Workspace, target: TableTarget, shape: Shape, manifest: Man
     metastore, name = workspace.metastore, (target.database, target.view)
     select = view_select(workspace, target, shape, manifest.contents)
     # What a template of the user's own makes of a state may be no SQL: Spark is to refuse it before anyone reads it.
-    as_it_is = not has_own_select(workspace)
+    as_it_is = not has_own_select(workspace.renderer)
     if (
         as_it_is
         and seen is not None
