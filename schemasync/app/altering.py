@@ -66,11 +66,11 @@ def carry_out(workspace: Workspace, plan: TablePlan, done: list[Step]) -> TableP
     shape = view.decision.effective if view else None
     if view is None or shape is None or properties is None:  # pragma: no cover - a plan with schema steps has all
         raise moved(plan.target)
-    _keep_schemas(workspace, view, shape)
+    at = _Alteration(plan=plan, view=view, shape=shape, properties=properties)
+    _keep_schemas(workspace, at)
     if changes_key(view.decision):
         # Those of a rebuild that was killed: the next one may have nothing left to fold.
         drop_per_run_tables(workspace, plan.target)
-    at = _Alteration(plan=plan, view=view, shape=shape, properties=properties)
     for step in plan.steps:
         if step.kind in {"admit", "repair_partitions", RECORD_HISTORY}:
             continue
@@ -96,14 +96,14 @@ def _require_unmoved(workspace: Workspace, at: _Alteration) -> None:
         raise moved(at.target)
 
 
-def _keep_schemas(workspace: Workspace, view: TableView, shape: Shape) -> None:
-    lake = workspace.storage(view.decision.target).lake
-    live = set(workspace.registry.versions(view.decision.target.subject))
-    applied = view.decision.properties.version if view.decision.properties else 0
+def _keep_schemas(workspace: Workspace, at: _Alteration) -> None:
+    lake = workspace.storage(at.target).lake
+    live = set(workspace.registry.versions(at.target.subject))
+    applied = at.plan.current_version or 0
     kept = {one.version for one in kept_schemas(lake) if one.version <= applied}
     # All of them, not only those since the baseline: a column's identity is the version in which its life began.
-    for version in shape.history.versions:
-        if version.version in live - kept and version.version <= shape.version.version:
+    for version in at.shape.history.versions:
+        if version.version in live - kept and version.version <= at.shape.version.version:
             registered = workspace.registry.schema(version.subject, version.version)
             keep_schema(lake, registered, applied=version.version <= applied)
 
