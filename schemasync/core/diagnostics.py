@@ -181,6 +181,14 @@ _ALL: Final = (
         fix="",
     ),
     Code(
+        code="SS117",
+        severity=Severity.WARNING,
+        meaning="Only Spark's SQL makes what a column shows of rows from before: Hive and Trino may not read the view "
+        "while there are such rows.",
+        example="column tags: of rows from before only Spark makes array<string>",
+        fix="Compact once it is applied where others than Spark read the view: it needs no conversion then.",
+    ),
+    Code(
         code="SS120",
         severity=Severity.ERROR,
         meaning="A column got a type that its values cannot be converted to.",

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any, Final
 
 from schemasync.core.changes import AddColumn, Change
-from schemasync.core.ddl import set_property
+from schemasync.core.ddl import row_source, set_property
 from schemasync.core.diagnostics import ANOTHER_TABLE, WITHOUT_VARIANT, Diagnostic, diagnose
 from schemasync.core.diff import diff, same_meaning
 from schemasync.core.encoding import Encoding, Leaf, Meaning, Record
@@ -39,6 +39,8 @@ from schemasync.core.schema import Column, Life, OrderingField, SubjectVersion
 from schemasync.core.shape import Shape, history_of, replaced_by, shape_of
 from schemasync.core.type_strings import print_type
 from schemasync.core.types import Primitive, Type
+from schemasync.core.view import column_sql
+from schemasync.errors import SchemaError
 
 _FATAL = frozenset({"SS402", "SS403", "SS407", "SS416", "SS417"})
 
@@ -266,16 +268,33 @@ def _decide_evolution(inspected: Inspected, history: History, properties: TableP
     problems = tuple(p for p in problems if p.code != "SS401" or not current.keys)
     problems = (*problems, *_other_partitions(target, properties, current, desired))
     fatal = bool(reborn) or any(p.code in _FATAL for p in problems)
+    verdict = Verdict.HOLD if fatal else _verdict(judgement, current, desired)
+    others_read = verdict is not Verdict.HOLD and not target.only_spark
+    beyond = _beyond_hive(desired, properties.version) if others_read else ()
     return Decision(
         target=target,
-        verdict=Verdict.HOLD if fatal else _verdict(judgement, current, desired),
+        verdict=verdict,
         changes=changes,
-        diagnostics=(*judgement.diagnostics, *problems, *inspected.remarks, *reborn),
+        diagnostics=(*judgement.diagnostics, *beyond, *problems, *inspected.remarks, *reborn),
         current=current,
         desired=desired,
         properties=properties,
         key_version=inspected.key_version,
     )
+
+
+def _beyond_hive(desired: Shape, version: int) -> Iterator[Diagnostic]:
+    """Find columns of which rows written under ``version`` are shown by what Hive's SQL lacks, and Trino's with it.
+
+    Both read the view as Spark stores it.
+    """
+    source = row_source(desired, frozenset({version}))
+    for column in desired.columns:
+        try:
+            column_sql(source, column, Dialect.HIVE)
+        except SchemaError:
+            made = print_type(column.type, Dialect.SPARK)
+            yield diagnose("SS117", f"column {column.name}: of rows from before only Spark makes {made}")
 
 
 def _older_key(inspected: Inspected, properties: TableProperties, desired: Shape) -> Iterator[Diagnostic]:

@@ -11,7 +11,7 @@ from schemasync.core.changes import AddColumn, ChangeDoc, ChangeEnvelope, Change
 from schemasync.core.config import Compaction
 from schemasync.core.diagnostics import diagnose
 from schemasync.core.diff import retypes
-from schemasync.core.encoding import Encoding, Leaf, ListOf, Meaning
+from schemasync.core.encoding import Encoding, Leaf, ListOf, MapOf, Meaning
 from schemasync.core.history import History, read_history
 from schemasync.core.manifest import StateId
 from schemasync.core.plan import Decision, Inspected, Step, decide, next_properties, properties_of
@@ -934,6 +934,36 @@ def test_a_nested_field_that_came_back_with_another_type_is_a_new_one_also_at_on
 def test_a_nested_field_that_is_dropped_now_is_told_as_such() -> None:
     found = history((ID, col("s", rec(x=BIGINT, y=BIGINT))), (ID, col("s", rec(x=BIGINT))))
     assert outcome(seen(found, applied(found, 1))) == (Verdict.EVOLVE, ["SS112"])
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told_of"),
+    [
+        (col("c", ListOf(element=INT)), col("c", ListOf(element=STRING)), ["array<string>"]),
+        (col("c", MapOf(key=STRING, value=INT)), col("c", MapOf(key=STRING, value=BIGINT)), ["map<string,bigint>"]),
+        (
+            col("c", ListOf(element=rec(x=INT))),
+            col("c", ListOf(element=rec(x=INT, y=INT))),
+            ["array<struct<x:int,y:int>>"],
+        ),
+        (NAME, col("c", ListOf(element=INT), nullable=False, default="[]"), ["array<int>"]),
+        (col("c", rec(x=INT)), col("c", rec(x=STRING, y=INT)), []),
+        (col("c", ListOf(element=INT)), col("c", ListOf(element=INT), nullable=False), []),
+    ],
+    ids=["array", "map", "field in an array", "empty default", "struct", "as before"],
+)
+def test_a_view_that_only_spark_reads_until_a_compaction_is_told(
+    before: Column, after: Column, told_of: list[str]
+) -> None:
+    found = history((ID, before), (ID, after))
+    any_engine = {"only_spark": False}
+    decision = seen(found, applied(found, 1), options=any_engine)
+    assert decision.verdict in {Verdict.EVOLVE, Verdict.MIGRATE}
+    assert [d.message for d in decision.diagnostics if d.code == "SS117"] == [
+        f"column c: of rows from before only Spark makes {made}" for made in told_of
+    ]
+    later, alone = seen(found, applied(found, 2), options=any_engine), seen(found, applied(found, 1))
+    assert "SS117" not in [d.code for decision in (later, alone) for d in decision.diagnostics]
 
 
 @pytest.mark.parametrize(
