@@ -60,7 +60,7 @@ MEANINGS: Final[Mapping[str, str]] = {
     "is refused unless it is UTC. Never shown.",
     "defaults.database": "Database of the tables.",
     "defaults.location": "Root of a table; `{topic}`, `{table}` and `{database}` are filled in. Every sign of a path stands for itself (`%20` is no blank).",
-    "defaults.increments": "The sink's directory of one hour, below `location`; `{yyyy}`, `{MM}`, `{dd}`, `{HH}` or several of them at once are filled in.",
+    "defaults.increments": "The sink's directory of one hour, below `location`; `{yyyy}`, `{MM}`, `{dd}`, `{HH}` or several of them at once are filled in. Without `{HH}` it is that of a day.",
     "defaults.policies.add": "A column was added. `evolve`: older rows read NULL, or its default where it is NOT NULL. `null`: always NULL.",
     "defaults.policies.drop": "A column was dropped. `drop`: gone from the view at once. `keep`: it stays in the view; new rows read NULL.",
     "defaults.policies.widen": "A column was widened without loss.",

@@ -233,7 +233,8 @@ def expand_pattern(pattern: str, values: Mapping[str, str]) -> str:
     return _PLACEHOLDER.sub(value_of, pattern)
 
 
-_HOUR_PARTS = {"yyyy": "[0-9]{4}", "MM": "[0-9]{2}", "dd": "[0-9]{2}", "HH": "[0-9]{2}"}
+_DAY_PARTS = {"yyyy": "[0-9]{4}", "MM": "[0-9]{2}", "dd": "[0-9]{2}"}
+_HOUR_PARTS = {**_DAY_PARTS, "HH": "[0-9]{2}"}
 _HOUR_TOKEN = re.compile(r"yyyy|MM|dd|HH|[^A-Za-z]")
 
 
@@ -243,15 +244,15 @@ def hour_directory_regex(pattern: str) -> re.Pattern[str]:
 
     Inside braces stand ``yyyy``, ``MM``, ``dd``, ``HH`` in any arrangement (``increment_{yyyyMMddHH}``,
     ``year={yyyy}/month={MM}/day={dd}/hour={HH}``); outside, everything is literal. A part that is named twice must
-    hold the same value in both places.
+    hold the same value in both places. Without ``HH`` a directory is that of a whole day, and there is no such group.
 
     Raises:
-        UsageError: other letters in braces, or one of the four parts is missing.
+        UsageError: other letters in braces, or a part of the day is missing.
     """
     seen: set[str] = set()
     pieces = _PLACEHOLDER.split(pattern.strip("/"))
     body = [_hour_regex(piece, pattern, seen) if n % 2 else re.escape(piece) for n, piece in enumerate(pieces)]
-    if missing := [part for part in _HOUR_PARTS if part not in seen]:
+    if missing := [part for part in _DAY_PARTS if part not in seen]:
         raise _hour_error(pattern, f"an hour pattern without {', '.join(missing)}")
     return re.compile("".join(body))
 
@@ -276,12 +277,12 @@ def _hour_error(pattern: str, what: str) -> UsageError:
     return UsageError(
         what,
         where=f"pattern {pattern!r}",
-        fix="Use {yyyy}, {MM}, {dd} and {HH}, each at least once, alone or joined as in {yyyyMMddHH}.",
+        fix="Use {yyyy}, {MM} and {dd}, and {HH} where each hour has its own, alone or joined as in {yyyyMMddHH}.",
     )
 
 
 def parse_hour(pattern: str, relative_dir: str) -> str | None:
-    """Return the hour ``YYYYMMDDHH`` that a directory (relative to the table's root) stands for.
+    """Return the hour ``YYYYMMDDHH`` that a directory (relative to the table's root) stands for, a day's is its first.
 
     None where the directory does not match the pattern, or matches with an hour that does not exist.
 
@@ -291,15 +292,16 @@ def parse_hour(pattern: str, relative_dir: str) -> str | None:
     found = hour_directory_regex(pattern).fullmatch(relative_dir.strip("/"))
     if found is None:
         return None
+    year, month, day, hour = (found.groupdict().get(part, "00") for part in _HOUR_PARTS)
     try:
-        datetime(int(found["yyyy"]), int(found["MM"]), int(found["dd"]), int(found["HH"]))
+        datetime(int(year), int(month), int(day), int(hour))
     except ValueError:
         return None
-    return found["yyyy"] + found["MM"] + found["dd"] + found["HH"]
+    return year + month + day + hour
 
 
 def hour_directory(pattern: str, hour: str) -> str:
-    """Return the increment directory of an hour (yyyyMMddHH), relative to the table's location."""
+    """Return the increment directory that an hour (yyyyMMddHH) lies in, relative to the table's location."""
     parts = {"yyyy": hour[:4], "MM": hour[4:6], "dd": hour[6:8], "HH": hour[8:]}
 
     def filled(braced: re.Match[str]) -> str:

@@ -218,6 +218,7 @@ def test_an_hour_is_listed_once_however_many_files_of_it_go(lab: Lab, monkeypatc
             ["in/day=20260921", "in/day=20260921/hour=12"],
         ),
         ("%Y/%m/%d/%H", ["2026083123", "2026091800"], []),
+        ("in/day=%Y-%m-%d", ["2026091800", "2026092100"], ["in/day=2026-09-21"]),
     ],
 )
 def test_directories_of_hours_go_once_nothing_is_in_them_and_no_sink_comes_back(

@@ -494,13 +494,13 @@ def test_a_table_setting_that_cannot_work_is_refused(settings: dict[str, Any], p
     assert problems(**table(**settings)) == [(f"tables.0.{path}", text)]
 
 
-@pytest.mark.parametrize("increments", ["incremental/increment_{yyyyMMdd}", "increment_{yymmddhh}"])
-def test_an_increments_pattern_says_the_hour(increments: str) -> None:
+@pytest.mark.parametrize("increments", ["incremental/increment_{yyyyMMHH}", "increment_{yymmddhh}"])
+def test_an_increments_pattern_says_the_day(increments: str) -> None:
     [(path, text)] = problems(defaults={"increments": increments})
-    assert (path, "Use {yyyy}, {MM}, {dd} and {HH}" in text) == ("defaults.increments", True)
+    assert (path, "Use {yyyy}, {MM} and {dd}, and {HH} where" in text) == ("defaults.increments", True)
 
 
-@pytest.mark.parametrize("pattern", ["year={yyyy}/month={MM}/day={dd}/hour={HH}", "in/{yyyyMMddHH}/"])
+@pytest.mark.parametrize("pattern", ["year={yyyy}/month={MM}/day={dd}/hour={HH}", "in/{yyyyMMdd}/"])
 def test_increments_may_be_several_directories_deep(pattern: str) -> None:
     assert config(defaults={"increments": pattern}).defaults.increments == pattern
 

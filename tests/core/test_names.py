@@ -116,6 +116,7 @@ def test_an_unknown_placeholder_is_refused_and_the_known_ones_named(values: dict
 JOINED = "incremental/increment_{yyyyMMddHH}"
 HIVE_STYLE = "incremental/year={yyyy}/month={MM}/day={dd}/hour={HH}"
 TWICE = "dt={yyyy-MM-dd}/increment_{yyyyMMddHH}/"
+DAILY = "day={yyyy-MM-dd}"
 
 
 @pytest.mark.parametrize(
@@ -131,6 +132,9 @@ TWICE = "dt={yyyy-MM-dd}/increment_{yyyyMMddHH}/"
         (HIVE_STYLE, "incremental/year=2026/month=13/day=20/hour=10", None),
         (TWICE, "dt=2026-11-20/increment_2026112010", "2026112010"),
         (TWICE, "dt=2026-11-20/increment_2026112110", None),
+        (DAILY, "day=2026-11-20", "2026112000"),
+        (DAILY, "day=2026-11-20/hour=10", None),
+        (DAILY, "day=2026-11-31", None),
     ],
 )
 def test_a_directory_stands_for_the_hour_that_its_pattern_reads(pattern: str, directory: str, hour: str | None) -> None:
@@ -143,13 +147,19 @@ def test_an_hour_pattern_with_other_letters_is_refused() -> None:
 
 
 def test_an_hour_pattern_that_lacks_parts_is_refused() -> None:
-    with pytest.raises(UsageError, match="an hour pattern without dd, HH"):
-        parse_hour("{yyyy}/{MM}", "2026/11")
+    with pytest.raises(UsageError, match="an hour pattern without MM, dd"):
+        parse_hour("{yyyy}/{HH}", "2026/11")
 
 
-def test_an_hour_fills_any_increment_pattern() -> None:
-    pattern = "year={yyyy}/month={MM}/day={dd}/hour={HH}"
-    assert hour_directory(pattern, "2026112007") == "year=2026/month=11/day=20/hour=07"
+@pytest.mark.parametrize(
+    ("pattern", "directory"),
+    [
+        ("year={yyyy}/month={MM}/day={dd}/hour={HH}", "year=2026/month=11/day=20/hour=07"),
+        (DAILY, "day=2026-11-20"),
+    ],
+)
+def test_an_hour_fills_any_increment_pattern(pattern: str, directory: str) -> None:
+    assert hour_directory(pattern, "2026112007") == directory
 
 
 def test_the_tables_own_columns_are_reserved() -> None:
