@@ -163,7 +163,7 @@ What `plan`, `check`, `apply`, `status` and notifications say about a table. Cod
 none is ever reused for something else. An *error* means that something waits for a person: the table is held, its view
 goes on answering, and other tables go on. Some errors hold nothing: what `apply` puts right by itself, because queries may be
 wrong until then (SS204, SS207, SS209, SS211, SS213, and SS214 where the value follows from others); SS216, which asks for a file
-to be restored; SS501, which asks for a change of a view that is not schemasync's."""
+to be restored; SS501 and SS505, which ask for a change of a view that is not schemasync's."""
 
 TYPES_HEAD: Final = """\
 # Types

@@ -66,7 +66,9 @@ class CheckResult:
     @property
     def broken(self) -> tuple[str, ...]:
         """The views whose queries would fail."""
-        return tuple(d.view for d in self.dependents if any(t.effect is Effect.GONE for t in d.touched))
+        return tuple(
+            d.view for d in self.dependents if any(t.effect in {Effect.SHIFTED, Effect.GONE} for t in d.touched)
+        )
 
     @property
     def refused(self) -> bool:

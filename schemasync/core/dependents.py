@@ -46,6 +46,11 @@ class Effect(Enum):
     STALE = "stale"
     """Of the table itself: newer rows do not fill it."""
     CHANGED = "changed"
+    SHIFTED = "shifted"
+    """New, or in another place among the others: Trino refuses a view that handed on others by a star when it was made.
+
+    Spark and Hive note which columns a star was.
+    """
     GONE = "gone"
 
 
@@ -98,7 +103,10 @@ def impact(target: TableTarget, current: Shape | None, desired: Shape | None) ->
     if current is None or desired is None:
         return {table: (), view: ()}
     return {
-        table: tuple(_stale(target.full_name, current, desired)),
+        table: (
+            *_stale(target.full_name, current, desired),
+            *_shifted(target.full_name, *([c.name for c in s.layout.columns] for s in (current, desired))),
+        ),
         view: tuple(_unlike(f"{target.database}.{target.view}", current, desired)),
     }
 
@@ -119,6 +127,7 @@ def _unlike(relation: str, current: Shape, desired: Shape) -> Iterator[Touched]:
             yield Touched(relation=relation, column=name, effect=Effect.GONE, note=note)
         elif note := _change(column, after[name]):
             yield Touched(relation=relation, column=name, effect=Effect.CHANGED, note=note)
+    yield from _shifted(relation, [c.name.lower() for c in current.columns], list(after))
 
 
 def _change(column: Column, after: Column) -> str:
@@ -127,6 +136,15 @@ def _change(column: Column, after: Column) -> str:
         before, then = (print_type(c.type, Dialect.SPARK) for c in (column, after))
         return f"which changes from {before} to {then}"
     return "" if column.life == after.life else "which is another column of the same name then"
+
+
+def _shifted(relation: str, before: Sequence[str], after: Sequence[str]) -> Iterator[Touched]:
+    """Yield the columns that come, and those that stand elsewhere among the ones that stay."""
+    moved = zip((n for n in before if n in after), (n for n in after if n in before), strict=True)
+    notes = {name: "which is new there" for name in after if name not in before}
+    notes |= {name: "which stands elsewhere then" for name, other in moved if name != other}
+    for name, note in notes.items():
+        yield Touched(relation=relation, column=name, effect=Effect.SHIFTED, note=note)
 
 
 def _stale(relation: str, current: Shape, desired: Shape) -> Iterator[Touched]:
@@ -186,20 +204,20 @@ class _Walk:
         if isinstance(reading, Unclear):
             return _Known(reads=named, unclear=reading.reason)
         read = tuple(r for r in named if r in reading.columns)
-        return self._known(read, reading) if read else None
+        return self._known(read, reading, counts=_counts_columns(query)) if read else None
 
     def _reading(self, relation: Relation, query: ViewQuery | Unclear) -> Reads | Unclear:
         if relation not in self.readings:
             self.readings[relation] = query if isinstance(query, Unclear) else self.reader.read(query)
         return self.readings[relation]
 
-    def _known(self, read: tuple[Relation, ...], reading: Reads) -> _Known:
+    def _known(self, read: tuple[Relation, ...], reading: Reads, *, counts: bool) -> _Known:
         touched: dict[Touched, None] = {}
         for relation in read:
             known, used = self.known[relation], reading.columns[relation]
             # Of a view between any broken column breaks all of it; of the table and its view only those that are used.
-            whole = relation not in self.roots or used is None
-            touched |= {t: None for t in known.touched if whole or t.column in (used or ())}
+            between = relation not in self.roots
+            touched |= {t: None for t in known.touched if between or _reaches(t, used, counts=counts)}
         blind = [".".join(r) for r in read if self.known[r].unclear]
         unclear = f"it reads {', '.join(blind)}, which cannot be understood" if blind else ""
         return _Known(touched=tuple(touched), reads=read, unclear=unclear)
@@ -216,11 +234,22 @@ class _Walk:
         )
 
 
+def _counts_columns(query: ViewQuery | Unclear) -> bool:
+    """Tell whether the engine of a view compares what a star is with what it was when the view was made."""
+    return isinstance(query, ViewQuery) and query.dialect is Dialect.TRINO
+
+
+def _reaches(touched: Touched, used: frozenset[str] | None, *, counts: bool) -> bool:
+    if touched.effect is Effect.SHIFTED:
+        return counts and used is None
+    return used is None or touched.column in used
+
+
 def _may_name(query: ViewQuery | Unclear, relation: Relation) -> bool:
     return isinstance(query, Unclear) or relation[1] in query.text.lower()
 
 
-_CODES: Final = {Effect.GONE: "SS501", Effect.CHANGED: "SS502", Effect.STALE: "SS503"}
+_CODES: Final = {Effect.GONE: "SS501", Effect.CHANGED: "SS502", Effect.STALE: "SS503", Effect.SHIFTED: "SS505"}
 
 
 def findings(dependents: Sequence[Dependent]) -> Iterator[Diagnostic]:
@@ -229,7 +258,8 @@ def findings(dependents: Sequence[Dependent]) -> Iterator[Diagnostic]:
         through = f" (through {', '.join(dependent.through)})" if dependent.through else ""
         for effect in reversed(_ORDER):
             if uses := [f"{t.column} of {t.relation}, {t.note}" for t in dependent.touched if t.effect is effect]:
-                yield diagnose(_CODES[effect], f"{dependent.view}{through} uses {'; '.join(uses)}")
+                how = "takes by a star" if effect is Effect.SHIFTED else "uses"
+                yield diagnose(_CODES[effect], f"{dependent.view}{through} {how} {'; '.join(uses)}")
         if dependent.unclear:
             named = ", ".join((*dependent.reads, *dependent.through))
             yield diagnose("SS504", f"{dependent.view} may read {named}, and cannot be understood: {dependent.unclear}")

@@ -665,6 +665,14 @@ _ALL: Final = (
         example="lake.report may read lake.student_view, and cannot be understood: Invalid expression (line 3)",
         fix="Look at that view yourself.",
     ),
+    Code(
+        code="SS505",
+        severity=Severity.ERROR,
+        meaning="A view of Trino's has all columns by a star, and one comes or moves: its queries fail from then on, "
+        "until it is made anew.",
+        example="lake.report takes by a star nickname of lake.student_view, which is new there",
+        fix="Create that view anew once this is applied; or name its columns in it, before.",
+    ),
 )
 
 CODES: Final[dict[str, Code]] = {code.code: code for code in _ALL}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -238,6 +239,17 @@ def test_views_that_nothing_happens_to_are_listed(still: Still) -> None:
     assert ([d.view for d in found.dependents], [code for code, _ in told(found)]) == (["lake.report"], ["SS101"])
 
 
+def test_a_star_of_trino_refuses_a_column_that_comes(still: Still) -> None:
+    """Trino answers VIEW_IS_STALE to whoever queries it then."""
+    still.register(avro(NAME))
+    still.settle()
+    text = b64encode(json.dumps({"originalSql": "SELECT * FROM student_view", "schema": "lake"}).encode()).decode()
+    still.view("report", f"/* Presto View: {text} */")
+    found = checked(still, avro(NAME, AGE))
+    assert [code for code, _ in told(found)] == ["SS101", "SS505"]
+    assert (found.broken, found.refused) == (("lake.report",), True)
+
+
 def test_a_view_that_cannot_be_understood_is_told(still: Still) -> None:
     still.register(avro(NAME))
     still.settle()
@@ -285,6 +297,6 @@ def test_plan_tells_of_views_that_a_change_reaches_and_lists_them_once(
 def test_plan_lists_no_views_where_no_column_changes_for_them(still: Still, monkeypatch: pytest.MonkeyPatch) -> None:
     still.register(avro(NAME))
     still.settle()
-    still.register(avro(NAME, AGE))
+    still.register(avro(("name", "string")))
     monkeypatch.setattr(still.metastore, "views", None)
-    assert [d.code for t in still.plan().tables for d in t.diagnostics] == ["SS101"]
+    assert [d.code for t in still.plan().tables for d in t.diagnostics] == ["SS110"]

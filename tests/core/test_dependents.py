@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from base64 import b64encode
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
@@ -34,10 +36,19 @@ def shape(found: History, number: int, **options: Any) -> Shape:
 
 
 def effects(found: History, **options: Any) -> dict[str, list[tuple[str, str, str]]]:
-    """Return (column, effect, note) of what changes between the first and the newest version."""
+    """Return (column, effect, note) of what changes between the first and the newest version, for whoever names it."""
+    return told(found, lambda touched: touched.effect is not Effect.SHIFTED, **options)
+
+
+def shifts(found: History, **options: Any) -> dict[str, list[tuple[str, str, str]]]:
+    """Return what changes for whoever counts the columns."""
+    return told(found, lambda touched: touched.effect is Effect.SHIFTED, **options)
+
+
+def told(found: History, which: Callable[[Touched], bool], **options: Any) -> dict[str, list[tuple[str, str, str]]]:
     newest = found.newest.version
     seen = impact(target(**options), shape(found, 1, **options), shape(found, newest, **options))
-    return {".".join(r): [(t.column, t.effect.value, t.note) for t in touched] for r, touched in seen.items()}
+    return {".".join(r): [(t.column, t.effect.value, t.note) for t in some if which(t)] for r, some in seen.items()}
 
 
 def test_a_column_that_is_dropped_is_gone_from_the_view_and_stale_in_the_table() -> None:
@@ -93,6 +104,27 @@ def test_what_readers_do_not_see_touches_nothing(found: History) -> None:
     assert effects(found) == {"lake.student": [], "lake.student_view": []}
 
 
+@pytest.mark.parametrize(
+    ("found", "table", "view"),
+    [
+        (history((ID, col("a")), (col("B"), ID, col("a"))), ["b: new"], ["b: new"]),
+        (history((ID, col("a"), col("b")), (ID, col("b"))), [], []),
+        (history((ID, col("a"), col("b")), (ID, col("b"), col("A"))), [], ["a: elsewhere", "b: elsewhere"]),
+        (history((ID, col("n", INT)), (ID, col("n", BIGINT))), ["n__2: new"], []),
+        (history((ID, col("name", STRING)), (ID, col("full", STRING, aliases=("name",)))), [], ["full: new"]),
+        (history((ID, col("a")), (ID, col("a", doc="words", nullable=False))), [], []),
+    ],
+    ids=["added", "dropped", "reordered", "widened", "renamed", "documented"],
+)
+def test_what_comes_or_moves_shifts_the_columns_of_a_star(found: History, table: list[str], view: list[str]) -> None:
+    seen = shifts(found)
+    notes = {"which is new there": "new", "which stands elsewhere then": "elsewhere"}
+    assert {r: [f"{c}: {notes[note]}" for c, _, note in some] for r, some in seen.items()} == {
+        "lake.student": table,
+        "lake.student_view": view,
+    }
+
+
 def test_a_table_that_is_new_or_cannot_be_decided_touches_nothing() -> None:
     only = shape(history((ID,)), 1)
     assert impact(target(), None, only) == impact(target(), only, None) == {TABLE: (), VIEW: ()}
@@ -140,6 +172,30 @@ class Reader:
 
 def found(*views: HiveTable) -> tuple[Dependent, ...]:
     return find_dependents(views, Reader(), CHANGE)
+
+
+NEW = touched("nick", Effect.SHIFTED, note="which is new there")
+
+
+def trino(text: str) -> str:
+    content = {"originalSql": text, "catalog": "hive", "schema": "lake", "columns": []}
+    return f"/* Presto View: {b64encode(json.dumps(content).encode()).decode()} */"
+
+
+def test_a_star_of_trino_is_told_of_columns_that_come_and_whoever_reads_it() -> None:
+    views = (
+        view("all", trino("student_view: *")),
+        view("one", trino("student_view: id nick")),
+        view("over", trino("all: id")),
+        view("sparks", "student_view: *", **{"spark.sql.create.version": "4.1.4"}),
+        view("hives", "student_view: *"),
+    )
+    seen = find_dependents(views, Reader(), {TABLE: (), VIEW: (NEW,)})
+    assert [(d.view, d.touched) for d in seen if d.touched] == [("lake.all", (NEW,)), ("lake.over", (NEW,))]
+    assert [(d.code, d.message) for d in findings(seen)] == [
+        ("SS505", "lake.all takes by a star nick of lake.student_view, which is new there"),
+        ("SS505", "lake.over (through lake.all) takes by a star nick of lake.student_view, which is new there"),
+    ]
 
 
 def test_a_view_is_told_of_the_columns_that_it_uses() -> None:

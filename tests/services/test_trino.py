@@ -22,6 +22,7 @@ from tests.services.conftest import START_SECONDS
 from tests.services.states import (
     STORIES,
     TABLE,
+    TOPIC,
     VIEW,
     Row,
     Story,
@@ -118,6 +119,19 @@ def test_trino_sees_only_states_that_were_published_while_changes_are_admitted_a
 
     lab.readers = "any"
     reads_well(lab, {"shard_size": "1KB"}, lambda steps: steps < 8, by=lambda _: ask)
+
+
+def test_trino_refuses_a_star_over_the_view_once_a_column_came_as_plan_told(lab: Lab, shared: Trino) -> None:
+    based(lab)
+    for name, columns in {"star": "*", "named": "id, name"}.items():
+        shared.query(f"CREATE VIEW {lab.database}.{name} AS SELECT {columns} FROM {lab.database}.{VIEW}")
+    lab.register(TOPIC, lab.flat("Student", ("name", ["null", "string"]), ("nick", ["null", "string"])))
+    (planned,) = lab.plan().tables
+    assert [d.message.split()[0] for d in planned.diagnostics if d.code == "SS505"] == [f"{lab.database}.star"]
+    applied(lab)
+    assert shared.query(f"SELECT count(*) AS rows FROM {lab.database}.named") == [{"rows": 12}]
+    with pytest.raises(TrinoQueryError, match="stored view column count"):
+        shared.query(f"SELECT id FROM {lab.database}.star")
 
 
 def test_what_is_printed_for_trino_runs_there(lab: Lab, shared: Trino) -> None:
