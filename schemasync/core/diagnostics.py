@@ -649,7 +649,8 @@ _ALL: Final = (
         severity=Severity.WARNING,
         meaning="A view of somebody else uses a column that gets another type or meaning.",
         example="lake.report uses credits of lake.student_view, which changes from int to bigint",
-        fix="Look at what it does with the column, and create the view anew: engines keep the types of its columns.",
+        fix="Look at what it does with the column, and create the view anew: engines keep the types of its columns, "
+        "and Trino refuses a view whose columns got others.",
     ),
     Code(
         code="SS503",
