@@ -10,6 +10,7 @@ import fcntl
 import json
 import locale
 import os
+import re
 import signal
 import threading
 import time
@@ -81,6 +82,11 @@ LOCAL: Final[dict[str, str]] = {
 }
 """For ``local[*]`` masters: nothing listens on the network, and tiny shuffles stay tiny."""
 
+_SECRET: Final = re.compile(
+    r"secret|password|token|\.sas\.|(?:access|account|private|encryption)[._-]?key", re.IGNORECASE
+)
+"""What in a setting's name says that its value is a secret: Spark's own ``spark.redaction.regex``, and the keys of
+storages that this does not know."""
 _ONE_AT_A_TIME: Final = "the embedded metastore serves one process at a time"
 _DERBY_IS_OPEN: Final = "XSDB6"
 """Derby's code for a database that another JVM has open; what it says beside it is in the locale's language."""
@@ -306,7 +312,8 @@ def _launch(settings: SessionSettings) -> None:
         return
     conf = SparkConf(loadDefaults=False)
     conf.setMaster(settings.master)
-    conf.setAll(list(settings.spark_conf().items()))
+    # As its arguments, which all users of this machine can read. What is secret the session gets when it is made.
+    conf.setAll([item for item in settings.spark_conf().items() if not _SECRET.search(item[0])])
     launch: Any = launch_gateway
     with _begun(settings.log) as log, _names_in_utf_8(), _ended_unless_started() as told:
         gateway = launch(conf, popen_kwargs=_Deaf(told, stdout=log, stderr=log, start_new_session=True))

@@ -402,13 +402,26 @@ def ran(program: str, root: Path, **environ: str) -> subprocess.CompletedProcess
     return subprocess.run(command, env=environ, cwd=root, capture_output=True, text=True, timeout=300, check=False)
 
 
+KEYS = (
+    "fs.s3a.secret.key",
+    "fs.s3a.bucket.lake.session.token",
+    "fs.azure.account.key.lake.dfs.core.windows.net",
+    "fs.azure.sas.lake.blob.core.windows.net",
+    "fs.gs.auth.service.account.private.key",
+    "javax.jdo.option.ConnectionPassword",
+)
 EMBEDDED = """
 import os, sys
 from pathlib import Path
 from tests.lab import own_spark
 
 if __name__ == "__main__":
-    with own_spark(Path(sys.argv[1]), purpose="tests", master="local[1]") as spark:
+    keys = os.environ["KEYS"].split()
+    conf = {f"spark.hadoop.{key}": "hush" for key in keys} | {"spark.executorEnv.AWS_SECRET_ACCESS_KEY": "hush"}
+    with own_spark(Path(sys.argv[1]), purpose="tests", master="local[1]", conf=conf) as spark:
+        hadoop = spark._jsparkSession.sessionState().newHadoopConf()
+        arguments = Path(f"/proc/{spark.sparkContext._gateway.proc.pid}/cmdline").read_text()
+        print({hadoop.get(key) for key in keys}, "spark.sql.ansi.enabled" in arguments, "hush" in arguments)
         spark.sql("CREATE DATABASE here")
         print(spark.sql("DESCRIBE DATABASE here").where("info_name = 'Location'").first().info_value)
         print(spark._jvm.java.lang.System.getProperty("sun.jnu.encoding"), os.environ["LC_ALL"])
@@ -419,13 +432,18 @@ SITE = "<configuration><property><name>{}</name><value>{}</value></property></co
 @pytest.mark.spark
 @pytest.mark.one_spark
 def test_neither_hadoop_s_configuration_nor_a_locale_changes_what_an_embedded_session_is(tmp_path: Path) -> None:
-    """The metastore is its own, and names of files are UTF-8, as Arrow writes them."""
+    """The metastore is its own, and names of files are UTF-8, as Arrow writes them.
+
+    Nor do secrets among its settings stand in the arguments of the JVM, which is there as long as `watch` is.
+    """
     elsewhere = tmp_path / "etc"
     elsewhere.mkdir()
     (elsewhere / "hive-site.xml").write_text(SITE.format("hive.metastore.uris", "thrift://127.0.0.1:1"))
     (elsewhere / "core-site.xml").write_text(SITE.format("fs.defaultFS", "hdfs://127.0.0.1:1"))
-    done = ran(EMBEDDED, tmp_path, HADOOP_CONF_DIR=str(elsewhere), LC_ALL="C")
-    assert done.stdout == f"file:{tmp_path}/home/warehouse/here.db\nUTF-8 C\n", done.stderr[-3000:]
+    done = ran(EMBEDDED, tmp_path, HADOOP_CONF_DIR=str(elsewhere), LC_ALL="C", KEYS=" ".join(KEYS))
+    assert done.stdout == f"{{'hush'}} True False\nfile:{tmp_path}/home/warehouse/here.db\nUTF-8 C\n", done.stderr[
+        -3000:
+    ]
 
 
 INTERRUPTED = """
