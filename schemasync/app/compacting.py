@@ -354,7 +354,7 @@ def _done(
 
     def clean(draft: Draft) -> Draft:
         try:
-            return clean_up(workspace, target, shape, draft)
+            return clean_up(workspace, target, shape, draft)[0]
         except SchemasyncError:
             # It is tried again when the work is shown, and told then: trouble with what is old must not stop it.
             return draft

@@ -3,14 +3,16 @@
 Partitions of superseded segments go after the reader grace, directories a vacuum retention later, the sink's files by
 name once a published generation holds them. With the first directory of a generation goes what runs left there that
 never published it; with any directory go manifests of states that nobody asks for any more, and what killed admissions
-had put aside. Killed anywhere, the next run does the rest.
+had put aside. Killed anywhere, the next run does the rest. A landed file that may not be deleted, as it is the sink's,
+stops nothing of that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import chain, count, groupby
 from typing import Final
@@ -47,30 +49,38 @@ def retire(workspace: Workspace, target: TableTarget, shape: Shape, draft: Draft
 
     Raises:
         ConflictError: another writer published meanwhile; what was cleaned up stays so, and is noticed next time.
+        StorageError: something could not be deleted; where that is a landed file, all else was.
     """
-    left = clean_up(workspace, target, shape, draft)
+    left, failure = clean_up(workspace, target, shape, draft)
     if left.unpublished:
         left = publish(workspace, target, left)
     remove_dead_columns(workspace, target, shape, left.manifest)
+    if failure is not None:
+        raise failure
 
 
-def clean_up(workspace: Workspace, target: TableTarget, shape: Shape, draft: Draft) -> Draft:
-    """Clean up what is due, and return the draft that no longer lists it; until that is published, anyone may again."""
+def clean_up(
+    workspace: Workspace, target: TableTarget, shape: Shape, draft: Draft
+) -> tuple[Draft, StorageError | None]:
+    """Clean up what is due, and return the draft that no longer lists it; until that is published, anyone may again.
+
+    Return also why landed files stayed, where some did; the draft lists these.
+    """
     now, manifest = workspace.now_ms(), draft.manifest
     found = retirement(target, manifest, now_ms=now)
     if found.empty:
-        return draft
+        return draft, None
     workspace.progress(target.table, _summary(found))
     lake = workspace.storage(target).lake
     if found.partitions:
         workspace.metastore.drop_partitions(target.database, target.table, _names(workspace, target, shape, found))
     for superseded in found.directories:
         lake.delete_directory(superseded.location)
-    for directory, files in groupby(sorted(found.sink_files, key=_directory), key=_directory):
-        there = {f.path: f for f in lake.files(directory)}
-        for file in files:
-            _retire_file(lake, target, file, there, keyed=manifest.keyed)
-    if found.sink_files:
+    gone, failure = _retire_files(lake, target, found.sink_files, keyed=manifest.keyed)
+    done = replace(found, sink_files=gone)
+    if done.empty:
+        return draft, failure
+    if gone:
         _sweep_hours(lake, target, before_ms=now - _QUIET_MS)
     vacuumed, rules = {s.location for s in found.directories}, target.compaction
     named = (draft.in_force.locations | manifest.locations) - vacuumed
@@ -79,7 +89,7 @@ def clean_up(workspace: Workspace, target: TableTarget, shape: Shape, draft: Dra
     if vacuumed:
         _sweep_staging(lake, before_ms=old)
         forget_states(lake, draft.in_force, before_ms=old)
-    return draft.with_(after_retirement(manifest, found, now_ms=now))
+    return draft.with_(after_retirement(manifest, done, now_ms=now)), failure
 
 
 def _sweep(lake: Lake, vacuumed: AbstractSet[str], named: AbstractSet[str], *, before_ms: int) -> None:
@@ -163,6 +173,32 @@ def remove_dead_columns(workspace: Workspace, target: TableTarget, shape: Shape,
 
 def _directory(file: AdmittedFile) -> str:
     return file.path.rpartition("/")[0]
+
+
+def _retire_files(
+    lake: Lake, target: TableTarget, files: Iterable[AdmittedFile], *, keyed: bool
+) -> tuple[tuple[AdmittedFile, ...], StorageError | None]:
+    """Archive or delete files; return those that are gone, and the first reason why others stay.
+
+    Sinks often are another user: whom one file of a directory is denied, all others of it are.
+    """
+    gone: list[AdmittedFile] = []
+    failure: StorageError | None = None
+    for directory, of_it in groupby(sorted(files, key=_directory), key=_directory):
+        try:
+            there = {f.path: f for f in lake.files(directory)}
+            for file in of_it:
+                _retire_file(lake, target, file, there, keyed=keyed)
+                gone.append(file)
+        except StorageError as error:
+            failure = failure or StorageError(
+                "landed files that were folded cannot be cleaned up",
+                where=target.full_name,
+                why=error.said.rstrip(":"),
+                fix="To let folded files stay, set compaction: {on_fold: keep}.",
+            )
+            failure.__cause__ = failure.__cause__ or error
+    return tuple(gone), failure
 
 
 def _retire_file(

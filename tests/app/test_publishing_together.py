@@ -325,7 +325,8 @@ def test_trouble_with_what_is_old_stops_no_compaction(table: Lab) -> None:
         return replace(real, lake=Full(real.lake))
 
     done = compacted(replace(workspace, storage=storage))
-    assert (done.failure, rows(table), states(table)[-1]) == (FULL, AFTER, "000003")
+    assert done.failure is not None
+    assert (done.failure.__cause__, rows(table), states(table)[-1]) == (FULL, AFTER, "000003")
 
 
 def test_the_view_of_a_table_that_is_held_for_its_key_follows_the_state_in_force(table: Lab) -> None:

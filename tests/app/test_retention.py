@@ -191,6 +191,41 @@ def test_folded_files_are_deleted_kept_or_archived(
     assert (*found, keys(lab)) == (landed, archived, [1])
 
 
+@pytest.mark.parametrize(("on_fold", "verb"), [("delete", "delete"), ("archive", "move")])
+def test_landed_files_that_may_not_be_touched_are_told_and_stop_nothing_else(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, on_fold: str, verb: str
+) -> None:
+    """The sink is another user, and its directories are its own."""
+    lab.settings = {"defaults": {"compaction": {"on_fold": on_fold}}}
+    lab.register(TOPIC, lab.flat("S", ("a", ["null", "int"])))
+    for name, hour in [("a.parquet", "2026112000"), ("b.parquet", "2026112000"), ("c.parquet", "2026112001")]:
+        lab.land(TOPIC, [event(1, 1)], name=name, hour=hour)
+    lab.compact()
+    done, asked = getattr(ArrowLake, verb), []
+
+    def touch(lake: ArrowLake, path: str, *more: Any, **seen: Any) -> None:
+        asked.append(path.rpartition("/")[2])
+        if "2026112000" in path:
+            raise StorageError(
+                f"cannot {verb} it", where=path, why="permission denied; give this user write permission"
+            )
+        done(lake, path, *more, **seen)
+
+    monkeypatch.setattr(ArrowLake, verb, touch)
+    told = []
+    for _ in range(3):
+        lab.now_ms += 8 * DAY
+        told.append(str(lab.compact().tables[0].failure))
+    assert (asked, files(lab, "delta"), keys(lab)) == (["a.parquet", "c.parquet", "a.parquet", "a.parquet"], [], [1])
+    assert files(lab, "incremental") == ["increment_2026112000/a.parquet", "increment_2026112000/b.parquet"]
+    assert states(lab) == ["000001", "000001-0001"]
+    assert {*told} == {
+        f"{lab.database}.{TABLE}: landed files that were folded cannot be cleaned up: "
+        f"incremental/increment_2026112000/a.parquet: cannot {verb} it: permission denied; give this user write "
+        "permission. To let folded files stay, set compaction: {on_fold: keep}."
+    }
+
+
 def test_an_hour_is_listed_once_however_many_files_of_it_go(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     lab.register(TOPIC, lab.flat("S", ("a", ["null", "int"])))
     for name in ("a.parquet", "b.parquet", "c.parquet"):
