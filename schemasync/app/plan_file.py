@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from schemasync.app.planning import Plan, TablePlan
+from schemasync.app.planning import Plan
 from schemasync.core.canonical import fingerprint
 from schemasync.errors import UsageError
 
@@ -22,24 +22,6 @@ _BEGINNING: Final = re.compile(r'\s*(\{\s*"tables"\s*:|\Z)')
 """How a plan begins that was cut off when a disk was full; an empty file has nothing to lose."""
 _ELSEWHERE: Final = "plan.json"
 """Where people are told to keep a plan, if not where they looked for one."""
-
-
-def plan_json(plan: Plan) -> dict[str, Any]:
-    """Return what ``plan --json`` prints: the plan, each table's fingerprint, and the problems.
-
-    ``problems`` are those of the configuration.
-    """
-    document = plan.to_json()
-    tables = zip(document["tables"], plan.tables, strict=True)
-    return {
-        **document,
-        "tables": [_table_json(shown, table) for shown, table in tables],
-        "problems": [str(problem) for problem in plan.problems],
-    }
-
-
-def _table_json(shown: dict[str, Any], table: TablePlan) -> dict[str, Any]:
-    return {**shown, "fingerprint": table.fingerprint}
 
 
 def write_plan(plan: Plan, file: Path) -> None:
@@ -50,7 +32,7 @@ def write_plan(plan: Plan, file: Path) -> None:
     """
     require_plan_or_nothing(file)
     try:
-        file.write_text(json.dumps(plan_json(plan), indent=2) + "\n", encoding="utf-8")
+        file.write_text(json.dumps(plan.to_json(), indent=2) + "\n", encoding="utf-8")
     except OSError as error:
         raise _not_written(file, error) from error
 

@@ -99,7 +99,7 @@ class TablePlan:
         return self.pending or any(step.kind in RESTORING_STEPS for step in self.steps)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the table's part of ``plan --json``."""
+        """Return what ``plan --json`` and ``check --json`` both say of the table."""
         return {
             "table": self.target.table,
             "database": self.target.database,
@@ -164,8 +164,9 @@ class Plan:
     def to_json(self) -> dict[str, Any]:
         """Return what ``plan --json`` prints."""
         return {
-            "tables": [table.to_json() for table in self.tables],
+            "tables": [{**table.to_json(), "fingerprint": table.fingerprint} for table in self.tables],
             "fingerprint": self.fingerprint,
+            "problems": [str(problem) for problem in self.problems],
             "skipped": list(self.skipped),
             "diagnostics": [diagnostic_json(d) for d in self.diagnostics],
         }

@@ -15,7 +15,7 @@ from schemasync.app import applying, compacting, planning, querying, releasing, 
 from schemasync.app import history as remembering
 from schemasync.app import status as standing
 from schemasync.app.opening import is_left_to_spark, open_lake, open_notifiers, open_registry
-from schemasync.app.plan_file import plan_json, read_plan, require_plan_or_nothing, write_plan
+from schemasync.app.plan_file import read_plan, require_plan_or_nothing, write_plan
 from schemasync.cli import outcomes, rendering, rendering_checks
 from schemasync.cli.context import Call, pass_call
 from schemasync.cli.history_text import history_text
@@ -57,7 +57,7 @@ def plan(call: Call, tables: tuple[str, ...], *, out: Path | None, replay: bool)
     found = planning.plan(call.workspace("plan"), tables)
     if out is not None:
         write_plan(found, call.path(out))
-    call.answer(plan_json(found), rendering.plan_text(found))
+    call.answer(found.to_json(), rendering.plan_text(found))
     _complain(call, found.problems)
     return outcomes.plan_exit(found)
 

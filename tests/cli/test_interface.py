@@ -17,7 +17,6 @@ from schemasync.app.ddl_printing import PrintedDdl
 from schemasync.app.doctor import Report
 from schemasync.app.history import history
 from schemasync.app.opening import open_lake
-from schemasync.app.plan_file import plan_json
 from schemasync.app.querying import rows_json
 from schemasync.app.replaying import replay
 from schemasync.app.scaffolding import Scaffold
@@ -54,7 +53,7 @@ def documents(tmp_path: Path) -> Mapping[str, Mapping[str, Any]]:
     watched = WatchedTable(table="student", database="lake", subject="student-value")
     ddl = PrintedDdl(subject="", version=1, dialect=Dialect.SPARK, statements=(), diagnostics=())
     return {
-        "plan": plan_json(planned),
+        "plan": planned.to_json(),
         "plan --replay": replay(still.registry, still.config, open_lake=open_lake).to_json(),
         "apply": applied,
         "release": applied,
