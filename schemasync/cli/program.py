@@ -105,7 +105,8 @@ def run(argv: Sequence[str], call: Call) -> int:
     except click.ClickException as error:
         return _wrong_usage(error, argv, call)
     except click.Abort:
-        return _say(call, "interrupted", {"what": "interrupted", "type": "KeyboardInterrupt"}, INTERRUPTED)
+        parts = {"what": "interrupted", "where": "", "why": "", "fix": "", "type": "KeyboardInterrupt"}
+        return _say(call, "interrupted", parts, INTERRUPTED)
     except SchemasyncError as error:
         return _say(call, str(error), _parts(error), error.exit_code)
     except Exception as error:

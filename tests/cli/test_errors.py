@@ -146,6 +146,12 @@ def test_an_interrupt_is_said_and_exits_like_other_programs(configured: Bench) -
     assert (answer.code, answer.err.strip()) == (130, "error: interrupted")
 
 
+@pytest.mark.parametrize("problem", [KeyboardInterrupt(), RuntimeError("lost"), StorageError("lost")])
+def test_every_error_has_the_keys_that_are_told(configured: Bench, problem: BaseException) -> None:
+    configured.open_session = failing(problem)
+    assert list(configured("plan", "--json").json["error"]) == ["what", "where", "why", "fix", "type"]
+
+
 def test_with_json_logs_every_line_on_stderr_is_a_record(configured: Bench) -> None:
     configured.open_session = failing(RuntimeError("lost"))
     answer = configured("plan", "--log-format", "json")
