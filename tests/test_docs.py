@@ -97,6 +97,12 @@ def test_the_readmes_test_command_is_the_one_that_the_gate_calls() -> None:
     assert "\n./scripts/test\n" in text(".ci/run")
 
 
+def test_the_command_for_tests_without_a_jvm_starts_no_services() -> None:
+    """What is said with -m stands instead of pyproject's own, which leaves the services out."""
+    told = re.findall(r'^\| `pytest -m "(not .+?)"` ', text("CONTRIBUTING.md"), re.MULTILINE)
+    assert told == ["not spark and not services"]
+
+
 def test_the_readmes_table_has_every_command() -> None:
     listed = re.findall(r"^\| `(\w+)[^`]*` \|", text("README.md").split("## Commands")[1], re.MULTILINE)
     assert listed == list(program.commands)
