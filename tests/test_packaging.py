@@ -34,6 +34,11 @@ def test_the_image_may_see_what_it_copies_and_nothing_else() -> None:
     assert sorted(seen) == sorted(source.removeprefix("./") for source in copied())
 
 
+def test_the_image_can_be_built_for_any_owner_also_for_root() -> None:
+    (line,) = re.findall(r"useradd (.*?) \\\n", (TOP / "docker/Dockerfile").read_text(encoding="utf-8"))
+    assert shlex.split(line) == ["--create-home", "--non-unique", "--uid", "$OWNER", "schemasync"]
+
+
 def test_the_image_installs_what_the_wheel_is_built_from() -> None:
     build = pyproject()["tool"]["hatch"]["build"]["targets"]["wheel"]
     needed = {
