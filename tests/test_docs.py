@@ -68,6 +68,13 @@ def test_every_function_of_a_partition_has_a_row() -> None:
     assert re.findall(r"^\| `(\w+\(.*?\))` \|", text("docs/partitions.md"), re.MULTILINE) == list(USAGES)
 
 
+def test_the_query_about_partitions_reads_the_view_of_the_configuration_before_it(tmp_path: Path) -> None:
+    (example,) = re.findall(r"```yaml\n(.*?)```", text("docs/partitions.md"), re.DOTALL)
+    (tmp_path / "schemasync.yaml").write_text(f"registry: {{url: 'file:.'}}\n{example}", encoding="utf-8")
+    (table,) = load_config(None, environ={}, cwd=tmp_path).config.tables
+    assert re.findall(r"FROM (\w+)", text("docs/partitions.md")) == [f"{table.table}_view"]
+
+
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_links_to_files_lead_to_files(name: str) -> None:
     links = re.findall(r"\]\((?!https?:|#)([^)#]+)\)", text(name))
