@@ -16,13 +16,27 @@ from schemasync.core.ports import HiveTable
 from schemasync.core.shape import Shape
 from schemasync.core.view_drift import same_text
 from schemasync.core.view_statement import proper_query
+from schemasync.errors import UsageError
 
 
 def view_select(
     workspace: Workspace, target: TableTarget, shape: Shape, contents: Contents, dialect: Dialect = Dialect.SPARK
 ) -> str:
-    """Render the dedup view's SELECT for what its segments hold, as a view that is made of it has it."""
+    """Render the dedup view's SELECT for what its segments hold, as a view that is made of it has it.
+
+    Raises:
+        UsageError: a template of the user's own leaves out which segments are read. Superseded ones stay registered
+            for a while: their rows would count, too.
+    """
     select = workspace.text(ddl.view_body(target, shape, contents, dialect), dialect)
+    left_out = next((name for names in contents.segments for name in names if name not in select), None)
+    if left_out is not None and has_own_select(workspace.renderer, dialect):
+        raise UsageError(
+            "the template reads other segments than those of the state",
+            where=f"templates: {ddl.VIEW_BODY}",
+            why=f"its SELECT does not name {left_out}",
+            fix="Compare it with the one that ships: conditions such as {{ segments }} say which rows count.",
+        )
     return as_stored(workspace.renderer, select, dialect)
 
 
