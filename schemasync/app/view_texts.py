@@ -29,8 +29,7 @@ def view_select(
             for a while: their rows would count, too.
     """
     select = workspace.text(ddl.view_body(target, shape, contents, dialect), dialect)
-    left_out = next((name for names in contents.segments for name in names if name not in select), None)
-    if left_out is not None and has_own_select(workspace.renderer, dialect):
+    if has_own_select(workspace.renderer, dialect) and (left_out := _left_out(contents, select)):
         raise UsageError(
             "the template reads other segments than those of the state",
             where=f"templates: {ddl.VIEW_BODY}",
@@ -38,6 +37,11 @@ def view_select(
             fix="Compare it with the one that ships: conditions such as {{ segments }} say which rows count.",
         )
     return as_stored(workspace.renderer, select, dialect)
+
+
+def _left_out(contents: Contents, select: str) -> str | None:
+    """Return a segment of a state that a SELECT does not name, None where it names all."""
+    return next((name for names in contents.segments for name in names if name not in select), None)
 
 
 def as_stored(renderer: Renderer, select: str, dialect: Dialect) -> str:
