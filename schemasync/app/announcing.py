@@ -72,6 +72,8 @@ class Receiver:
         # Guards the queue and the flags; not held while something is sent.
         self._turn = threading.Condition()
         self._letters: deque[_Letter] = deque()
+        # Refused when they were offered before an older one: what is behind them is offered first then.
+        self._passed: set[_Letter] = set()
         self._tries = 0
         self._backoff = Backoff()
         self._closing = False
@@ -162,11 +164,23 @@ class Receiver:
             self._tries = 0
         elif self._tries >= PASSED_AFTER:
             _log.warning("%s; others are offered before it", error, extra={"table": event.table, "event": event.id})
-            for other in waiting[waiting.index(letter) + 1 :]:
-                if self._sent(other) is not None:
-                    return
+            self._offer_behind(waiting[waiting.index(letter) + 1 :])
         else:
             _log.warning("%s; it is tried again", error, extra={"table": event.table, "event": event.id})
+
+    def _offer_behind(self, others: Sequence[_Letter]) -> None:
+        """Offer what is behind an event that is refused, until another one is refused too: maybe all are.
+
+        Where one was taken just now that is not so, and all are offered.
+        """
+        taken = False
+        for other in sorted(others, key=self._passed.__contains__):
+            if self._sent(other) is None:
+                taken = True
+                continue
+            self._passed.add(other)
+            if not taken:
+                return
 
     def _give_up(self, letter: _Letter, why: str) -> None:
         if self._remove(letter):
@@ -179,6 +193,7 @@ class Receiver:
             there = letter in self._letters
             if there:
                 self._letters.remove(letter)
+                self._passed.discard(letter)
         if there:
             letter.settled()
         return there

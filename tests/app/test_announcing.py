@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import logging
 import threading
+from collections.abc import Collection
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -24,9 +25,9 @@ HOUR = 3_600_000
 
 
 class Receiver:
-    """Fails as often as it is told to, and always for a poisonous version; else takes what it is given."""
+    """Fails as often as it is told to, and always for poisonous versions; else takes what it is given."""
 
-    def __init__(self, *, failures: int = 0, error: Exception | None = None, poison: int = 0) -> None:
+    def __init__(self, *, failures: int = 0, error: Exception | None = None, poison: Collection[int] = ()) -> None:
         self.failures = failures
         self.error = error or NotificationError("refused")
         self.poison = poison
@@ -36,7 +37,7 @@ class Receiver:
     def send(self, event: SchemaEvent) -> None:
         self.tries += 1
         self.failures -= 1
-        if self.failures >= 0 or event.to_version == self.poison:
+        if self.failures >= 0 or event.to_version in self.poison:
             raise self.error
         self.taken.append(event.to_version)
 
@@ -124,7 +125,7 @@ def test_order_is_kept_while_a_receiver_fails() -> None:
 
 
 def test_an_event_that_a_receiver_refuses_for_itself_does_not_hold_up_the_others() -> None:
-    picky = Receiver(poison=2)
+    picky = Receiver(poison=[2])
     box = Box(picky)
     box.post(2, 3, 4)
     for _ in range(PASSED_AFTER - 1):
@@ -132,6 +133,29 @@ def test_an_event_that_a_receiver_refuses_for_itself_does_not_hold_up_the_others
     before = list(picky.taken)
     box.offer()
     assert (before, picky.taken, box.outbox.waiting) == ([], [3, 4], 1)
+
+
+def test_several_events_that_a_receiver_refuses_hold_up_the_others_no_longer_than_one_more_try_each() -> None:
+    picky = Receiver(poison=[2, 3, 4, 6])
+    box = Box(picky)
+    box.post(2, 3, 4, 5, 6, 7)
+    taken = []
+    for _ in range(PASSED_AFTER + 2):
+        box.offer()
+        taken.append(list(picky.taken))
+    box.post(8)
+    box.offer()
+    assert taken[PASSED_AFTER - 1 :] == [[], [], [5, 7]]
+    assert (picky.taken, box.outbox.waiting) == ([5, 7, 8], 4)
+
+
+def test_order_is_kept_where_a_receiver_is_down_for_long() -> None:
+    failing = Receiver(failures=4 * PASSED_AFTER)
+    box = Box(failing)
+    box.post(2, 3, 4)
+    while box.outbox.waiting:
+        box.offer()
+    assert failing.taken == [2, 3, 4]
 
 
 def test_a_receiver_that_is_down_is_not_asked_for_every_event() -> None:
