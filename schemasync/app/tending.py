@@ -89,6 +89,9 @@ class TendedTable:
         self._upkeep: Upkeep | None = None
         self._listing: tuple[TableTarget, Listed, bool] | None = None
         self._forgiven = False
+        self._takes_long = False
+        self.seen = False
+        """Whether a look at it has ended, however."""
         self._pending = 0
         self._failures = 0
 
@@ -121,8 +124,8 @@ class TendedTable:
 
     @property
     def wants_upkeep(self) -> bool:
-        """Whether the last look found something to compact or to clean up."""
-        return self._upkeep is not None
+        """Whether the last look found something to compact or to clean up, or too much to be admitted in it."""
+        return self._upkeep is not None or self._takes_long
 
     def waits(self, now_ms: int) -> bool:
         """Tell whether it failed, and is left alone for now."""
@@ -141,7 +144,7 @@ class TendedTable:
         self._forgiven = True
 
     def look(self) -> None:
-        """Plan, apply and admit where anything asks for it.
+        """Plan, apply and admit where anything asks for it; all of that is left to `keep_up` where it takes long.
 
         Raises:
             RegistryUnavailableError: the registry does not answer, about nothing at all; the table is looked at when it
@@ -155,22 +158,23 @@ class TendedTable:
         if self._forgiven:
             self._memory, self._forgiven = self._memory.forgiven(), False
         self.settle()
-        if self.waits(now):
-            return
-        try:
-            self._look(now)
-        except Exception as error:
-            self._upkeep = None
-            if is_silence(error, self._workspace.registry):
-                raise
-            self._memory = replace(self._memory, applying=self._failed(self._memory.applying, error))
+        if not self.waits(now):
+            self._try(now, patient=False)
 
     def settle(self) -> None:
         """Keep what has been told by now, for the next process."""
         self._telling.settle(self.target)
 
     def keep_up(self) -> None:
-        """Compact or clean up where the last look found it due; where that fails, admissions go on all the same."""
+        """Look where the last look left that to this, then compact or clean up where it is due.
+
+        Where the latter fails, admissions go on all the same.
+
+        Raises:
+            RegistryUnavailableError, RegistryError: as `look`.
+        """
+        if self._takes_long:
+            self._try(self._workspace.now_ms(), patient=True)
         upkeep, self._upkeep = self._upkeep, None
         if upkeep is None:
             return
@@ -182,6 +186,16 @@ class TendedTable:
         else:
             # Look again at the next tick: what was just published may have made something else due.
             self._memory = replace(self._memory, folding=Backoff(), due_ms=self._workspace.now_ms())
+
+    def _try(self, now_ms: int, *, patient: bool) -> None:
+        try:
+            self._look(now_ms, patient=patient)
+        except Exception as error:
+            self._upkeep = None
+            if is_silence(error, self._workspace.registry):
+                raise
+            self._memory = replace(self._memory, applying=self._failed(self._memory.applying, error))
+        self.seen = self.seen or not self._takes_long
 
     def _failed(self, backoff: Backoff, error: Exception) -> Backoff:
         backoff = backoff.failed(
@@ -198,12 +212,16 @@ class TendedTable:
         _log.error("table %s failed: %s", self.name, text, extra=extra, exc_info=None if expected else error)
         return backoff
 
-    def _look(self, now_ms: int) -> None:
+    def _look(self, now_ms: int, *, patient: bool) -> None:
+        self._takes_long = False
         landed = frozenset(pending_files(self._workspace, self.target, None))
         self._pending = self._memory.pending(landed)
         reason = self._memory.calls(landed, now_ms=now_ms)
         # What is due may have had to wait for that of others.
         if reason is None or (reason is Reason.TIME and self.wants_upkeep):
+            return
+        if not patient and self._memory.takes_long(landed):
+            self._takes_long = True
             return
         _log.debug("looking at table %s: %s", self.name, reason.value, extra={"table": self.name})
         self._telling.begin(self.target)

@@ -276,7 +276,7 @@ class _Watcher:
             return Listed(trouble=str(error))
 
     def _work(self) -> None:
-        """Look at the tables that ask for it, then begin to compact and clean up: new rows come before tidiness.
+        """Look at the tables that ask for it, then begin what takes long: to compact, to clean up, to admit very much.
 
         A table is only ever worked on by one thread at a time: what it remembers needs no guard.
         """
@@ -284,7 +284,8 @@ class _Watcher:
         free = [table for table in self._tables if table not in self._upkeep.at_hand]
         self._workers.each(free, self._look, stop=self._stop)
         if not self._stop.is_set():
-            self.board.snapshot = replace(self.board.snapshot, ready=True)
+            ready = self.board.snapshot.ready or all(table.seen for table in self._tables)
+            self.board.snapshot = replace(self.board.snapshot, ready=ready)
             wanting = (table for table in free if table.wants_upkeep)
             self._upkeep.begin(sorted(wanting, key=lambda table: waited.get(table, len(waited))))
 
@@ -298,7 +299,7 @@ class _Watcher:
 
 
 class _Upkeep:
-    """Compactions and cleaning up: they go on beside the ticks, however long they take, and leave a thread to looks."""
+    """Compactions, cleaning up, admissions of very much: beside the ticks, however long, leaving a thread to looks."""
 
     def __init__(self, workers: Crew, stop: threading.Event, now_ms: Callable[[], int]) -> None:
         self.at_hand: dict[TendedTable, int] = {}

@@ -38,6 +38,10 @@ under another subject, and deletions, do not move it."""
 QUESTION_MS: Final = 100
 """Without a probe, one question to the registry per this time on average."""
 
+LONG_BYTES: Final = 1_000_000_000
+"""To admit more than so many bytes takes minutes, and may take hours. What is less is not left to wait for a compaction
+of another table."""
+
 TABLE_PATIENCE_MS: Final = 900_000
 """Longest pause between two tries of a table that fails."""
 
@@ -191,6 +195,13 @@ class TableMemory:
     def pending(self, landed: frozenset[FileInfo]) -> int:
         """Return how many landed files no manifest knew at the last look."""
         return sum((file.path, file.bytes) not in self.admitted for file in landed)
+
+    def takes_long(self, landed: frozenset[FileInfo]) -> bool:
+        """Tell whether so much landed that others should not wait until it is admitted.
+
+        Before a first look nobody knows what is admitted already.
+        """
+        return sum(file.bytes for file in landed if (file.path, file.bytes) not in self.admitted) > LONG_BYTES
 
     def calls(self, landed: frozenset[FileInfo], *, now_ms: int) -> Reason | None:
         """Say why the table is looked at now, None where nothing asks for it."""

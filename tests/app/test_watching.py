@@ -32,6 +32,7 @@ from schemasync.core.diagnostics import diagnose
 from schemasync.core.mapping import TableTarget
 from schemasync.core.policy import Verdict
 from schemasync.core.ports import FileInfo, Metastore, Rows, SqlEngine
+from schemasync.core.watching import LONG_BYTES
 from schemasync.errors import (
     DataError,
     EngineError,
@@ -148,10 +149,10 @@ class World:
     def goes_down(self, down: bool) -> None:
         self.registry.fail_with = DOWN if down else None
 
-    def land(self, name: str) -> None:
+    def land(self, name: str, size: int = 1) -> None:
         there = self.landed.setdefault(name, [])
         path = f"incremental/increment_2026112000/{len(there)}.parquet"
-        there.append(FileInfo(path=path, bytes=1, modified_ms=1))
+        there.append(FileInfo(path=path, bytes=size, modified_ms=1))
 
     def apply_table(self, workspace: Workspace, target: TableTarget, **_: Any) -> Applied:
         del workspace
@@ -653,6 +654,75 @@ def test_compactions_leave_a_thread_to_looks_and_wait_for_each_other(
 
     world.watch(world.later(15 * SECOND, landed), note_and_end)
     assert (seen, upkeep.begun) == ([["b", "c"], ["lake.a"]], ["lake.a", "lake.b"])
+
+
+class Admission:
+    """Lets very much land for ``a``: each look at it lasts until it is allowed to end."""
+
+    def __init__(self, world: World) -> None:
+        self.begins, self.may_end = threading.Event(), threading.Event()
+        world.settings["spark"] = {"tables_at_once": 2}
+        world.land("a", LONG_BYTES + 1)
+        world.on_look = self.look
+
+    def look(self, table: str) -> None:
+        if table == "a":
+            self.begins.set()
+            assert self.may_end.wait(PATIENCE_SECONDS)
+
+
+def test_an_admission_of_very_much_holds_up_nobody_else_and_is_done_once(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    admission, futures, boards = Admission(world), submitted(monkeypatch), kept_boards(monkeypatch)
+    seen: list[tuple[list[str], bool]] = []
+
+    def begun() -> None:
+        assert admission.begins.wait(PATIENCE_SECONDS)
+
+    def landed() -> None:
+        world.land("b")
+        world.register("c", 1)
+
+    def note() -> None:
+        seen.append((sorted(world.looks), boards[0].snapshot.ready))
+
+    def ends() -> None:
+        admission.may_end.set()
+        for future in futures:
+            future.result(PATIENCE_SECONDS)
+
+    threading.Timer(PATIENCE_SECONDS / 2, admission.may_end.set).start()
+    world.watch(begun, world.later(15 * SECOND, landed), note, ends, world.later(15 * SECOND), note)
+    assert seen == [(["b", "c"], False), ([], True)]
+
+
+def test_one_tick_admits_very_much_too_and_its_failure_is_that_tables(world: World) -> None:
+    Admission(world).may_end.set()
+    world.errors["a"] = DataError("mangled")
+    result = watch(world.workspace, once=True)
+    assert (sorted(world.looks), [t.failure for t in result.tables]) == (["a", "b"], ["mangled", None])
+
+
+def test_a_registry_that_goes_down_before_an_admission_of_very_much_leaves_it_due(world: World) -> None:
+    Admission(world).may_end.set()
+    world.settings["spark"] = {"tables_at_once": 1}
+    looked: list[list[str]] = []
+
+    def down(table: str) -> None:
+        if table == "a":
+            world.goes_down(down=True)
+            world.errors["a"] = DOWN
+
+    world.on_look = down
+
+    def up() -> None:
+        world.goes_down(down=False)
+        world.on_look = lambda _: None
+        world.errors.clear()
+
+    world.watch(world.later(HOUR, up), lambda: looked.append([*world.looks]))
+    assert looked == [["b", "a"]]
 
 
 def test_one_tick_waits_for_its_compactions(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
