@@ -92,8 +92,9 @@ class TendedTable:
         self._takes_long = False
         self.seen = False
         """Whether a look at it has ended, however."""
+        self.failures = 0
+        """How often it failed since the start."""
         self._pending = 0
-        self._failures = 0
 
     @property
     def name(self) -> str:
@@ -110,7 +111,7 @@ class TendedTable:
             version=self.outcome.version,
             generation=self.outcome.generation,
             pending_files=self._pending,
-            failures=self._failures,
+            failures=self.failures,
         )
 
     @property
@@ -206,7 +207,7 @@ class TendedTable:
         )
         expected = isinstance(error, SchemasyncError)
         text = str(error) if expected else f"{type(error).__name__}: {error}"
-        self._failures += 1
+        self.failures += 1
         self.outcome = replace(self.outcome, failure=redact(text))
         extra = {"table": self.name, "failures": backoff.failures, "until_ms": backoff.until_ms}
         _log.error("table %s failed: %s", self.name, text, extra=extra, exc_info=None if expected else error)

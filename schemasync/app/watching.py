@@ -67,7 +67,9 @@ def watch(
         if listen:
             stack.enter_context(serving(listen, board, now_ms=workspace.now_ms, poll_ms=poll))
         workers = stack.enter_context(crew(workspace))
-        watcher = _Watcher(workspace, workers, board=board, outbox=outbox, tended=tended, stop=stop, draw=draw)
+        watcher = _Watcher(
+            workspace, workers, board=board, outbox=outbox, tended=tended, stop=stop, draw=draw, once=once
+        )
         if once:
             watcher.tick()
             watcher.finish()
@@ -109,6 +111,7 @@ class _Watcher:
         tended: dict[str, TendedTable],
         stop: threading.Event,
         draw: Callable[[], float],
+        once: bool,
     ) -> None:
         self.board = board
         self._workspace = workspace
@@ -117,10 +120,13 @@ class _Watcher:
         self._outbox = outbox
         self._stop = stop
         self._draw = draw
+        self._once = once
         self._rhythm = Rhythm()
         outage = partial(Outage, first_ms=workspace.config.watch.poll, draw=draw, now_ms=workspace.now_ms)
         self._registry = outage("registry")
         self._metastore = outage("metastore")
+        # Several looks may fail at once.
+        self._asking = threading.Lock()
         self._problems: tuple[UsageError, ...] = ()
         self._tables: tuple[TendedTable, ...] = ()
         # Also those that are gone from the registry: should they come back, what was told is not told again.
@@ -196,20 +202,21 @@ class _Watcher:
 
     def _ask_metastore(self) -> None:
         """Find out whether tables fail because the metastore does not answer, and whether it does again."""
-        # Who ends all processes at once has ended Spark, too.
-        if self._metastore.waits or self._stop.is_set():
-            return
-        _require_spark(self._workspace)
-        anyone = self._tables[0].target
-        try:
-            self._workspace.metastore.names(anyone.database, anyone.table)
-        except EngineError as error:
-            self._metastore.failed(error)
-            self._upkeep.recall()
-            return
-        if self._metastore.answered():
-            for table in self._tables:
-                table.forgive()
+        with self._asking:
+            # Who ends all processes at once has ended Spark, too.
+            if self._metastore.waits or self._stop.is_set():
+                return
+            _require_spark(self._workspace)
+            anyone = self._tables[0].target
+            try:
+                self._workspace.metastore.names(anyone.database, anyone.table)
+            except EngineError as error:
+                self._metastore.failed(error)
+                self._upkeep.recall()
+                return
+            if self._metastore.answered():
+                for table in self._tables:
+                    table.forgive()
 
     def _detect(self, now_ms: int) -> None:
         """Ask the registry what is new, with as few questions as that takes."""
@@ -290,8 +297,14 @@ class _Watcher:
             self._upkeep.begin(sorted(wanting, key=lambda table: waited.get(table, len(waited))))
 
     def _look(self, table: TendedTable) -> None:
+        if self._metastore.trouble:
+            # It may take its time not to answer, for each table again.
+            return
         self._gives_a_sign()
+        failures = table.failures
         table.look()
+        if table.failures > failures and not self._once:
+            self._ask_metastore()
 
     def _gives_a_sign(self) -> None:
         # A compaction that hangs does so beside the ticks: it counts from when it began.

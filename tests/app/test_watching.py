@@ -387,9 +387,25 @@ def test_while_the_metastore_is_down_nothing_is_tried_and_it_is_said_once(
     assert (world.looks, world.registry.questions) == ([], [])
     assert warnings() == [
         "table lake.a failed: lake: the metastore refused the call",
-        "table lake.b failed: lake: the metastore refused the call",
         "nothing is done until the metastore answers again: lake: the metastore refused the call",
     ]
+
+
+def test_one_tick_without_a_metastore_is_a_failure_of_every_table(world: World) -> None:
+    world.loses_metastore()
+    result = watch(world.workspace, once=True)
+    assert ([table.failure is None for table in result.tables], result.exit_code) == ([False] * 2, 1)
+
+
+def test_side_by_side_no_table_is_begun_once_one_has_found_that_the_metastore_is_down(world: World) -> None:
+    world.settings["spark"] = {"tables_at_once": 2}
+    for name in "cd":
+        world.register(name, 1)
+    world.loses_metastore()
+    meeting = threading.Barrier(2)
+    world.on_look = lambda _: _meet(meeting)
+    world.watch()
+    assert (sorted(world.looks), world.asked_metastore) == (["a", "b"], 1)
 
 
 def test_a_metastore_that_is_down_is_asked_ever_more_seldom(world: World) -> None:
