@@ -180,10 +180,14 @@ class _Watcher:
         self._begin(now)
         try:
             self._detect(now)
+            # The looks of a first sweep may take long.
+            self._show_tables()
             self._work()
         finally:
-            tables = tuple(table.metrics for table in self._tables)
-            self.board.snapshot = replace(self.board.snapshot, tables=tables)
+            self._show_tables()
+
+    def _show_tables(self) -> None:
+        self.board.snapshot = replace(self.board.snapshot, tables=tuple(table.metrics for table in self._tables))
 
     def finish(self) -> None:
         """Wait for what the last tick began."""

@@ -899,6 +899,15 @@ def test_where_it_is_to_listen_it_tells_of_itself_until_it_stops(world: World, m
     assert "<td>lake.b</td><td>in step</td><td></td><td>0</td><td>1</td><td>0</td>" in answers[3][1]
 
 
+def test_tables_are_shown_before_the_first_sweep_has_looked_at_them(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    boards, shown = kept_boards(monkeypatch), list[list[tuple[str, str]]]()
+    world.on_look = lambda _: shown.append([(t.table, t.state) for t in boards[0].snapshot.tables])
+    world.watch()
+    assert shown[0] == [("lake.a", "not looked at yet"), ("lake.b", "not looked at yet")]
+
+
 def test_what_is_wrong_with_the_registry_the_metastore_and_receivers_can_be_seen(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -944,7 +953,7 @@ def test_the_page_says_how_a_table_was_left_and_not_what_was_done(
     monkeypatch.setattr(tending, "apply_table", apply_table)
     monkeypatch.setattr(tending, "TableMetrics", snapshot)
     world.watch()
-    assert shown == states
+    assert shown[-3:] == states
 
 
 def test_spark_gone_ends_the_daemon_so_that_its_supervisor_starts_it_again(world: World) -> None:
