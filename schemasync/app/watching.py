@@ -231,7 +231,8 @@ class _Watcher:
         self._rhythm = self._rhythm.after(
             reach,
             watch=self._workspace.config.watch,
-            now_ms=now_ms,
+            # To list may have taken longer than the pause until the next list.
+            now_ms=self._workspace.now_ms(),
             newest_id=newest,
             subjects=sum(2 if table.target.key_source else 1 for table in self._tables),
             draw=self._draw(),

@@ -234,6 +234,20 @@ def test_without_a_probe_the_lists_of_a_few_subjects_are_asked_for_at_every_tick
     assert world.looks == ["b"]
 
 
+def test_a_registry_that_takes_long_to_list_is_left_alone_for_a_while_then(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed = world.registry.versions
+
+    def slowly(subject: str) -> tuple[int, ...]:
+        world.now_ms += 2 * MINUTE
+        return listed(subject)
+
+    monkeypatch.setattr(world.registry, "versions", slowly)
+    world.watch(world.later(15 * SECOND))
+    assert world.registry.questions == ["probe"]
+
+
 def test_a_new_subject_becomes_a_table_at_the_next_tick(world: World) -> None:
     world.watch(world.later(15 * SECOND, lambda: world.register("c", 1)))
     assert world.looks == ["c"]
