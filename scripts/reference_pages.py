@@ -52,7 +52,7 @@ MEANINGS: Final[Mapping[str, str]] = {
     "registry.timeout": "How long one request may take.",
     "registry.retries": "How often a request is repeated after no answer, 408, 429 or 5xx (but for 501 and 505), with growing pauses (`Retry-After` is respected).",
     "metastore.kind": "`embedded`: Derby in `dir`, one process at a time. `thrift`: a Hive metastore service.",
-    "metastore.uri": "`thrift://HOST:PORT` (several with commas), for `kind: thrift`; beside `kind: embedded` nothing reads it, and commands say so. A database that is missing is made in this metastore's own warehouse.",
+    "metastore.uri": "`thrift://HOST:PORT` (several with commas), for `kind: thrift`; beside `kind: embedded` nothing reads it, and commands say so. A database that is missing is made in this metastore's own warehouse. One that hangs is given up after Hive's own ten minutes a call, or what `spark.hadoop.hive.metastore.client.socket.timeout` says under `spark: {conf: ...}`.",
     "metastore.dir": "Directory of the embedded metastore, of Spark's log, and of an unpacked Java.",
     "spark.master": "Spark's master.",
     "spark.tables_at_once": "How many tables `apply`, `compact` and `watch` work on side by side; 1: one after the other. `watch` keeps one of them for new schemas and files while it compacts. They share Spark's cores fairly, and each needs its own memory in this process (`arrow_limit`).",
