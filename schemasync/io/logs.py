@@ -57,6 +57,8 @@ _SECRETS: Final = (
     _pattern(r"""\b[a-z][a-z0-9+.-]{0,20}://[^\s/?\#:@"']*:""", r"""[^\s/?\#"']+(?=@)"""),
     # Authorization: Basic ..., or an item of a mapping; unquoted, the value goes to the end of the line
     _pattern(r"""authorization\\*["']?\s*[:=]\s*[\[(]?""", rf"""(?:(?=b?\\*["']){_VALUE}|[^\r\n]+)"""),
+    # A private key as files have it, whose lines may be escaped: all of it, to its end
+    _pattern(r"""-----BEGIN\ [A-Z\ ]{0,20}PRIVATE\ KEY-----""", r"""(?:(?!-----END)[\s\S])+"""),
     # https://host/container/file?se=...&sig=...
     _pattern(r"""[?&](?:[\w-]+-)?sig(?:nature)?=""", r"""[^\s&\#"']+"""),
     # password=..., "token": "..."; a bare colon is prose ("unexpected token: }")
