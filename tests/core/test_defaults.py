@@ -243,6 +243,7 @@ FILLED: list[tuple[Value, Type]] = [
     ([{"a": 1, "b": None}, None], Array(element=A_B)),
     ({"k": [1]}, Map(key=P.STRING, value=Array(element=P.INT))),
     (None, Map(key=P.STRING, value=A_B)),
+    ([], Array(element=P.STRING)),
 ]
 
 

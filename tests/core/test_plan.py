@@ -947,10 +947,11 @@ def test_a_nested_field_that_is_dropped_now_is_told_as_such() -> None:
             ["array<struct<x:int,y:int>>"],
         ),
         (NAME, col("c", ListOf(element=INT), nullable=False, default="[]"), ["array<int>"]),
+        (NAME, col("c", ListOf(element=STRING), nullable=False, default="[]"), []),
         (col("c", rec(x=INT)), col("c", rec(x=STRING, y=INT)), []),
         (col("c", ListOf(element=INT)), col("c", ListOf(element=INT), nullable=False), []),
     ],
-    ids=["array", "map", "field in an array", "empty default", "struct", "as before"],
+    ids=["array", "map", "field in an array", "empty default", "empty default of texts", "struct", "as before"],
 )
 def test_a_view_that_only_spark_reads_until_a_compaction_is_told(
     before: Column, after: Column, told_of: list[str]

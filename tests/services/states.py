@@ -411,6 +411,7 @@ def made(lab: Lab) -> Iterator[State]:
         "price": ("string", "\u20ac\U0001f600 ${it's}\\\n\0"),
         "latin": ("string", "\u00fc it's"),
         "words": ({"type": "array", "items": "string"}, ["a", "longer", "\u20ac"]),
+        "none": ({"type": "array", "items": "string"}, []),
         "codes": (codes, {"k": 1, "\u20ac": 2}),
         "inners": ({"type": "array", "items": ["null", "int"]}, [1, 2]),
     }
