@@ -40,8 +40,12 @@ def view_select(
 
 
 def _left_out(contents: Contents, select: str) -> str | None:
-    """Return a segment of a state that a SELECT does not name, None where it names all."""
-    return next((name for names in contents.segments for name in names if name not in select), None)
+    """Return a segment of a state that a SELECT does not name, None where it names all.
+
+    Of a state without any it is to read nothing: so a plan tells before there is a table, and every plan asks for that.
+    """
+    names = [name for names in contents.segments for name in names] or [ddl.of_segments(contents, Dialect.SPARK)]
+    return next((name for name in names if name not in select), None)
 
 
 def as_stored(renderer: Renderer, select: str, dialect: Dialect) -> str:

@@ -118,3 +118,10 @@ def test_statements_may_end_with_a_semicolon_and_a_comment(own: Callable[..., La
     assert [table.error for table in lab.compact().tables] == [None]
     assert lab.rows("student", "id") == [{"id": 1, "a": "first", "b": None}, {"id": 2, "a": "second", "b": "new"}]
     assert [table.steps for table in lab.plan().tables] == [()]
+
+
+def test_a_select_that_reads_all_segments_is_refused_before_there_is_a_table(own: Callable[..., Lab]) -> None:
+    lab = own(view_body=lambda shipped: shipped.replace("{% if segments %}", "{% if false %}"))
+    (table,) = lab.plan().tables
+    assert ([d.code for d in table.diagnostics], table.steps) == (["SS217"], ())
+    assert "its SELECT does not name FALSE" in str(table.error)
