@@ -128,6 +128,11 @@ class TendedTable:
         """Whether the last look found something to compact or to clean up, or too much to be admitted in it."""
         return self._upkeep is not None or self._takes_long
 
+    @property
+    def takes_long(self) -> bool:
+        """Whether the last look left it to `keep_up` to look: very much landed."""
+        return self._takes_long
+
     def waits(self, now_ms: int) -> bool:
         """Tell whether it failed, and is left alone for now."""
         return self._memory.applying.waits(now_ms)
@@ -167,15 +172,17 @@ class TendedTable:
         self._telling.settle(self.target)
 
     def keep_up(self) -> None:
-        """Look where the last look left that to this, then compact or clean up where it is due.
+        """Look where the last look left that to this, else compact or clean up where it is due.
 
-        Where the latter fails, admissions go on all the same.
+        Not both: others may wait for a look, and a stop may have been asked for. Where the latter fails, admissions go
+        on all the same.
 
         Raises:
             RegistryUnavailableError, RegistryError: as `look`.
         """
         if self._takes_long:
             self._try(self._workspace.now_ms(), patient=True)
+            return
         upkeep, self._upkeep = self._upkeep, None
         if upkeep is None:
             return

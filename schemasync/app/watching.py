@@ -116,7 +116,7 @@ class _Watcher:
         self.board = board
         self._workspace = workspace
         self._workers = workers
-        self._upkeep = _Upkeep(workers, stop, workspace.now_ms)
+        self._upkeep = _Upkeep(workers, stop, workspace.now_ms, self._keep_up)
         self._outbox = outbox
         self._stop = stop
         self._draw = draw
@@ -190,7 +190,9 @@ class _Watcher:
         self.board.snapshot = replace(self.board.snapshot, tables=tuple(table.metrics for table in self._tables))
 
     def finish(self) -> None:
-        """Wait for what the last tick began."""
+        """Wait for what the last tick began, and for what looks that took long found due."""
+        self._upkeep.finish()
+        self._upkeep.begin(table for table in self._tables if table.wants_upkeep)
         self._upkeep.finish()
 
     def _begin(self, now_ms: int) -> None:
@@ -298,16 +300,26 @@ class _Watcher:
         if not self._stop.is_set():
             ready = self.board.snapshot.ready or all(table.seen for table in self._tables)
             self.board.snapshot = replace(self.board.snapshot, ready=ready)
+            if self._metastore.trouble:
+                return
             wanting = (table for table in free if table.wants_upkeep)
-            self._upkeep.begin(sorted(wanting, key=lambda table: waited.get(table, len(waited))))
+            # New rows come before tidiness.
+            order = sorted(wanting, key=lambda table: (not table.takes_long, waited.get(table, len(waited))))
+            self._upkeep.begin(order)
 
     def _look(self, table: TendedTable) -> None:
         if self._metastore.trouble:
             # It may take its time not to answer, for each table again.
             return
         self._gives_a_sign()
+        self._asks_where_it_fails(table, table.look)
+
+    def _keep_up(self, table: TendedTable) -> None:
+        self._asks_where_it_fails(table, table.keep_up)
+
+    def _asks_where_it_fails(self, table: TendedTable, work: Callable[[], None]) -> None:
         failures = table.failures
-        table.look()
+        work()
         if table.failures > failures and not self._once:
             self._ask_metastore()
 
@@ -319,12 +331,19 @@ class _Watcher:
 class _Upkeep:
     """Compactions, cleaning up, admissions of very much: beside the ticks, however long, leaving a thread to looks."""
 
-    def __init__(self, workers: Crew, stop: threading.Event, now_ms: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        workers: Crew,
+        stop: threading.Event,
+        now_ms: Callable[[], int],
+        keep_up: Callable[[TendedTable], None],
+    ) -> None:
         self.at_hand: dict[TendedTable, int] = {}
         """Tables whose upkeep goes on, and since when."""
         self._workers = workers
         self._stop = stop
         self._now_ms = now_ms
+        self._keep_up = keep_up
         # Guards the way from the one to the other.
         self._claim = threading.Lock()
         self._waiting: deque[TendedTable] = deque()
@@ -363,6 +382,6 @@ class _Upkeep:
                 table = self._waiting.popleft()
                 self.at_hand[table] = self._now_ms()
             try:
-                table.keep_up()
+                self._keep_up(table)
             finally:
                 del self.at_hand[table]

@@ -29,6 +29,7 @@ from schemasync.app.watching import watch
 from schemasync.app.workspace import Workspace
 from schemasync.core.config import Config
 from schemasync.core.diagnostics import diagnose
+from schemasync.core.manifest import Manifest
 from schemasync.core.mapping import TableTarget
 from schemasync.core.policy import Verdict
 from schemasync.core.ports import FileInfo, Metastore, Rows, SqlEngine
@@ -753,6 +754,97 @@ def test_a_registry_that_goes_down_before_an_admission_of_very_much_leaves_it_du
 
     world.watch(world.later(HOUR, up), lambda: looked.append([*world.looks]))
     assert looked == [["b", "a"]]
+
+
+class Due:
+    """Lets a compaction of each of these tables be due once it was looked at, and keeps what is done in its order."""
+
+    def __init__(self, world: World, monkeypatch: pytest.MonkeyPatch, names: str) -> None:
+        self.done: list[str] = []
+        self.begins, self.may_end = threading.Event(), threading.Event()
+        world.settings["spark"] = {"tables_at_once": 2}
+        world.on_look = lambda table: self.done.append(f"look {table}")
+        none_more = Manifest.model_construct(admitted=())
+        due = SimpleNamespace(due_ms=lambda _: 0, manifest=none_more)
+
+        def upkeep(applied: Applied) -> Any:
+            table = applied.target.table
+            return due if table in names and f"compact {table}" not in self.done else None
+
+        def compact(table: TendedTable, _: Any) -> None:
+            self.done.append(f"compact {table.target.table}")
+            self.begins.set()
+            assert self.may_end.wait(PATIENCE_SECONDS)
+
+        monkeypatch.setattr(tending, "_upkeep", upkeep)
+        monkeypatch.setattr(TendedTable, "_compact_or_retire", compact)
+
+
+def test_what_landed_is_admitted_before_compactions_that_wait_however_much_it_is(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    due, futures = Due(world, monkeypatch, "bc"), submitted(monkeypatch)
+    world.register("c", 1)
+
+    def landed() -> None:
+        assert due.begins.wait(PATIENCE_SECONDS)
+        due.done.clear()
+        world.land("a", LONG_BYTES + 1)
+
+    def ends() -> None:
+        due.may_end.set()
+        for future in futures:
+            future.result(PATIENCE_SECONDS)
+
+    world.watch(world.later(15 * SECOND, landed), ends)
+    assert due.done[:2] == ["look a", "compact c"]
+
+
+def test_a_stop_while_very_much_is_admitted_begins_no_compaction(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    due = Due(world, monkeypatch, "a")
+    world.settings["spark"] = {"tables_at_once": 1}
+    world.land("a", LONG_BYTES + 1)
+    world.on_look = lambda table: world.stop.set() if table == "a" else None
+    world.watch()
+    assert due.done == []
+
+
+def test_one_tick_compacts_what_it_admitted_however_much_it_was(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    due = Due(world, monkeypatch, "ab")
+    due.may_end.set()
+    for name in "ab":
+        world.land(name, LONG_BYTES + 1)
+    watch(world.workspace, once=True)
+    assert sorted(due.done) == ["compact a", "compact b", "look a", "look b"]
+
+
+def test_no_compaction_is_begun_once_a_look_has_found_that_the_metastore_is_down(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    due, futures = Due(world, monkeypatch, "acd"), submitted(monkeypatch)
+    for name in "cd":
+        world.register(name, 1)
+
+    def goes() -> None:
+        assert due.begins.wait(PATIENCE_SECONDS)
+        due.done.clear()
+        world.loses_metastore()
+
+    def ends() -> None:
+        due.may_end.set()
+        for future in futures:
+            future.result(PATIENCE_SECONDS)
+
+    world.watch(world.later(15 * SECOND, goes), ends)
+    assert due.done == ["look b"]
+
+
+def test_one_by_one_no_admission_of_very_much_is_begun_either_once_the_metastore_is_down(world: World) -> None:
+    for name in "ab":
+        world.land(name, LONG_BYTES + 1)
+    world.loses_metastore()
+    world.watch()
+    assert (world.looks, world.asked_metastore) == (["a"], 1)
 
 
 def test_one_tick_waits_for_its_compactions(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
