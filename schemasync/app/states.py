@@ -469,6 +469,15 @@ def properties_in_force(workspace: Workspace, target: TableTarget) -> TablePrope
     return read_properties(table.properties) if table is not None and is_ours(table.properties) else None
 
 
+def manifest_in_force(workspace: Workspace, target: TableTarget) -> Manifest | None:
+    """Return the manifest of a table's state in force, None where there is no table of ours or it is mangled."""
+    try:
+        properties = properties_in_force(workspace, target)
+        return None if properties is None else read_manifest(workspace.storage(target).lake, target, properties)
+    except (DataError, ValueError):
+        return None
+
+
 def repair_partitions(
     workspace: Workspace, target: TableTarget, properties: TableProperties, manifest: Manifest
 ) -> None:

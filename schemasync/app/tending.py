@@ -18,7 +18,7 @@ from schemasync.app.inspecting import is_silence
 from schemasync.app.landed import pending_files
 from schemasync.app.planning import TablePlan
 from schemasync.app.retiring import retire
-from schemasync.app.states import Draft
+from schemasync.app.states import Draft, manifest_in_force
 from schemasync.app.telling import Telling
 from schemasync.app.viewing import refresh_view
 from schemasync.app.watched import WatchedTable, outcome_of, seen_of
@@ -228,7 +228,7 @@ class TendedTable:
         # What is due may have had to wait for that of others.
         if reason is None or (reason is Reason.TIME and self.wants_upkeep):
             return
-        if not patient and self._memory.takes_long(landed):
+        if not patient and self._much_landed(landed):
             self._takes_long = True
             return
         _log.debug("looking at table %s: %s", self.name, reason.value, extra={"table": self.name})
@@ -246,6 +246,12 @@ class TendedTable:
         self._tell_findings(applied)
         self.outcome = outcome_of(applied, held=applied.held or refused)
         self._remember(applied, landed)
+
+    def _much_landed(self, landed: frozenset[FileInfo]) -> bool:
+        if self._memory.looked is None and self._memory.takes_long(landed):
+            # An earlier process may have admitted it.
+            self._memory = self._memory.knowing(manifest_in_force(self._workspace, self.target))
+        return self._memory.takes_long(landed)
 
     def _tell_findings(self, applied: Applied) -> None:
         """Log what is not as it should be in files that were admitted; what holds the table is told as an event."""

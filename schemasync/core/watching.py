@@ -197,10 +197,7 @@ class TableMemory:
         return sum((file.path, file.bytes) not in self.admitted for file in landed)
 
     def takes_long(self, landed: frozenset[FileInfo]) -> bool:
-        """Tell whether so much landed that others should not wait until it is admitted.
-
-        Before a first look nobody knows what is admitted already.
-        """
+        """Tell whether so much landed that others should not wait until it is admitted."""
         return sum(file.bytes for file in landed if (file.path, file.bytes) not in self.admitted) > LONG_BYTES
 
     def calls(self, landed: frozenset[FileInfo], *, now_ms: int) -> Reason | None:
@@ -221,14 +218,16 @@ class TableMemory:
             return self
         return replace(self, stale=True, applying=Backoff(), folding=Backoff())
 
+    def knowing(self, manifest: Manifest | None) -> TableMemory:
+        """Return the memory that knows what a state has admitted; None: nobody could say."""
+        return replace(self, admitted=frozenset((f.path, f.bytes) for f in manifest.admitted)) if manifest else self
+
     def looked_at(self, landed: frozenset[FileInfo], *, manifest: Manifest | None, due_ms: int | None) -> TableMemory:
         """Return the memory after a look that went well; ``landed`` was listed before it."""
-        admitted = frozenset((f.path, f.bytes) for f in manifest.admitted) if manifest else self.admitted
         return replace(
-            self,
+            self.knowing(manifest),
             looked=self.listed,
             landed=landed,
-            admitted=admitted,
             stale=False,
             due_ms=due_ms,
             applying=Backoff(),

@@ -109,7 +109,7 @@ class World:
         return Workspace(
             config=Config.model_validate({**defaults, **self.settings}),
             registry=self.registry,
-            metastore=cast(Metastore, SimpleNamespace(names=self.names)),
+            metastore=cast(Metastore, SimpleNamespace(names=self.names, table=lambda *_: None)),
             sql=cast(SqlEngine, SimpleNamespace(query=self.query)),
             renderer=unused,
             fold=unused,
@@ -726,6 +726,23 @@ def test_an_admission_of_very_much_holds_up_nobody_else_and_is_done_once(
     threading.Timer(PATIENCE_SECONDS / 2, admission.may_end.set).start()
     world.watch(begun, world.later(15 * SECOND, landed), note, ends, world.later(15 * SECOND), note)
     assert seen == [(["b", "c"], False), ([], True)]
+
+
+def test_a_start_while_very_much_is_admitted_lets_nobody_wait_whose_files_are_admitted_already(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    admission, seen = Admission(world), list[list[str]]()
+    world.land("b", LONG_BYTES + 1)
+    kept = Manifest.model_construct(admitted=tuple(world.landed["b"]))
+    monkeypatch.setattr(tending, "manifest_in_force", lambda _, target: kept if target.table == "b" else None)
+
+    def note() -> None:
+        assert admission.begins.wait(PATIENCE_SECONDS)
+        seen.append(sorted(world.looks))
+        admission.may_end.set()
+
+    world.watch(note)
+    assert seen == [["a", "b"]]
 
 
 def test_one_tick_admits_very_much_too_and_its_failure_is_that_tables(world: World) -> None:
