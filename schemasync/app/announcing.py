@@ -169,18 +169,28 @@ class Receiver:
             _log.warning("%s; it is tried again", error, extra={"table": event.table, "event": event.id})
 
     def _offer_behind(self, others: Sequence[_Letter]) -> None:
-        """Offer what is behind an event that is refused, until another one is refused too: maybe all are.
+        """Offer what is behind an event that is refused: the next that was not refused yet, and the newest.
 
-        Where one was taken just now that is not so, and all are offered.
+        Maybe all are refused. Where one of these is taken that is not so, and all are offered.
         """
-        taken = False
-        for other in sorted(others, key=self._passed.__contains__):
-            if self._sent(other) is None:
-                taken = True
-                continue
-            self._passed.add(other)
-            if not taken:
+        fresh = [other for other in others if other not in self._passed] or others
+        left = list(others)
+        for probe in dict.fromkeys((*fresh[:1], *fresh[-1:])):
+            left.remove(probe)
+            if self._taken(probe):
+                for other in left:
+                    self._taken(other)
                 return
+
+    def _taken(self, letter: _Letter) -> bool:
+        """Send one event from behind another; take note where it is refused, too."""
+        if self._sent(letter) is None:
+            return True
+        with self._turn:
+            # Too many may wait by now, and then it is gone.
+            if letter in self._letters:
+                self._passed.add(letter)
+        return False
 
     def _give_up(self, letter: _Letter, why: str) -> None:
         if self._remove(letter):
