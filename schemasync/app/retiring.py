@@ -33,6 +33,8 @@ from schemasync.errors import StorageError
 
 _QUIET_MS: Final = 48 * 3_600_000
 """So long after an hour, in whatever time zone it was counted, no sink is expected to begin a file of it."""
+_MOST_REFUSED: Final = 10
+"""After so many directories in a row the next cleaning up tries again: a storage that is down takes its time."""
 
 
 def retirement(target: TableTarget, manifest: Manifest, *, now_ms: int) -> Retirement:
@@ -180,22 +182,28 @@ def _retire_files(
 ) -> tuple[tuple[AdmittedFile, ...], StorageError | None]:
     """Archive or delete files; return those that are gone, and the first reason why others stay.
 
-    Sinks often are another user: whom one file of a directory is denied, all others of it are.
+    Sinks often are another user: whom one file of a directory is denied, all others of it are, and after some
+    directories in a row those before them, too. The newest come first, of which the fewest were denied before.
     """
     gone: list[AdmittedFile] = []
     failure: StorageError | None = None
-    for directory, of_it in groupby(sorted(files, key=_directory), key=_directory):
+    in_a_row = 0
+    for directory, of_it in groupby(sorted(files, key=_directory, reverse=True), key=_directory):
+        if in_a_row == _MOST_REFUSED:
+            break
         try:
             there = {f.path: f for f in lake.files(directory)}
             for file in of_it:
                 _retire_file(lake, target, file, there, keyed=keyed)
                 gone.append(file)
+            in_a_row = 0
         except StorageError as error:
+            in_a_row += 1
             failure = failure or StorageError(
                 "landed files that were folded cannot be cleaned up",
                 where=target.full_name,
                 why=error.said.rstrip(":"),
-                fix="To let folded files stay, set compaction: {on_fold: keep}.",
+                fix="Where they are the sink's alone to delete, let them stay: compaction: {on_fold: keep}.",
             )
             failure.__cause__ = failure.__cause__ or error
     return tuple(gone), failure

@@ -216,14 +216,33 @@ def test_landed_files_that_may_not_be_touched_are_told_and_stop_nothing_else(
     for _ in range(3):
         lab.now_ms += 8 * DAY
         told.append(str(lab.compact().tables[0].failure))
-    assert (asked, files(lab, "delta"), keys(lab)) == (["a.parquet", "c.parquet", "a.parquet", "a.parquet"], [], [1])
+    assert (asked, files(lab, "delta"), keys(lab)) == (["c.parquet", "a.parquet", "a.parquet", "a.parquet"], [], [1])
     assert files(lab, "incremental") == ["increment_2026112000/a.parquet", "increment_2026112000/b.parquet"]
     assert states(lab) == ["000001", "000001-0001"]
     assert {*told} == {
         f"{lab.database}.{TABLE}: landed files that were folded cannot be cleaned up: "
         f"incremental/increment_2026112000/a.parquet: cannot {verb} it: permission denied; give this user write "
-        "permission. To let folded files stay, set compaction: {on_fold: keep}."
+        "permission. Where they are the sink's alone to delete, let them stay: compaction: {on_fold: keep}."
     }
+
+
+def test_where_the_sink_s_directories_are_denied_one_after_the_other_the_rest_is_not_asked_for(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab.register(TOPIC, lab.flat("S", ("a", ["null", "int"])))
+    for number in range(12):
+        lab.land(TOPIC, [event(1, number)], hour=f"20261120{number:02}")
+    lab.compact()
+    asked: list[str] = []
+
+    def delete(_: ArrowLake, path: str, **__: Any) -> None:
+        asked.append(path.split("/")[1])
+        raise StorageError("cannot delete it", where=path, why="permission denied")
+
+    monkeypatch.setattr(ArrowLake, "delete", delete)
+    lab.now_ms += 2 * HOUR
+    lab.compact()
+    assert asked == [f"increment_20261120{number:02}" for number in range(11, 1, -1)]
 
 
 def test_an_hour_is_listed_once_however_many_files_of_it_go(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
