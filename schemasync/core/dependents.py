@@ -6,12 +6,13 @@ columns that touches, also through views between, is decided here from the table
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final, Protocol
 
 from schemasync.core.diagnostics import Diagnostic, diagnose
+from schemasync.core.layout import PhysicalColumn
 from schemasync.core.mapping import TableTarget
 from schemasync.core.names import Dialect
 from schemasync.core.ports import HiveTable
@@ -47,7 +48,7 @@ class Effect(Enum):
     """Of the table itself: newer rows do not fill it."""
     CHANGED = "changed"
     SHIFTED = "shifted"
-    """New, or in another place among the others: Trino refuses a view that handed on others by a star when it was made.
+    """New, in another place or of another type: Trino refuses a view that handed on others by a star when it was made.
 
     Spark and Hive note which columns a star was.
     """
@@ -105,7 +106,7 @@ def impact(target: TableTarget, current: Shape | None, desired: Shape | None) ->
     return {
         table: (
             *_stale(target.full_name, current, desired),
-            *_shifted(target.full_name, *([c.name for c in s.layout.columns] for s in (current, desired))),
+            *_shifted(target.full_name, *(_names(s.layout.columns) for s in (current, desired))),
         ),
         view: tuple(_unlike(f"{target.database}.{target.view}", current, desired)),
     }
@@ -127,7 +128,13 @@ def _unlike(relation: str, current: Shape, desired: Shape) -> Iterator[Touched]:
             yield Touched(relation=relation, column=name, effect=Effect.GONE, note=note)
         elif note := _change(column, after[name]):
             yield Touched(relation=relation, column=name, effect=Effect.CHANGED, note=note)
-    yield from _shifted(relation, [c.name.lower() for c in current.columns], list(after))
+            if column.type != after[name].type:
+                yield Touched(relation=relation, column=name, effect=Effect.SHIFTED, note=note)
+    yield from _shifted(relation, _names(current.columns), list(after))
+
+
+def _names(columns: Iterable[Column | PhysicalColumn]) -> list[str]:
+    return list(dict.fromkeys(c.name.lower() for c in columns))
 
 
 def _change(column: Column, after: Column) -> str:

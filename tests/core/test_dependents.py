@@ -110,7 +110,7 @@ def test_what_readers_do_not_see_touches_nothing(found: History) -> None:
         (history((ID, col("a")), (col("B"), ID, col("a"))), ["b: new"], ["b: new"]),
         (history((ID, col("a"), col("b")), (ID, col("b"))), [], []),
         (history((ID, col("a"), col("b")), (ID, col("b"), col("A"))), [], ["a: elsewhere", "b: elsewhere"]),
-        (history((ID, col("n", INT)), (ID, col("n", BIGINT))), ["n__2: new"], []),
+        (history((ID, col("n", INT)), (ID, col("n", BIGINT))), ["n__2: new"], ["n: retyped"]),
         (history((ID, col("name", STRING)), (ID, col("full", STRING, aliases=("name",)))), [], ["full: new"]),
         (history((ID, col("a")), (ID, col("a", doc="words", nullable=False))), [], []),
     ],
@@ -119,6 +119,7 @@ def test_what_readers_do_not_see_touches_nothing(found: History) -> None:
 def test_what_comes_or_moves_shifts_the_columns_of_a_star(found: History, table: list[str], view: list[str]) -> None:
     seen = shifts(found)
     notes = {"which is new there": "new", "which stands elsewhere then": "elsewhere"}
+    notes |= {"which changes from int to bigint": "retyped"}
     assert {r: [f"{c}: {notes[note]}" for c, _, note in some] for r, some in seen.items()} == {
         "lake.student": table,
         "lake.student_view": view,
