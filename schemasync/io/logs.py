@@ -35,8 +35,8 @@ QUIET_LOGGERS: Final[Mapping[str, int]] = {
 
 # After a key or secret Azure's settings have the account that it opens.
 _SENSITIVE: Final = (
-    r"(?:password|passwd|token|azure\.sas\.[\w.-]+"
-    r"|(?:secret|(?:api|secret|access|account|private|encryption)[._-]?key)(?:\.[\w.-]+)?)"
+    r"(?:password|passwd|token|oauth2\.credential|azure\.sas\.[\w.-]+"
+    r"|(?:secret|(?:api|secret|access|account|private|encryption|provided)[._-]?key)(?:\.[\w.-]+)?)"
 )
 
 # How a value may stand in a line: quoted (in JSON inside JSON the quotes are escaped), or bare up to a separator.

@@ -83,7 +83,8 @@ LOCAL: Final[dict[str, str]] = {
 """For ``local[*]`` masters: nothing listens on the network, and tiny shuffles stay tiny."""
 
 _SECRET: Final = re.compile(
-    r"secret|password|token|\.sas\.|(?:access|account|private|encryption)[._-]?key", re.IGNORECASE
+    r"secret|passw|token|oauth2\.credential|\.sas\.|(?:api|access|account|private|encryption|provided)[._-]?key",
+    re.IGNORECASE,
 )
 """What in a setting's name says that its value is a secret: Spark's own ``spark.redaction.regex``, and the keys of
 storages that this does not know."""

@@ -186,6 +186,8 @@ SHAPES = (
     "fs.s3a.secret.key={};",
     "fs.s3a.encryption.key={}",
     "fs.gs.auth.service.account.private.key={}",
+    "fs.azure.encryption.encoded.client-provided-key={}",
+    "dfs.adls.oauth2.credential={}",
     "private.key=-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----",
     r"private_key: -----BEGIN RSA PRIVATE KEY-----\n{}\n-----END RSA PRIVATE KEY-----\n",
     "fs.azure.account.key.lake.dfs.core.windows.net={}",

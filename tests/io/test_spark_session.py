@@ -407,6 +407,8 @@ KEYS = (
     "fs.s3a.bucket.lake.session.token",
     "fs.azure.account.key.lake.dfs.core.windows.net",
     "fs.azure.sas.lake.blob.core.windows.net",
+    "fs.azure.encryption.encoded.client-provided-key",
+    "dfs.adls.oauth2.credential",
     "fs.gs.auth.service.account.private.key",
     "javax.jdo.option.ConnectionPassword",
 )
