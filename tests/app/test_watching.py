@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -412,13 +413,23 @@ def test_one_tick_without_a_metastore_is_a_failure_of_every_table(world: World) 
     assert ([table.failure is None for table in result.tables], result.exit_code) == ([False] * 2, 1)
 
 
-def test_side_by_side_no_table_is_begun_once_one_has_found_that_the_metastore_is_down(world: World) -> None:
+def test_side_by_side_no_table_is_begun_once_one_has_found_that_the_metastore_is_down(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     world.settings["spark"] = {"tables_at_once": 2}
     for name in "cd":
         world.register(name, 1)
     world.loses_metastore()
     meeting = threading.Barrier(2)
     world.on_look = lambda _: _meet(meeting)
+    at_once = world.names
+
+    def names(database: str, pattern: str) -> tuple[str, ...]:
+        # It takes its time not to answer.
+        time.sleep(0.2)
+        return at_once(database, pattern)
+
+    monkeypatch.setattr(world, "names", names)
     world.watch()
     assert (sorted(world.looks), world.asked_metastore) == (["a", "b"], 1)
 
