@@ -42,7 +42,7 @@ from schemasync.core.manifest import Contents, Segment
 from schemasync.core.mapping import TableMapping, TableTarget
 from schemasync.core.migration import to_rewrite
 from schemasync.core.names import Dialect
-from schemasync.core.plan import Step, next_properties
+from schemasync.core.plan import Step, beyond_hive, next_properties
 from schemasync.core.policy import Verdict
 from schemasync.core.ports import HiveTable
 from schemasync.core.properties import TableProperties, made_by_us
@@ -258,6 +258,13 @@ def admits(plan: TablePlan) -> bool:
     return not (plan.verdict is Verdict.HOLD and plan.view is not None and key_is_unclear(plan.view.decision))
 
 
+def _beyond_hive(found: TableView) -> Iterator[Diagnostic]:
+    """Say of a view that others than Spark cannot read, while rows are as they are; of a held one nothing changes."""
+    decision, manifest = found.decision, found.manifest
+    if decision.effective is not None and manifest is not None and decision.verdict is not Verdict.HOLD:
+        yield from beyond_hive(decision.target, decision.effective, manifest.segment_versions)
+
+
 def lay_out_steps(workspace: Workspace, found: TableView) -> TablePlan:
     """Turn a decision into steps."""
     found = with_keys_checked(workspace, with_values_checked(workspace, found))
@@ -286,6 +293,7 @@ def lay_out_steps(workspace: Workspace, found: TableView) -> TablePlan:
         changes=decision.changes,
         diagnostics=(
             *decision.diagnostics,
+            *_beyond_hive(found),
             *drift.diagnostics,
             *_view_drift(found, texts),
             *left_alone(found.inspected.old_view, target),

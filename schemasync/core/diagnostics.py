@@ -183,9 +183,9 @@ _ALL: Final = (
     Code(
         code="SS117",
         severity=Severity.WARNING,
-        meaning="Only Spark's SQL makes what a column shows of rows from before: Hive and Trino may not read the view "
-        "while there are such rows.",
-        example="column tags: of rows from before only Spark makes array<string>",
+        meaning="What a column shows of rows from before is beyond Hive's SQL: Hive, and mostly Trino, which reads "
+        "Hive's views, cannot read the view while there are such rows.",
+        example="column tags: of rows from before Hive's SQL cannot make array<string>",
         fix="Compact once it is applied where others than Spark read the view: it needs no conversion then.",
     ),
     Code(
@@ -669,8 +669,8 @@ _ALL: Final = (
     Code(
         code="SS505",
         severity=Severity.ERROR,
-        meaning="A view of Trino's has all columns by a star, and one comes or moves: its queries fail from then on, "
-        "until it is made anew.",
+        meaning="A view of Trino's has all columns by a star, and one comes, moves or gets another type: its queries "
+        "fail from then on, until it is made anew.",
         example="lake.report takes by a star nickname of lake.student_view, which is new there",
         fix="Create that view anew once this is applied; or name its columns in it, before.",
     ),

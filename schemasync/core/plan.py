@@ -268,33 +268,16 @@ def _decide_evolution(inspected: Inspected, history: History, properties: TableP
     problems = tuple(p for p in problems if p.code != "SS401" or not current.keys)
     problems = (*problems, *_other_partitions(target, properties, current, desired))
     fatal = bool(reborn) or any(p.code in _FATAL for p in problems)
-    verdict = Verdict.HOLD if fatal else _verdict(judgement, current, desired)
-    others_read = verdict is not Verdict.HOLD and not target.only_spark
-    beyond = _beyond_hive(desired, properties.version) if others_read else ()
     return Decision(
         target=target,
-        verdict=verdict,
+        verdict=Verdict.HOLD if fatal else _verdict(judgement, current, desired),
         changes=changes,
-        diagnostics=(*judgement.diagnostics, *beyond, *problems, *inspected.remarks, *reborn),
+        diagnostics=(*judgement.diagnostics, *problems, *inspected.remarks, *reborn),
         current=current,
         desired=desired,
         properties=properties,
         key_version=inspected.key_version,
     )
-
-
-def _beyond_hive(desired: Shape, version: int) -> Iterator[Diagnostic]:
-    """Find columns of which rows written under ``version`` are shown by what Hive's SQL lacks, and Trino's with it.
-
-    Both read the view as Spark stores it.
-    """
-    source = row_source(desired, frozenset({version}))
-    for column in desired.columns:
-        try:
-            column_sql(source, column, Dialect.HIVE)
-        except SchemaError:
-            made = print_type(column.type, Dialect.SPARK)
-            yield diagnose("SS117", f"column {column.name}: of rows from before only Spark makes {made}")
 
 
 def _older_key(inspected: Inspected, properties: TableProperties, desired: Shape) -> Iterator[Diagnostic]:
@@ -512,6 +495,20 @@ def _earlier_names(history: History, version: int) -> frozenset[str]:
     """Return the names (lower case) that any version up to this one had."""
     versions = history.between(history.versions[0].version, version)
     return frozenset(c.name.lower() for v in versions for c in v.columns)
+
+
+def beyond_hive(target: TableTarget, shape: Shape, versions: frozenset[int]) -> Iterator[Diagnostic]:
+    """Find columns of which rows of these versions are shown by what Hive's SQL lacks, and Trino's mostly with it.
+
+    Both read the view as Spark stores it.
+    """
+    source = row_source(shape, versions)
+    for column in () if target.only_spark else shape.columns:
+        try:
+            column_sql(source, column, Dialect.HIVE)
+        except SchemaError:
+            made = print_type(column.type, Dialect.SPARK)
+            yield diagnose("SS117", f"column {column.name}: of rows from before Hive's SQL cannot make {made}")
 
 
 def next_properties(decision: Decision) -> TableProperties | None:

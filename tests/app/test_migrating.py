@@ -239,6 +239,29 @@ def test_a_late_file_of_the_old_type_follows_or_is_named(lab: Lab) -> None:
     assert column(lab) == [1, 2, 30]
 
 
+def test_a_view_that_others_than_spark_cannot_read_is_told_while_it_is_so(lab: Lab) -> None:
+    lab.settings = {"defaults": {"view": {"readers": "any"}}}
+    lab.register(TOPIC, lab.flat("S", ("a", {"type": LONGS})))
+    lab.apply()
+    lab.register(TOPIC, lab.flat("S", ("a", {"type": INTS})))
+    told = [codes(lab)]
+    lab.land(TOPIC, [event(1, 1, a=[1])])
+    lab.apply()
+    lab.register(TOPIC, lab.flat("S", ("a", {"type": {"type": "array", "items": "string"}})))
+    told.append(codes(lab))
+    lab.apply()
+    told.append(codes(lab))
+    lab.compact()
+    told.append(codes(lab))
+    assert told == [
+        (Verdict.MIGRATE, ["SS113"]),
+        (Verdict.MIGRATE, ["SS113", "SS117"]),
+        (Verdict.NONE, ["SS117"]),
+        (Verdict.NONE, []),
+    ]
+    assert column(lab) == [["1"]]
+
+
 def test_a_late_delete_need_not_fit_beside_its_key(lab: Lab) -> None:
     retyped(lab, "string", "int", "1", "2")
     lab.apply()

@@ -14,7 +14,7 @@ from schemasync.core.diff import retypes
 from schemasync.core.encoding import Encoding, Leaf, ListOf, MapOf, Meaning
 from schemasync.core.history import History, read_history
 from schemasync.core.manifest import StateId
-from schemasync.core.plan import Decision, Inspected, Step, decide, next_properties, properties_of
+from schemasync.core.plan import Decision, Inspected, Step, beyond_hive, decide, next_properties, properties_of
 from schemasync.core.policy import Verdict
 from schemasync.core.ports import HiveColumn, HiveTable
 from schemasync.core.projection import Carried, carried
@@ -953,18 +953,21 @@ def test_a_nested_field_that_is_dropped_now_is_told_as_such() -> None:
     ],
     ids=["array", "map", "field in an array", "empty default", "empty default of texts", "struct", "as before"],
 )
-def test_a_view_that_only_spark_reads_until_a_compaction_is_told(
+def test_what_hive_s_sql_cannot_make_of_rows_from_before_is_told(
     before: Column, after: Column, told_of: list[str]
 ) -> None:
     found = history((ID, before), (ID, after))
-    any_engine = {"only_spark": False}
-    decision = seen(found, applied(found, 1), options=any_engine)
-    assert decision.verdict in {Verdict.EVOLVE, Verdict.MIGRATE}
-    assert [d.message for d in decision.diagnostics if d.code == "SS117"] == [
-        f"column c: of rows from before only Spark makes {made}" for made in told_of
+    shape = seen(found, applied(found, 1)).desired
+    assert shape is not None
+    told_ = [
+        [f"{d.code} {d.message}" for d in beyond_hive(target(only_spark=alone), shape, frozenset(versions))]
+        for alone, versions in ((False, {1, 2}), (False, {2}), (True, {1}))
     ]
-    later, alone = seen(found, applied(found, 2), options=any_engine), seen(found, applied(found, 1))
-    assert "SS117" not in [d.code for decision in (later, alone) for d in decision.diagnostics]
+    assert told_ == [
+        [f"SS117 column c: of rows from before Hive's SQL cannot make {made}" for made in told_of],
+        [],
+        [],
+    ]
 
 
 @pytest.mark.parametrize(
