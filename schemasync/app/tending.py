@@ -89,7 +89,8 @@ class TendedTable:
         self._upkeep: Upkeep | None = None
         self._listing: tuple[TableTarget, Listed, bool] | None = None
         self._forgiven = False
-        self._takes_long = False
+        self.takes_long = False
+        """Whether the last look left it to `keep_up` to look: very much landed."""
         self.seen = False
         """Whether a look at it has ended, however."""
         self.failures = 0
@@ -126,12 +127,7 @@ class TendedTable:
     @property
     def wants_upkeep(self) -> bool:
         """Whether the last look found something to compact or to clean up, or too much to be admitted in it."""
-        return self._upkeep is not None or self._takes_long
-
-    @property
-    def takes_long(self) -> bool:
-        """Whether the last look left it to `keep_up` to look: very much landed."""
-        return self._takes_long
+        return self._upkeep is not None or self.takes_long
 
     def waits(self, now_ms: int) -> bool:
         """Tell whether it failed, and is left alone for now."""
@@ -180,7 +176,7 @@ class TendedTable:
         Raises:
             RegistryUnavailableError, RegistryError: as `look`.
         """
-        if self._takes_long:
+        if self.takes_long:
             self._try(self._workspace.now_ms(), patient=True)
             return
         upkeep, self._upkeep = self._upkeep, None
@@ -203,7 +199,7 @@ class TendedTable:
             if is_silence(error, self._workspace.registry):
                 raise
             self._memory = replace(self._memory, applying=self._failed(self._memory.applying, error))
-        self.seen = self.seen or not self._takes_long
+        self.seen = self.seen or not self.takes_long
 
     def _failed(self, backoff: Backoff, error: Exception) -> Backoff:
         backoff = backoff.failed(
@@ -221,7 +217,7 @@ class TendedTable:
         return backoff
 
     def _look(self, now_ms: int, *, patient: bool) -> None:
-        self._takes_long = False
+        self.takes_long = False
         landed = frozenset(pending_files(self._workspace, self.target, None))
         self._pending = self._memory.pending(landed)
         reason = self._memory.calls(landed, now_ms=now_ms)
@@ -229,7 +225,7 @@ class TendedTable:
         if reason is None or (reason is Reason.TIME and self.wants_upkeep):
             return
         if not patient and self._much_landed(landed):
-            self._takes_long = True
+            self.takes_long = True
             return
         _log.debug("looking at table %s: %s", self.name, reason.value, extra={"table": self.name})
         self._telling.begin(self.target)
