@@ -9,6 +9,7 @@ stops nothing of that.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
@@ -34,7 +35,8 @@ from schemasync.errors import StorageError
 _QUIET_MS: Final = 48 * 3_600_000
 """So long after an hour, in whatever time zone it was counted, no sink is expected to begin a file of it."""
 _MOST_REFUSED: Final = 10
-"""After so many directories in a row the next cleaning up tries again: a storage that is down takes its time."""
+"""After so many directories in a row, from either end, the next cleaning up tries again: a storage that is down takes
+its time."""
 
 
 def retirement(target: TableTarget, manifest: Manifest, *, now_ms: int) -> Retirement:
@@ -183,29 +185,33 @@ def _retire_files(
     """Archive or delete files; return those that are gone, and the first reason why others stay.
 
     Sinks often are another user: whom one file of a directory is denied, all others of it are, and after some
-    directories in a row those before them, too. The newest come first, of which the fewest were denied before.
+    directories in a row the next to them, too. Those may be the oldest (it was denied once), or the newest (a storage
+    keeps what is young): it is tried from both ends.
     """
     gone: list[AdmittedFile] = []
     failure: StorageError | None = None
-    in_a_row = 0
-    for directory, of_it in groupby(sorted(files, key=_directory, reverse=True), key=_directory):
-        if in_a_row == _MOST_REFUSED:
-            break
-        try:
-            there = {f.path: f for f in lake.files(directory)}
-            for file in of_it:
-                _retire_file(lake, target, file, there, keyed=keyed)
-                gone.append(file)
-            in_a_row = 0
-        except StorageError as error:
-            in_a_row += 1
-            failure = failure or StorageError(
-                "landed files that were folded cannot be cleaned up",
-                where=target.full_name,
-                why=error.said.rstrip(":"),
-                fix="Where they are the sink's alone to delete, let them stay: compaction: {on_fold: keep}.",
-            )
-            failure.__cause__ = failure.__cause__ or error
+    left = deque(
+        (directory, tuple(of_it)) for directory, of_it in groupby(sorted(files, key=_directory), key=_directory)
+    )
+    for take in (left.pop, left.popleft):
+        in_a_row = 0
+        while left and in_a_row < _MOST_REFUSED:
+            directory, of_it = take()
+            try:
+                there = {f.path: f for f in lake.files(directory)}
+                for file in of_it:
+                    _retire_file(lake, target, file, there, keyed=keyed)
+                    gone.append(file)
+                in_a_row = 0
+            except StorageError as error:
+                in_a_row += 1
+                failure = failure or StorageError(
+                    "landed files that were folded cannot be cleaned up",
+                    where=target.full_name,
+                    why=error.said.rstrip(":"),
+                    fix="Where they are the sink's alone to delete, let them stay: compaction: {on_fold: keep}.",
+                )
+                failure.__cause__ = failure.__cause__ or error
     return tuple(gone), failure
 
 
