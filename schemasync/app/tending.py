@@ -91,6 +91,8 @@ class TendedTable:
         self._forgiven = False
         self.takes_long = False
         """Whether the last look left it to `keep_up` to look: very much landed."""
+        self._looked_aside = False
+        """Whether `keep_up` did look the last time: then what that found due has its turn, however much lands."""
         self.seen = False
         """Whether a look at it has ended, however."""
         self.failures = 0
@@ -178,7 +180,9 @@ class TendedTable:
         """
         if self.takes_long:
             self._try(self._workspace.now_ms(), patient=True)
+            self._looked_aside = True
             return
+        self._looked_aside = False
         upkeep, self._upkeep = self._upkeep, None
         if upkeep is None:
             return
@@ -225,7 +229,7 @@ class TendedTable:
         if reason is None or (reason is Reason.TIME and self.wants_upkeep):
             return
         if not patient and self._much_landed(landed):
-            self.takes_long = True
+            self.takes_long = self._upkeep is None or not self._looked_aside
             return
         _log.debug("looking at table %s: %s", self.name, reason.value, extra={"table": self.name})
         self._telling.begin(self.target)
@@ -247,6 +251,7 @@ class TendedTable:
         if self._memory.looked is None and self._memory.takes_long(landed):
             # An earlier process may have admitted it.
             self._memory = self._memory.knowing(manifest_in_force(self._workspace, self.target))
+            self._pending = self._memory.pending(landed)
         return self._memory.takes_long(landed)
 
     def _tell_findings(self, applied: Applied) -> None:

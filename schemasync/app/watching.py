@@ -213,7 +213,8 @@ class _Watcher:
             if self._metastore.waits or self._stop.is_set():
                 return
             _require_spark(self._workspace)
-            anyone = self._tables[0].target
+            # Its registry may list none any more while the upkeep of one goes on.
+            anyone = next(iter((*self._tables, *self._ever.values()))).target
             try:
                 self._workspace.metastore.names(anyone.database, anyone.table)
             except EngineError as error:

@@ -828,6 +828,48 @@ def test_what_landed_is_admitted_before_compactions_that_wait_however_much_it_is
     assert due.done[:2] == ["look a", "compact c"]
 
 
+@pytest.mark.parametrize("at_once", [1, 2])
+def test_a_table_for_which_very_much_lands_all_the_time_is_compacted_too(
+    world: World, monkeypatch: pytest.MonkeyPatch, at_once: int
+) -> None:
+    due, futures = Due(world, monkeypatch, "a"), submitted(monkeypatch)
+    due.may_end.set()
+    world.settings["spark"] = {"tables_at_once": at_once}
+    world.land("a", LONG_BYTES + 1)
+
+    def landed() -> None:
+        for future in tuple(futures):
+            future.result(PATIENCE_SECONDS)
+        world.land("a", LONG_BYTES + 1)
+
+    world.watch(*[world.later(15 * SECOND, landed) for _ in range(3)])
+    assert [done for done in due.done if done.endswith(" a")][:3] == ["look a", "compact a", "look a"]
+
+
+def test_a_failure_of_upkeep_while_the_registry_lists_no_table_any_more_stops_nothing(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    due, futures = Due(world, monkeypatch, "a"), submitted(monkeypatch)
+
+    def compact(*_: Any) -> None:
+        due.begins.set()
+        assert due.may_end.wait(PATIENCE_SECONDS)
+        raise DataError("mangled")
+
+    monkeypatch.setattr(TendedTable, "_compact_or_retire", compact)
+
+    def gone() -> None:
+        assert due.begins.wait(PATIENCE_SECONDS)
+        monkeypatch.setattr(world.registry, "subjects", lambda: ())
+
+    def ends() -> None:
+        due.may_end.set()
+        for future in futures:
+            future.exception(PATIENCE_SECONDS)
+
+    assert world.watch(world.later(60 * MINUTE, gone), ends).ticks == 3
+
+
 def test_a_stop_while_very_much_is_admitted_begins_no_compaction(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     due = Due(world, monkeypatch, "a")
     world.settings["spark"] = {"tables_at_once": 1}
