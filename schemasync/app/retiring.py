@@ -185,8 +185,8 @@ def _retire_files(
     """Archive or delete files; return those that are gone, and the first reason why others stay.
 
     Sinks often are another user: whom one file of a directory is denied, all others of it are, and after some
-    directories in a row the next to them, too. Those may be the oldest (it was denied once), or the newest (a storage
-    keeps what is young): it is tried from both ends.
+    directories in a row the next to them, too. Those may be the oldest (they were another user's), or the newest (a
+    storage keeps what is young): it is tried from both ends.
     """
     gone: list[AdmittedFile] = []
     failure: StorageError | None = None
