@@ -16,6 +16,8 @@ from typing import Final, Literal, TextIO
 
 from pythonjsonlogger.json import JsonFormatter
 
+from schemasync.core.secrets import KEYS
+
 Format = Literal["text", "json"]
 
 MASK: Final = "***"
@@ -34,10 +36,7 @@ QUIET_LOGGERS: Final[Mapping[str, int]] = {
 }
 
 # After a key or secret Azure's settings have the account that it opens.
-_SENSITIVE: Final = (
-    r"(?:password|passwd|token|oauth2\.credential|azure\.sas\.[\w.-]+"
-    r"|(?:secret|(?:api|secret|access|account|private|encryption|provided)[._-]?key)(?:\.[\w.-]+)?)"
-)
+_SENSITIVE: Final = rf"(?:password|passwd|token|azure\.sas\.[\w.-]+|(?:secret|{KEYS})(?:\.[\w.-]+)?)"
 
 # How a value may stand in a line: quoted (in JSON inside JSON the quotes are escaped), or bare up to a separator.
 _VALUE: Final = r"""

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from schemasync.core.config_values import ZONE
+from schemasync.core.secrets import KEYS
 from schemasync.errors import EngineError, MetastoreBusyError, StorageError, UsageError
 
 if TYPE_CHECKING:
@@ -82,10 +83,7 @@ LOCAL: Final[dict[str, str]] = {
 }
 """For ``local[*]`` masters: nothing listens on the network, and tiny shuffles stay tiny."""
 
-_SECRET: Final = re.compile(
-    r"secret|passw|token|oauth2\.credential|\.sas\.|(?:api|access|account|private|encryption|provided)[._-]?key",
-    re.IGNORECASE,
-)
+_SECRET: Final = re.compile(rf"secret|passw|token|\.sas\.|{KEYS}", re.IGNORECASE)
 """What in a setting's name says that its value is a secret: Spark's own ``spark.redaction.regex``, and the keys of
 storages that this does not know."""
 _ONE_AT_A_TIME: Final = "the embedded metastore serves one process at a time"
