@@ -105,8 +105,7 @@ def run(argv: Sequence[str], call: Call) -> int:
     except click.ClickException as error:
         return _wrong_usage(error, argv, call)
     except click.Abort:
-        parts = {"what": "interrupted", "where": "", "why": "", "fix": "", "type": "KeyboardInterrupt"}
-        return _say(call, "interrupted", parts, INTERRUPTED)
+        return _say(call, "interrupted", {"what": "interrupted", "type": "KeyboardInterrupt"}, INTERRUPTED)
     except SchemasyncError as error:
         return _say(call, str(error), _parts(error), error.exit_code)
     except Exception as error:
@@ -139,7 +138,7 @@ def _unexpected(error: Exception, call: Call) -> int:
     if call.options.verbosity:
         call.show([redact(traceback.format_exc())], call.err)
     fix = "This should not happen; run again with -v for the traceback."
-    parts = {"what": what, "where": "", "why": "", "fix": fix, "type": type(error).__name__}
+    parts = {"what": what, "fix": fix, "type": type(error).__name__}
     return _say(call, f"{what.rstrip('.')}. {fix}", parts, Exit.FAILED)
 
 
@@ -147,7 +146,7 @@ def _say(call: Call, line: str, parts: dict[str, str], code: int) -> int:
     call.complain(line)
     if call.options.json:
         try:
-            call.answer({"error": parts}, ())
+            call.answer({"error": {**dict.fromkeys(("what", "where", "why", "fix"), ""), **parts}}, ())
         except StorageError as error:
             call.complain(str(error))
             return Exit.FAILED
