@@ -189,7 +189,7 @@ def _retire_files(
     storage keeps what is young): it is tried from both ends.
     """
     gone: list[AdmittedFile] = []
-    failure: StorageError | None = None
+    refused: list[StorageError] = []
     left = deque(
         (directory, tuple(of_it)) for directory, of_it in groupby(sorted(files, key=_directory), key=_directory)
     )
@@ -205,14 +205,19 @@ def _retire_files(
                 in_a_row = 0
             except StorageError as error:
                 in_a_row += 1
-                failure = failure or StorageError(
-                    "landed files that were folded cannot be cleaned up",
-                    where=target.full_name,
-                    why=error.said.rstrip(":"),
-                    fix="Where they are the sink's alone to delete, let them stay: compaction: {on_fold: keep}.",
-                )
-                failure.__cause__ = failure.__cause__ or error
-    return tuple(gone), failure
+                refused.append(error)
+    return tuple(gone), _stay(target, refused[0]) if refused else None
+
+
+def _stay(target: TableTarget, error: StorageError) -> StorageError:
+    failure = StorageError(
+        "landed files that were folded cannot be cleaned up",
+        where=target.full_name,
+        why=error.said.rstrip(":"),
+        fix="Where they are the sink's alone to delete, let them stay: compaction: {on_fold: keep}.",
+    )
+    failure.__cause__ = error
+    return failure
 
 
 def _retire_file(
