@@ -214,7 +214,7 @@ class _Watcher:
                 return
             _require_spark(self._workspace)
             # Its registry may list none any more while the upkeep of one goes on.
-            anyone = next(iter((*self._tables, *self._ever.values()))).target
+            anyone = next(iter(self._ever.values())).target
             try:
                 self._workspace.metastore.names(anyone.database, anyone.table)
             except EngineError as error:

@@ -194,11 +194,14 @@ class TableMemory:
 
     def pending(self, landed: frozenset[FileInfo]) -> int:
         """Return how many landed files no manifest knew at the last look."""
-        return sum((file.path, file.bytes) not in self.admitted for file in landed)
+        return len(self._unknown(landed))
 
     def takes_long(self, landed: frozenset[FileInfo]) -> bool:
         """Tell whether so much landed that others should not wait until it is admitted."""
-        return sum(file.bytes for file in landed if (file.path, file.bytes) not in self.admitted) > LONG_BYTES
+        return sum(file.bytes for file in self._unknown(landed)) > LONG_BYTES
+
+    def _unknown(self, landed: frozenset[FileInfo]) -> list[FileInfo]:
+        return [file for file in landed if (file.path, file.bytes) not in self.admitted]
 
     def calls(self, landed: frozenset[FileInfo], *, now_ms: int) -> Reason | None:
         """Say why the table is looked at now, None where nothing asks for it."""

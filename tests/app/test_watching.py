@@ -407,6 +407,13 @@ def test_while_the_metastore_is_down_nothing_is_tried_and_it_is_said_once(
     ]
 
 
+def four_side_by_side(world: World) -> None:
+    """Let there be four tables, of which two are worked on at once."""
+    world.settings["spark"] = {"tables_at_once": 2}
+    for name in "cd":
+        world.register(name, 1)
+
+
 def test_one_tick_without_a_metastore_is_a_failure_of_every_table(world: World) -> None:
     world.loses_metastore()
     result = watch(world.workspace, once=True)
@@ -416,9 +423,7 @@ def test_one_tick_without_a_metastore_is_a_failure_of_every_table(world: World) 
 def test_side_by_side_no_table_is_begun_once_one_has_found_that_the_metastore_is_down(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world.settings["spark"] = {"tables_at_once": 2}
-    for name in "cd":
-        world.register(name, 1)
+    four_side_by_side(world)
     world.loses_metastore()
     meeting = threading.Barrier(2)
     world.on_look = lambda _: _meet(meeting)
@@ -947,9 +952,7 @@ def test_a_stop_lets_a_compaction_finish_and_begins_no_other(world: World, monke
 
 
 def test_side_by_side_a_stop_lets_the_tables_at_hand_finish_and_begins_no_other(world: World) -> None:
-    world.settings["spark"] = {"tables_at_once": 2}
-    for name in "cd":
-        world.register(name, 1)
+    four_side_by_side(world)
     meeting = threading.Barrier(2, action=world.stop.set)
     world.on_look = lambda _: _meet(meeting)
     result = world.watch()
@@ -959,9 +962,7 @@ def test_side_by_side_a_stop_lets_the_tables_at_hand_finish_and_begins_no_other(
 def test_side_by_side_a_registry_that_goes_down_is_no_failure_of_a_table_and_the_others_at_hand_finish(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world.settings["spark"] = {"tables_at_once": 2}
-    for name in "cd":
-        world.register(name, 1)
+    four_side_by_side(world)
     world.errors["a"] = DOWN
     meeting, futures = threading.Barrier(2), submitted(monkeypatch)
     listings = 4
