@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from decimal import Decimal as Number
 from typing import Final
 from unittest.mock import patch
 
@@ -45,7 +46,7 @@ def words_of(keys: Iterable[int]) -> tuple[int, list[int]]:
     return low, [int.from_bytes(int(text, 2).to_bytes(8, "big"), "big", signed=True) for text in texts]
 
 
-def hashed_words_of(keys: Iterable[Iterable[int | str | None]], count: int) -> list[int]:
+def hashed_words_of(keys: Iterable[Iterable[int | Number | str | bytes | None]], count: int) -> list[int]:
     """Return so many signed words that have a bit for the hash of each key, and no other."""
     bits = {hash_of(key, 64 * count) for key in keys}
     # There are fewer than 65,536 bits: they begin at the first.

@@ -383,7 +383,7 @@ def _planned(
         outdated=old,
         in_order=can_be_cut(shape, manifest),
         mode=mode,
-        shuffled=shuffled(target, shape, manifest.contents),
+        shuffled=shuffled(target, shape, manifest.contents, rows=sum(d.rows for d in manifest.deltas)),
     )
     if merge is not None:
         return merge

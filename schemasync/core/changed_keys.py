@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from decimal import Decimal as Number
 from functools import cached_property
 from itertools import groupby
 from typing import Final
@@ -23,7 +24,8 @@ from zlib import crc32
 from pydantic import BaseModel, ConfigDict
 
 from schemasync.core.locations import PATTERN_SIGNS
-from schemasync.core.types import Primitive, Type
+from schemasync.core.promotion import INTEGER_DIGITS
+from schemasync.core.types import Decimal, Primitive, Type
 
 LISTED: Final = 200
 """So many keys of a delta are listed, and of all deltas where not Spark alone reads the view.
@@ -60,10 +62,10 @@ BITS_PER_KEY: Final = 8
 fewer of those that did not change shares one with a key."""
 FEWEST_BITS: Final = 2
 """With fewer for each key four rows in ten would share one."""
-HASHED: Final = (Primitive.TINYINT, Primitive.SMALLINT, Primitive.INT, Primitive.BIGINT, Primitive.STRING)
-"""Types of the columns of a key that hashes are made of."""
+HASHED: Final = (*INTEGER_DIGITS, Primitive.STRING, Primitive.BINARY)
+"""Types of the columns of a key that hashes are made of, beside decimals without a fraction."""
 SEPARATOR: Final = ","
-"""Between the texts of several columns."""
+"""Between the texts or bytes of several columns."""
 WORDS_COLUMN: Final = "words"
 """The one column of a file of words; its one row has all of them."""
 WORDS_FILE: Final = "_keys/words.orc"
@@ -157,17 +159,22 @@ def bucket_of(key: int | str, count: int) -> int:
     return hash_of([key], count)
 
 
-def hash_of(key: Iterable[int | str | None], count: int) -> int:
+def hash_of(key: Iterable[int | Number | str | bytes | None], count: int) -> int:
     """Return which of ``count`` places, a power of two, a key has; Spark's SQL works out the same.
 
-    ``key`` has the values of the columns that are hashed, as texts; what a row does not have is an empty one.
+    ``key`` has the values of the columns that are hashed; what a row does not have is an empty text.
     """
-    return crc32(SEPARATOR.join("" if value is None else str(value) for value in key).encode()) & count - 1
+    values = ("" if value is None else value for value in key)
+    joined = SEPARATOR.encode().join(v if isinstance(v, bytes) else str(v).encode() for v in values)
+    return crc32(joined) & count - 1
 
 
 def hashed_columns(keys: Sequence[tuple[str, Type]]) -> tuple[str, ...]:
-    """Return those of a key's columns, (name, type), that hashes are made of: whole numbers and texts."""
-    return tuple(name for name, type_ in keys if type_ in HASHED)
+    """Return those of a key's columns, (name, type), that hashes are made of: whole numbers, texts and bytes.
+
+    Engines write fractions as text in ways of their own.
+    """
+    return tuple(name for name, type_ in keys if type_ in HASHED or (isinstance(type_, Decimal) and type_.scale == 0))
 
 
 def words_for_hashes(rows: int, others: Iterable[ChangedKeys]) -> int:

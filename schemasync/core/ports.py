@@ -470,7 +470,7 @@ class LandedFiles(Protocol):
         ...
 
     def hashed_words(self, paths: Sequence[str], columns: Sequence[str], *, count: int) -> Sequence[int]:
-        """Read columns of whole numbers and texts from files of ours: hashes of their rows as bits of signed words.
+        """Read columns that can be hashed from files of ours: hashes of their rows as bits of signed words.
 
         ``count`` is a power of two; a bit is set for each row's `schemasync.core.changed_keys.hash_of`.
 

@@ -21,7 +21,9 @@ from schemasync.core.changed_keys import (
     ChangedKeys,
     buckets,
     hashed_columns,
+    may_be_asked_for,
     together,
+    words_for_hashes,
 )
 from schemasync.core.defaults import LOWEST
 from schemasync.core.keys import whole_number_or_text
@@ -69,14 +71,15 @@ def unchanged(target: TableTarget, shape: Shape, contents: Contents, dialect: Di
     return Unchanged(conditions=tuple(found), hashes=tuple(hashes))
 
 
-def shuffled(target: TableTarget, shape: Shape, contents: Contents) -> bool:
-    """Tell whether queries shuffle the shards that changes fall into, however these changes are merged.
+def shuffled(target: TableTarget, shape: Shape, contents: Contents, *, rows: int) -> bool:
+    """Tell whether queries shuffle the shards that changes fall into, however these changes, ``rows``, are merged.
 
     They are too many for every task to hold their keys, or bits of these, and no view could name as much as hashes.
     """
     if not contents.deltas or contents.few or contents.packed:
         return False
-    return not (target.only_spark and hashed_columns(shape.key_columns))
+    may_be_hashed = hashed_columns(shape.key_columns) and words_for_hashes(rows, ())
+    return not (target.only_spark and may_be_asked_for(target.location) and may_be_hashed)
 
 
 def _is_listed(key: str, keys: Sequence[int | str], dialect: Dialect, *, only_spark: bool) -> str:
@@ -129,6 +132,7 @@ def _bit(key: str, keys: ChangedKeys, location: str) -> str:
 
 def _hash(keys: ChangedKeys) -> str:
     """Return which bit stands for a row's key, in Spark's SQL; never null."""
+    # Bytes are a text as they are, whatever they say.
     texts = (f"coalesce(CAST(t.{quote_identifier(name, Dialect.SPARK)} AS STRING), '')" for name in keys.hashed)
     joined = f" || {quote_string(SEPARATOR, Dialect.SPARK)} || ".join(texts)
     return f"(crc32(CAST({joined} AS BINARY)) & {BITS * keys.count - 1})"

@@ -274,13 +274,14 @@ def test_a_row_without_a_key_has_none_that_a_view_can_name(tmp_path: Path, way: 
 def of_columns(directory: Path, rows: int) -> Segment:
     """Write a delta of rows whose key has columns of several types."""
     numbers = pa.array(range(rows), pa.int64())
-    columns = {"id": numbers.cast(pa.string()), "of": numbers, "raw": pa.array([b"x"] * rows, pa.binary())}
+    columns = {"id": numbers.cast(pa.string()), "of": numbers, "raw": pa.array([b"\xff"] * rows, pa.binary())}
+    columns["born"] = numbers.cast(pa.int32()).cast(pa.date32())
     segment = delta(directory, [1]).model_copy(update={"rows": rows, "key_range": None})
     pq.write_table(pa.table(columns), directory / "0.parquet")
     return segment
 
 
-OF_COLUMNS = (("id", Primitive.STRING), ("of", Primitive.BIGINT), ("raw", Primitive.BINARY))
+OF_COLUMNS = (("id", Primitive.STRING), ("of", Primitive.BIGINT), ("raw", Primitive.BINARY), ("born", Primitive.DATE))
 
 
 def test_many_keys_of_any_kind_are_hashes_where_spark_alone_reads_the_view(tmp_path: Path) -> None:
@@ -293,16 +294,16 @@ def test_many_keys_of_any_kind_are_hashes_where_spark_alone_reads_the_view(tmp_p
         with patch.multiple(reading_back, HASHED_FROM=most, LISTED_FOR_SPARK=0):
             return changed_keys(files, segment, keys, beside=beside, target=target(**{"only_spark": True} | to))
 
-    for count in range(1, 3):
+    for count in range(1, 4):
         hashed = found(OF_COLUMNS[:count])
         assert hashed is not None
-        assert (hashed.hashed, hashed.path) == (("id", "of")[:count], "d/_keys/words.orc")
-        some = [(str(n), n)[:count] for n in range(10)]
+        assert (hashed.hashed, hashed.path) == (("id", "of", "raw")[:count], "d/_keys/words.orc")
+        some = [(str(n), n, b"\xff")[:count] for n in range(10)]
         assert words_in(tmp_path, hashed) == hashed_words_of(some, hashed.count)
     all_of_it = found(OF_COLUMNS)
     assert all_of_it is not None
-    assert all_of_it.hashed == ("id", "of")
-    assert [found(OF_COLUMNS[2:]), found(OF_COLUMNS, only_spark=False), found(OF_COLUMNS, most=10)] == [None] * 3
+    assert all_of_it.hashed == ("id", "of", "raw")
+    assert [found(OF_COLUMNS[3:]), found(OF_COLUMNS, only_spark=False), found(OF_COLUMNS, most=10)] == [None] * 3
     assert found(OF_COLUMNS, location="file:/lake/[a]") is None
     other, full = (
         delta(tmp_path, [1]).model_copy(update={"changed": ChangedKeys(path="x", count=count)})

@@ -328,6 +328,13 @@ def test_many_changes_are_looked_for_by_words_or_buckets_of_keys(
 
 
 DAY = {"type": "int", "logicalType": "date"}
+
+
+def number(precision: int, scale: int) -> dict[str, object]:
+    """Return a decimal's schema."""
+    return {"type": "bytes", "logicalType": "decimal", "precision": precision, "scale": scale}
+
+
 FAR: dict[str, dict[str, tuple[Any, Any]]] = {
     "uuid": {"id": ("string", lambda n: f"{n:08x}-0000-4000-8000-{n:012x}")},
     "any text": {"id": ("string", lambda n: f"it's {n} 😀")},
@@ -337,6 +344,9 @@ FAR: dict[str, dict[str, tuple[Any, Any]]] = {
         "born": (DAY, lambda n: n),
         "word": ("string", lambda n: f"é{n % 5},"),
     },
+    "bytes": {"id": ("bytes", lambda n: bytes([0xFF, 0xC3, n, 0]))},
+    "large numbers": {"id": (number(38, 0), lambda n: Decimal(f"{n}{'0' * 35}") - 10**37)},
+    "numbers and bytes": {"id": (number(9, 0), lambda n: Decimal(n - 40)), "raw": ("bytes", lambda n: bytes([n]))},
 }
 
 
@@ -345,7 +355,11 @@ FAR: dict[str, dict[str, tuple[Any, Any]]] = {
     [
         ("uuid", False),
         ("several", True),
-        *[pytest.param(kind, True, marks=pytest.mark.one_spark) for kind in ("uuid", "any text", "far apart")],
+        ("numbers and bytes", True),
+        *[
+            pytest.param(kind, True, marks=pytest.mark.one_spark)
+            for kind in ("uuid", "any text", "far apart", "bytes", "large numbers")
+        ],
     ],
 )
 def test_of_changes_too_many_to_be_sent_around_only_rows_that_share_a_hash_are_joined(

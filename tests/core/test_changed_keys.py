@@ -23,7 +23,7 @@ from schemasync.core.changed_keys import (
     together,
     words_for_hashes,
 )
-from schemasync.core.types import Decimal, Primitive
+from schemasync.core.types import Decimal, Primitive, Type
 from tests.naming import in_text
 
 ANY_KEY = st.integers(-(2**63), 2**63 - 1)
@@ -139,14 +139,17 @@ def test_lists_of_several_deltas_say_the_same_together(keys: list[ChangedKeys]) 
     assert len({name for name, _ in found}) == len(found) <= len(changed)
 
 
-def test_a_hash_is_of_all_columns_that_are_whole_numbers_or_texts() -> None:
-    keys = [(type_.value, type_) for type_ in Primitive]
-    assert hashed_columns([*keys, ("price", Decimal(precision=9, scale=2))]) == (
+def test_a_hash_is_of_all_columns_that_everybody_writes_in_one_way() -> None:
+    keys: list[tuple[str, Type]] = [(type_.value, type_) for type_ in Primitive]
+    keys += [(f"of {scale}", Decimal(precision=9, scale=scale)) for scale in (0, 2)]
+    assert hashed_columns(keys) == (
         "tinyint",
         "smallint",
         "int",
         "bigint",
         "string",
+        "binary",
+        "of 0",
     )
 
 

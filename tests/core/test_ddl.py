@@ -42,6 +42,7 @@ from tests.core.builders import (
     DOUBLE,
     FLOAT,
     INT,
+    MICROS,
     MILLIS,
     STRING,
     col,
@@ -500,11 +501,15 @@ def test_the_statement_that_ships_leaves_it_to_the_metastore_where_a_database_li
 
 
 def test_queries_shuffle_for_changes_that_are_many_far_apart_and_of_no_keys_that_views_could_have_hashes_of() -> None:
-    by_number = history((col("id", dec(10, 2), nullable=False), col("n", INT)))
+    by_number, by_price, by_moment = (
+        history((col("id", of, nullable=False), col("n", INT))) for of in (dec(38, 0), dec(10, 2), MICROS)
+    )
 
-    def shuffles(contents: Contents, *, of: History = STUDENT, only_spark: bool = False) -> bool:
-        return shuffled(target(only_spark=only_spark), shape(of), contents)
+    def shuffles(contents: Contents, *, of: History = STUDENT, rows: int = 2_000_000, **options: Any) -> bool:
+        return shuffled(target(**{"only_spark": False} | options), shape(of), contents, rows=rows)
 
-    assert [shuffles(AHEAD), shuffles(AHEAD, of=by_number, only_spark=True)] == [True, True]
-    assert [shuffles(AHEAD, of=of, only_spark=True) for of in (STUDENT, BY_TEXT)] == [False, False]
+    assert [shuffles(AHEAD), *(shuffles(AHEAD, of=of, only_spark=True) for of in (by_price, by_moment))] == [True] * 3
+    assert [shuffles(AHEAD, of=of, only_spark=True) for of in (STUDENT, BY_TEXT, by_number)] == [False] * 3
+    assert [shuffles(AHEAD, rows=rows, only_spark=True) for rows in (2**24, 2**24 + 1)] == [False, True]
+    assert shuffles(AHEAD, location="file:/lake/[a]", only_spark=True)
     assert [shuffles(contents) for contents in (SEVERAL, PACKED, SETTLED)] == [False, False, False]

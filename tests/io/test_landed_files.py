@@ -663,21 +663,26 @@ def test_words_are_the_same_in_whatever_order_numbers_come(keys: set[int], most:
     assert list(found or ()) == words
 
 
-ROW = st.tuples(st.integers(-(2**63), 2**63 - 1) | st.none(), st.text() | st.none())
+HASHED = pa.schema({"n": pa.int64(), "t": pa.string(), "b": pa.binary(), "d": pa.decimal128(38, 0)})
+ROW = st.tuples(
+    st.integers(-(2**63), 2**63 - 1) | st.none(),
+    st.text() | st.none(),
+    st.binary() | st.none(),
+    st.integers(1 - 10**38, 10**38 - 1).map(Number) | st.none(),
+)
 
 
 @given(files=st.lists(st.lists(ROW, max_size=9), max_size=3), power=st.integers(0, 4))
-@example(files=[[(None, None)]], power=0)
-def test_words_have_a_bit_for_the_hash_of_each_row(
-    files: list[list[tuple[int | None, str | None]]], power: int
-) -> None:
-    count, schema = 2**power, pa.schema({"n": pa.int64(), "t": pa.string()})
+@example(files=[[(None,) * len(HASHED)]], power=0)
+@example(files=[[(0, "", b"\xff", Number(10**37))]], power=4)
+def test_words_have_a_bit_for_the_hash_of_each_row(files: list[list[tuple[Any, ...]]], power: int) -> None:
+    count = 2**power
     paths = [f"{n}.parquet" for n in range(len(files))]
     with TemporaryDirectory() as root:
         for path, rows in zip(paths, files, strict=True):
-            table = pa.Table.from_pylist([{"n": n, "t": t} for n, t in rows], schema)
+            table = pa.Table.from_pylist([dict(zip(HASHED.names, row, strict=True)) for row in rows], HASHED)
             pq.write_table(table, f"{root}/{path}", row_group_size=2)
-        found = open_arrow(Path(root)).hashed_words(paths, ["n", "t"], count=count)
+        found = open_arrow(Path(root)).hashed_words(paths, HASHED.names, count=count)
     assert list(found) == hashed_words_of(itertools.chain.from_iterable(files), count)
 
 

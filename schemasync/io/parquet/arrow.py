@@ -140,7 +140,7 @@ class ArrowFiles:
         return array("q", found.tobytes())
 
     def hashed_words(self, paths: Sequence[str], columns: Sequence[str], *, count: int) -> Sequence[int]:
-        """Read columns of whole numbers and texts from files of ours: hashes of their rows as bits of signed words."""
+        """Read columns that can be hashed from files of ours: hashes of their rows as bits of signed words."""
         found = array("Q", bytes(8 * count))
         for batch in self._batches(paths, columns):
             _set_bits(found, _hashes(batch.columns, BITS * count))
@@ -242,9 +242,9 @@ class _Delta:
 
 def _hashes(columns: Iterable[pa.Array], bits: int) -> pa.Array:
     """Return `schemasync.core.changed_keys.hash_of` of all rows, each once."""
-    texts = (column.cast(pa.string()) for column in columns)
+    texts = (c if pa.types.is_binary(c.type) else c.cast(pa.string()).cast(pa.binary()) for c in columns)
     # "skip" would leave out rows that have none of them (Arrow 26).
-    joined = pc.binary_join_element_wise(*texts, SEPARATOR, null_handling="replace", null_replacement="")
+    joined = pc.binary_join_element_wise(*texts, SEPARATOR.encode(), null_handling="replace", null_replacement=b"")
     # Straight from its buffers: Arrow makes an object of its own of each text first.
     _, offsets, data = joined.buffers()
     ends = memoryview(offsets).cast("i")[joined.offset : joined.offset + len(joined) + 1]
