@@ -124,7 +124,7 @@ def measure(*, shards: int, deltas: int, touched: int) -> dict[str, float]:
             outdated=frozenset(),
             in_order=True,
             mode=Mode.AUTO,
-            shuffled=shuffled(target, shape, state.contents),
+            shuffled=shuffled(target, shape, state.contents, rows=sum(d.rows for d in state.deltas)),
         ),
     )
     spread = {

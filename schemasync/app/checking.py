@@ -13,6 +13,7 @@ from typing import Any
 
 from schemasync.app.dependents import ReadingViews
 from schemasync.app.inspecting import look
+from schemasync.app.kept_schemas import kept_schemas
 from schemasync.app.planning import TablePlan, lay_out_steps
 from schemasync.app.proposing import ProposedRegistry, SchemaFile, propose, read_schema_file
 from schemasync.app.workspace import Workspace
@@ -99,7 +100,9 @@ def check(workspace: Workspace, proposal: Proposal) -> CheckResult:
     value, key = proposal.value, proposal.key
     target = _target(workspace, proposal.subject, keyed=key is not None)
     registry, repeats = workspace.registry, parse_location(workspace.config.registry.url).is_local
-    proposed = propose(registry, target.subject, value, group=target.compatibility_group, repeats=repeats)
+    kept = (one.version for one in kept_schemas(workspace.storage(target).lake) if one.subject == target.subject)
+    group, given = target.compatibility_group, max(kept, default=0)
+    proposed = propose(registry, target.subject, value, group=group, given=given, repeats=repeats)
     news = [proposed]
     if key is not None and target.key_subject is not None:
         news.append(propose(registry, target.key_subject, key, repeats=repeats))

@@ -207,6 +207,12 @@ _OWN_LOCATION: Final = (
 )
 
 
+_NEXT_VERSION: Final = (
+    "The view goes on under the old schema and nothing is lost; restore the version that was deleted, or register the "
+    "schema to go on with: it becomes the next version."
+)
+
+
 def _history(
     workspace: Workspace, target: TableTarget, kept: Sequence[RegisteredSchema], current: int | None
 ) -> tuple[History | None, tuple[Diagnostic, ...]]:
@@ -229,7 +235,8 @@ def _history(
         trouble.append(diagnose("SS405", f"the registry has no versions of {target.subject}"))
     if live and max(found) > max(live):
         message = f"{target.subject} was at version {max(found)}, and the registry's newest is {max(live)}"
-        trouble.append(diagnose("SS404", message))
+        goes_on = set(live) <= applied and not trouble
+        trouble.append(diagnose("SS404", message, fix=_NEXT_VERSION if goes_on else ""))
     versions = [found[number] for number in sorted(found)]
     line = line_of(versions, wanted=target.compatibility_group, current=current, applied=applied)
     trouble += line.findings

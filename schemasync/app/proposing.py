@@ -77,21 +77,28 @@ def _json_text(file: Path) -> str:
 
 
 def propose(
-    registry: Registry, subject: str, file: SchemaFile, *, group: str | None = None, repeats: bool = False
+    registry: Registry,
+    subject: str,
+    file: SchemaFile,
+    *,
+    group: str | None = None,
+    given: int = 0,
+    repeats: bool = False,
 ) -> RegisteredSchema | int:
     """Make a subject's next version of a file; return the number of the live version that is that very schema, if any.
 
     A registry answers a schema that it has with the version that it is, and makes no new one. Where it ``repeats``
     older ones, as a directory of files can, only the newest counts: that of the compatibility ``group`` which a table
-    is told to follow, if there is one. Named types that the file uses and does not define come from the newest
-    version's references; those that the caller gave replace them by name.
+    is told to follow, if there is one. No number up to ``given``, which a deleted version may have, is given again.
+    Named types that the file uses and does not define come from the newest version's references; those that the caller
+    gave replace them by name.
     """
     live = registry.versions(subject)
     newest = _newest(registry, subject, live, group)
     known = {**_named(newest.references if newest else ()), **file.references}
     proposed = RegisteredSchema(
         subject=subject,
-        version=max(live, default=0) + 1,
+        version=max(*live, given, 0) + 1,
         schema_id=0,
         text=file.text,
         references=_needed(file, known),

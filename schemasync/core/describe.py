@@ -102,7 +102,12 @@ def _meaning(encoding: Encoding) -> str:
 
 
 def _envelope(envelope: Envelope) -> dict[str, Any]:
-    return {"kind": envelope.kind.value, "ordering": [str(field) for field in envelope.ordering]}
+    return {
+        "kind": envelope.kind.value,
+        "op": envelope.op,
+        "deleted": envelope.deleted,
+        "ordering": [str(field) for field in envelope.ordering],
+    }
 
 
 def diagnostic_json(diagnostic: Diagnostic) -> dict[str, str]:

@@ -118,7 +118,7 @@ _ALL: Final = (
     Code(
         code="SS108",
         severity=Severity.WARNING,
-        meaning="One column was dropped and one of the same type added in one version: this may be a rename.",
+        meaning="Of one type one column was dropped and one added in one version: this may be a rename.",
         example="name was dropped and full_name of the same type added: a rename looks like that",
         fix="If it is, say so before applying: renames: {new: old}.",
     ),
@@ -132,7 +132,7 @@ _ALL: Final = (
     Code(
         code="SS110",
         severity=Severity.INFO,
-        meaning="Nullability, default, comment or symbols changed.",
+        meaning="Nullability, default, comment or symbols changed, or events tell more of themselves.",
         example="column state: symbols or nested details changed",
         fix="",
     ),
@@ -189,12 +189,21 @@ _ALL: Final = (
         fix="Compact once it is applied where others than Spark read the view: it needs no conversion then.",
     ),
     Code(
+        code="SS118",
+        severity=Severity.WARNING,
+        meaning="A NOT NULL date or time was added whose default is the beginning of 1970. Debezium says that also "
+        "where the source's default is the time at hand: its older rows have that of the ALTER, which no event tells.",
+        example="column created_at was added NOT NULL: older rows read its default 0, the beginning of 1970",
+        fix="Where the source's default is now() or CURRENT_TIMESTAMP, set policies.add to null before this is "
+        "applied; an incremental snapshot of the source's table brings the values, also afterwards.",
+    ),
+    Code(
         code="SS120",
         severity=Severity.ERROR,
         meaning="A column got a type that its values cannot be converted to.",
         example="column born: date to int: no value can be converted",
-        fix=_HOLD + "change the type back at the source, or set policies.retype to variant: the old column then stays "
-        "visible beside the new one.",
+        fix=_HOLD + "change the type, or the connector's mode of writing it, back, or set policies.retype to variant: "
+        "the old column then stays visible beside the new one.",
     ),
     Code(
         code="SS121",
@@ -405,7 +414,8 @@ _ALL: Final = (
         severity=Severity.ERROR,
         meaning="A landed file fits no version of the subject, or several with different meanings.",
         example="lake/student/incremental/.../part-0.parquet: its columns fit no version of the subject",
-        fix="Register the schema it was written with, or move the file away; it stays where it is.",
+        fix="Register the schema it was written with, or move the file away; it stays where it is. Where several fit, "
+        "let the sink write the Avro schema into its files' footers: that tells which.",
     ),
     Code(
         code="SS303",
@@ -636,6 +646,16 @@ _ALL: Final = (
         example="lake.student is of shop.student-value, which the registry does not have: nothing is done for it",
         fix="Check this user's rights at the registry. If the subject is gone for good, the view goes on answering: "
         "drop table and view where nobody needs them.",
+    ),
+    Code(
+        code="SS422",
+        severity=Severity.WARNING,
+        meaning="Unwrapped events have no field __deleted: Debezium drops deletes then, or writes them without a row, "
+        "which no file holds. Rows that are deleted at the source stay.",
+        example="events of shop.student-value have no __deleted: rows that are deleted at the source stay",
+        fix="Let ExtractNewRecordState keep deletes (delete.tombstone.handling.mode: rewrite; older versions call it "
+        "delete.handling.mode); the table follows. Those before it are not made up for. Where another transformation "
+        "writes d to __op, nothing is to be done.",
     ),
     Code(
         code="SS501",

@@ -187,6 +187,10 @@ def _decide_new(inspected: Inspected, *, drop_first: bool) -> Decision:
         return _held(target, *inspected.trouble)
     newest = history.newest
     shape, problems = shape_of(target, history, newest, key=inspected.key, baseline=newest.version)
+    if inspected.key == () and not shape.keys and not target.insert_only:
+        # One that is made without a key never gets one.
+        message = f"{target.key_source} has no fields: which columns are the key is not known"
+        problems = (*(p for p in problems if p.code != "SS401"), diagnose("SS402", message, fix=_NAME_KEY))
     errors = [p for p in problems if p.code in _FATAL]
     if errors:
         return _held(target, *problems)
@@ -221,6 +225,9 @@ def _decide_ours(inspected: Inspected, table: HiveTable) -> Decision:
     return _decide_evolution(inspected, inspected.history, properties)
 
 
+_NAME_KEY: Final = (
+    "Set keys: to the columns that tell rows apart, or insert_only: true where every event is to be a row."
+)
 _VERSION: Final = "schemasync.version"
 
 

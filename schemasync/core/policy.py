@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
 from enum import Enum
 from typing import Final, assert_never
 
@@ -32,6 +33,7 @@ from schemasync.core.changes import (
     WidenColumn,
 )
 from schemasync.core.config import Policies
+from schemasync.core.defaults import default_value
 from schemasync.core.describe import type_text
 from schemasync.core.diagnostics import KEY_FROM_NONE, KEY_TO_NONE, WITHOUT_VARIANT, Diagnostic, diagnose
 from schemasync.core.diff import same_meaning
@@ -40,8 +42,25 @@ from schemasync.core.reshape import NoConversion, reshape
 from schemasync.core.schema import Column, Life
 from schemasync.core.types import Primitive
 
+_BEGINNING: Final = (date(1970, 1, 1), datetime(1970, 1, 1, tzinfo=UTC))
 ALL_FIT: Final = "every value that the table has fits"
 """What SS113 says, and a plan makes sure of."""
+
+
+_EXPLAINED: Final = frozenset(
+    {
+        "timestamp-nanos",
+        "local-timestamp-nanos",
+        "io.debezium.time.NanoTimestamp",
+        "io.debezium.time.MicroDuration",
+        "io.debezium.time.NanoDuration",
+        "io.debezium.time.Interval",
+        "io.debezium.time.IsoDate",
+        "io.debezium.time.IsoTimestamp",
+    }
+)
+"""Numbers that count a unit, and texts of a form of their own: another type of them is another mode of the connector's,
+which writes the same moments otherwise."""
 
 
 class Verdict(Enum):
@@ -150,7 +169,7 @@ def _judge_one(
         case ChangeKey():
             return _rekeyed(change, policies)
         case ChangeEnvelope():
-            return _hold("SS123", _envelope_sides(change))
+            return _rewrapped(change)
         case _:  # pragma: no cover
             assert_never(change)
 
@@ -172,7 +191,10 @@ def _added(column: Column, born: Column, policies: Policies, readded: frozenset[
         return diagnose("SS101", f"column {column.name} was added")
     if born.default is None:
         return diagnose("SS103", f"column {column.name} was added NOT NULL without a default: older rows read NULL")
-    return diagnose("SS102", f"column {column.name} was added NOT NULL: older rows read its default {born.default}")
+    message = f"column {column.name} was added NOT NULL: older rows read its default {born.default}"
+    if default_value(born.encoding, born.default) in _BEGINNING:
+        return diagnose("SS118", f"{message}, the beginning of 1970")
+    return diagnose("SS102", message)
 
 
 def _by_policy(policy: str, kind: str, otherwise: Diagnostic) -> Judgement:
@@ -183,8 +205,11 @@ def _by_policy(policy: str, kind: str, otherwise: Diagnostic) -> Judgement:
 
 
 def _retyped(change: RetypeColumn, policies: Policies, *, may_split: bool) -> Judgement:
-    shape = reshape(change.current, change.desired)
     fixes = {} if may_split else WITHOUT_VARIANT
+    if _written_otherwise(change.current, change.desired):
+        message = f"column {change.name}: {_meanings(change)}: nothing says how one is written as the other"
+        return _hold("SS120", message, fix=fixes.get("SS120", ""))
+    shape = reshape(change.current, change.desired)
     if isinstance(shape, NoConversion):
         message = f"column {change.name}: {_types(change)}: no value can be converted"
         return _hold("SS120", message, fix=fixes.get("SS120", ""))
@@ -192,6 +217,23 @@ def _retyped(change: RetypeColumn, policies: Policies, *, may_split: bool) -> Ju
     note = diagnose("SS113", message, fix=fixes.get("SS113", ""))
     judged = _by_policy(policies.retype, "retype", note)
     return judged if judged.verdict is Verdict.HOLD else replace(judged, verdict=Verdict.MIGRATE)
+
+
+def _written_otherwise(current: Encoding, desired: Encoding) -> bool:
+    """Tell whether values of one side are shown as a count, or as a text, that only its name explains."""
+    match current, desired:
+        case Leaf(), Leaf():
+            return current.name != desired.name and not _EXPLAINED.isdisjoint({current.name, desired.name})
+        case ListOf(), ListOf():
+            return _written_otherwise(current.element, desired.element)
+        case MapOf(), MapOf():
+            sides = ((current.key, desired.key), (current.value, desired.value))
+            return any(_written_otherwise(*side) for side in sides)
+        case Record(), Record():
+            there = {m.life: m.encoding for m in current.members}
+            return any(_written_otherwise(there[m.life], m.encoding) for m in desired.members if m.life in there)
+        case _:
+            return False
 
 
 def _rekeyed(change: ChangeKey, policies: Policies) -> Judgement:
@@ -244,11 +286,23 @@ def _hold(code: str, message: str, *, fix: str = "") -> Judgement:
     return Judgement(verdict=Verdict.HOLD, diagnostics=(diagnose(code, message, fix=fix),))
 
 
+def _rewrapped(change: ChangeEnvelope) -> Judgement:
+    """Judge another envelope: one that tells more of an event changes nothing about those before.
+
+    Each file is read by that of its own version.
+    """
+    before, after = change.current, change.desired
+    if replace(before, op=before.op or after.op, deleted=before.deleted or after.deleted) != after:
+        return _hold("SS123", _envelope_sides(change))
+    new = " and ".join(name for name in (after.op, after.deleted) if name and name not in {before.op, before.deleted})
+    return _evolve("SS110", f"events now have {new}")
+
+
 def _types(change: WidenColumn | RetypeColumn) -> str:
     return f"{type_text(change.current)} to {type_text(change.desired)}"
 
 
-def _meanings(change: ChangeSemanticType) -> str:
+def _meanings(change: ChangeSemanticType | RetypeColumn) -> str:
     return " to ".join(_meaning(encoding) for encoding in (change.current, change.desired))
 
 
@@ -271,12 +325,13 @@ def _envelope_sides(change: ChangeEnvelope) -> str:
 def _possible_renames(changes: tuple[Change, ...]) -> Iterator[Diagnostic]:
     dropped = [c.column for c in changes if isinstance(c, DropColumn)]
     added = [c.column for c in changes if isinstance(c, AddColumn)]
-    if len(dropped) != 1 or len(added) != 1:
-        return
-    old, new = dropped[0].name, added[0].name
-    if dropped[0].type == added[0].type and old.lower() != new.lower():
-        yield diagnose(
-            "SS108",
-            f"{old} was dropped and {new} of the same type added: a rename looks like that",
-            fix=f"If it is one, say so before applying: renames: {{{new}: {old}}}.",
-        )
+    for column in dropped:
+        alike = [one for one in (*dropped, *added) if one.type == column.type]
+        old, new = column.name, alike[-1].name
+        # One of each.
+        if len(alike) == 2 and alike[-1] in added and old.lower() != new.lower():
+            yield diagnose(
+                "SS108",
+                f"{old} was dropped and {new} of the same type added: a rename looks like that",
+                fix=f"If it is one, say so before applying: renames: {{{new}: {old}}}.",
+            )

@@ -227,6 +227,11 @@ _ADD_ORDER: Final = {
     EnvelopeKind.UNWRAPPED: "Let Debezium's ExtractNewRecordState add it (add.fields: op,source.ts_ms and lsn, or "
     "file,pos,row), or set sequence_by: to fields that grow with every change."
 }
+_IMAGES: Final = frozenset({"before", "after"})
+_UNWRAP: Final = (
+    "The events are not unwrapped: let the connector's own transformation do that (MongoDB's is "
+    "ExtractNewDocumentState) before they are written."
+)
 
 
 def _keys(
@@ -242,7 +247,8 @@ def _keys(
     if len(found) < len(wanted):
         missing = ", ".join(k for k in wanted if k.lower() not in by_name)
         names = ", ".join(c.name for c in columns)
-        return tuple(wanted), (diagnose("SS402", f"key column {missing} is not in the value (which has {names})"),)
+        message = f"key column {missing} is not in the value (which has {names})"
+        return tuple(wanted), (diagnose("SS402", message, fix=_UNWRAP if by_name.keys() >= _IMAGES else ""),)
     problems = [
         diagnose("SS407", f"key column {c.name} is a struct, array or map")
         for c in found
@@ -251,4 +257,7 @@ def _keys(
     if not envelope.ordering and envelope.offset is None:
         message = f"events of {target.subject} have no known log position, clock or offset"
         problems.append(diagnose("SS403", message, fix=_ADD_ORDER.get(envelope.kind, "")))
+    if envelope.kind is EnvelopeKind.UNWRAPPED and envelope.deleted is None:
+        message = f"events of {target.subject} have no __deleted: rows that are deleted at the source stay"
+        problems.append(diagnose("SS422", message))
     return tuple(c.name for c in found), tuple(problems)

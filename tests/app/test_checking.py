@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from schemasync.app.checking import CheckResult, check, read_proposal
+from schemasync.app.inspecting import map_tables
+from schemasync.app.kept_schemas import keep_schema
 from schemasync.core.policy import Verdict
 from schemasync.core.ports import HiveTable
 from schemasync.errors import EngineError, UsageError
@@ -107,6 +109,22 @@ def test_an_older_version_stays_what_it_is_but_for_a_directory_of_files(tmp_path
     still.settings = {}
     again = checked(still, avro(NAME))
     assert (again.registered, again.plan.desired_version, kinds(again)) == (None, 3, ["drop_column age"])
+
+
+def test_a_number_that_a_deleted_version_had_is_not_given_again(still: Still) -> None:
+    still.register(avro(NAME), avro(NAME, AGE))
+    still.settle()
+    workspace = still.workspace
+    (target,) = map_tables(workspace).targets
+    for version in (1, 2):
+        keep_schema(workspace.storage(target).lake, workspace.registry.schema("student-value", version), applied=True)
+    still.registry.delete("student-value", 2)
+    found = checked(still, avro(NAME, ("born", ["null", "int"])))
+    assert (found.plan.verdict, found.plan.desired_version, kinds(found)) == (
+        Verdict.EVOLVE,
+        3,
+        ["drop_column age", "add_column born"],
+    )
 
 
 def test_a_proposal_is_compared_with_the_table_not_with_versions_that_it_never_had(still: Still) -> None:

@@ -22,6 +22,7 @@ INT, BIGINT, FLOAT, DOUBLE, STRING, BINARY, BOOLEAN = (
 DATE = Leaf(type=P.DATE, meaning=Meaning.DAYS)
 MILLIS = Leaf(type=P.TIMESTAMP, meaning=Meaning.EPOCH_MILLIS, name="io.debezium.time.Timestamp")
 MICROS = Leaf(type=P.TIMESTAMP, meaning=Meaning.EPOCH_MICROS, name="io.debezium.time.MicroTimestamp")
+ZONED = Leaf(type=P.TIMESTAMP, meaning=Meaning.ZONED_TIMESTAMP, name="io.debezium.time.ZonedTimestamp")
 SUBJECT = "shop.student-value"
 
 

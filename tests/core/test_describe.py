@@ -13,7 +13,8 @@ from schemasync.core.encoding import ListOf
 from tests.core import test_policy as made
 from tests.core.builders import BIGINT, INT, rec
 
-FLAT_JSON = {"kind": "flat", "ordering": ["ts_ms"]}
+FLAT_JSON = {"kind": "flat", "op": "op", "deleted": None, "ordering": ["ts_ms"]}
+PLAIN_JSON: dict[str, object] = {"kind": "plain", "op": None, "deleted": None, "ordering": []}
 
 
 @pytest.mark.parametrize(
@@ -54,7 +55,7 @@ FLAT_JSON = {"kind": "flat", "ordering": ["ts_ms"]}
         (made.ALIASES, ("change_aliases", "a", [], ["x"])),
         (made.REORDER, ("reorder_columns", None, ["a", "b"], ["b", "a"])),
         (made.KEY, ("change_key", None, ["a"], ["a", "b"])),
-        (made.ENVELOPE, ("change_envelope", None, FLAT_JSON, {"kind": "plain", "ordering": []})),
+        (made.ENVELOPE, ("change_envelope", None, FLAT_JSON, PLAIN_JSON)),
     ],
 )
 def test_a_change_as_programs_read_it(change: Change, expected: tuple[Any, ...]) -> None:

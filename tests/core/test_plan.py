@@ -729,12 +729,39 @@ def test_what_should_be_known_of_a_key_is_told_and_holds_nothing(properties: Tab
     assert (decision.verdict is Verdict.HOLD, decision.diagnostics) == (False, (remark,))
 
 
-@pytest.mark.parametrize("key", [None, ()])
-def test_without_a_key_the_table_is_insert_only_and_says_so(key: tuple[str, ...] | None) -> None:
-    decision = seen(TWO, key=key)
+def test_without_a_key_the_table_is_insert_only_and_says_so() -> None:
+    decision = seen(TWO, key=None)
     assert outcome(decision) == (Verdict.EVOLVE, ["SS401"])
     assert decision.desired is not None
     assert decision.desired.keys == ()
+
+
+def test_a_key_that_names_no_column_makes_no_table_until_somebody_says_which_it_is() -> None:
+    """One that is made without a key never gets one."""
+    (finding,) = seen(TWO, key=()).diagnostics
+    assert (finding.code, finding.message) == (
+        "SS402",
+        "shop.student-key has no fields: which columns are the key is not known",
+    )
+    assert ("keys:" in finding.fix, "insert_only: true" in finding.fix) == (True, True)
+    for options in ({"keys": ("id",)}, {"insert_only": True}):
+        assert outcome(seen(TWO, key=(), options=options)) == (Verdict.EVOLVE, [])
+    assert outcome(seen(TWO, applied(TWO, 2, key=(), keys=()), key=())) == (Verdict.NONE, ["SS401"])
+
+
+def test_unwrapped_events_that_do_not_tell_of_deletes_are_told() -> None:
+    def found(deleted: str | None) -> History:
+        return history((ID,), envelope=replace(FLAT, kind=EnvelopeKind.UNWRAPPED, deleted=deleted))
+
+    assert outcome(seen(found(None))) == (Verdict.EVOLVE, ["SS422"])
+    assert outcome(seen(found("__deleted"))) == (Verdict.EVOLVE, [])
+    assert outcome(seen(found(None), options={"insert_only": True})) == (Verdict.EVOLVE, [])
+
+
+def test_events_that_are_not_unwrapped_lack_the_key_and_are_told_what_to_do() -> None:
+    found = history((col("before", STRING), col("After", STRING)))
+    assert "ExtractNewDocumentState" in seen(found).diagnostics[0].fix
+    assert "ExtractNewDocumentState" not in seen(TWO, key=("uid",)).diagnostics[0].fix
 
 
 def test_an_insert_only_table_that_is_meant_says_nothing() -> None:
@@ -758,16 +785,16 @@ def test_a_key_column_must_be_a_simple_value() -> None:
 
 @pytest.mark.parametrize("kind", EnvelopeKind)
 def test_events_without_any_order_hold_a_keyed_table_only(kind: EnvelopeKind) -> None:
-    found = history((ID,), envelope=Envelope(kind=kind))
+    found = history((ID,), envelope=Envelope(kind=kind, deleted="__deleted"))
     assert outcome(seen(found)) == (Verdict.HOLD, ["SS403"])
     assert outcome(seen(found, options={"insert_only": True})) == (Verdict.EVOLVE, [])
-    assert seen(found, key=()).verdict is Verdict.EVOLVE
+    assert seen(found, key=None).verdict is Verdict.EVOLVE
     assert ("add.fields" in seen(found).diagnostics[0].fix) == (kind is EnvelopeKind.UNWRAPPED)
 
 
 def test_events_that_only_their_offset_orders_are_fine() -> None:
     for kind in (EnvelopeKind.UNWRAPPED, EnvelopeKind.PLAIN):
-        found = history((ID,), envelope=Envelope(kind=kind, offset="kafka_offset"))
+        found = history((ID,), envelope=Envelope(kind=kind, deleted="__deleted", offset="kafka_offset"))
         assert outcome(seen(found)) == (Verdict.EVOLVE, [])
 
 
@@ -833,7 +860,7 @@ def test_an_order_that_appears_where_there_was_none_is_not_passed_over() -> None
 
 def test_a_table_keeps_a_configured_order_that_the_configuration_no_longer_has() -> None:
     """Without it nothing orders these events; they still carry what the table was made with."""
-    found = history((ID, NAME), envelope=Envelope(kind=EnvelopeKind.UNWRAPPED))
+    found = history((ID, NAME), envelope=Envelope(kind=EnvelopeKind.UNWRAPPED, deleted="__deleted"))
     decision = seen(found, applied(found, 1, ordering=FINER.ordering[:1]))
     assert outcome(decision) == (Verdict.NONE, ["SS418"])
     assert decision.desired is not None

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -30,7 +30,7 @@ from schemasync.core.describe import KINDS
 from schemasync.core.encoding import Encoding, Leaf, ListOf, MapOf
 from schemasync.core.policy import Judgement, Verdict, judge, worst
 from schemasync.core.schema import Life
-from tests.core.builders import BIGINT, DATE, DEBEZIUM, FLAT, INT, MICROS, MILLIS, PLAIN, STRING, col, rec
+from tests.core.builders import BIGINT, DATE, DEBEZIUM, FLAT, INT, MICROS, MILLIS, PLAIN, STRING, ZONED, col, rec
 
 A = Life(name="a", since=1)
 ADD = AddColumn(column=col("a"), position=0)
@@ -39,6 +39,9 @@ ADD_BARE = AddColumn(column=col("a", nullable=False), position=0)
 DROP = DropColumn(column=col("a"))
 RENAME = RenameColumn(life=A, current="a", desired="b")
 WIDEN = WidenColumn(life=A, name="a", current=INT, desired=BIGINT)
+MICRO_DURATION = replace(BIGINT, name="io.debezium.time.MicroDuration")
+INTERVAL = replace(STRING, name="io.debezium.time.Interval")
+MODE = RetypeColumn(life=A, name="a", current=MICRO_DURATION, desired=INTERVAL)
 RETYPE = RetypeColumn(life=A, name="a", current=INT, desired=STRING)
 BEYOND = RetypeColumn(life=A, name="a", current=DATE, desired=INT)
 SEMANTIC = ChangeSemanticType(life=A, name="a", current=MILLIS, desired=MICROS)
@@ -75,6 +78,11 @@ TABLE: list[tuple[Change, dict[str, Any], Verdict, str]] = [
         "SS124: column a: int to string, every value that the table has fits, and policies.retype says hold",
     ),
     (BEYOND, {}, Verdict.HOLD, "SS120: column a: date to int: no value can be converted"),
+    (
+        MODE, {}, Verdict.HOLD,
+        "SS120: column a: io.debezium.time.MicroDuration to io.debezium.time.Interval: "
+        "nothing says how one is written as the other",
+    ),
     (
         SEMANTIC, {}, Verdict.HOLD,
         "SS121: column a: io.debezium.time.Timestamp to io.debezium.time.MicroTimestamp: "
@@ -191,11 +199,69 @@ def test_a_drop_and_an_add_of_one_type_may_be_a_rename() -> None:
 @pytest.mark.parametrize(
     "added",
     [(col("A", since=3),), (col("b", STRING),), (col("b"), col("c")), ()],
-    ids=["the same name", "another type", "two adds", "no add"],
+    ids=["the same name", "another type", "two of its type", "no add"],
 )
 def test_other_drops_and_adds_are_no_rename(added: tuple[Any, ...]) -> None:
     adds = tuple(AddColumn(column=c, position=0) for c in added)
     assert "SS108" not in [d.code for d in judge((DROP, *adds), Policies()).diagnostics]
+
+
+def test_a_rename_beside_other_changes_is_told_where_its_type_is_that_of_no_other() -> None:
+    changes = (DROP, DropColumn(column=col("x", DATE)), AddColumn(column=col("b"), position=0))
+    beside = (*changes, AddColumn(column=col("y", STRING), position=1), AddColumn(column=col("z", STRING), position=2))
+    fixes = [d.fix for d in judge(beside, Policies()).diagnostics if d.code == "SS108"]
+    assert fixes == ["If it is one, say so before applying: renames: {b: a}."]
+    two = (*changes, DropColumn(column=col("c")), AddColumn(column=col("y", STRING), position=1))
+    assert "SS108" not in [d.code for d in judge(two, Policies()).diagnostics]
+
+
+@pytest.mark.parametrize(
+    ("encoding", "default"),
+    [(DATE, "0"), (MILLIS, "0"), (MICROS, "0"), (ZONED, '"1970-01-01T02:00:00+02:00"')],
+)
+def test_the_beginning_of_1970_may_stand_for_the_time_at_hand(encoding: Encoding, default: str) -> None:
+    def said(
+        default: str | None,
+        *,
+        encoding: Encoding = encoding,
+        nullable: bool = False,
+        add: Literal["evolve", "null"] = "evolve",
+    ) -> str:
+        column = col("a", encoding, nullable=nullable, default=default)
+        return told(judge((AddColumn(column=column, position=0),), Policies(add=add)))[0]
+
+    assert said(default) == (
+        f"SS118: column a was added NOT NULL: older rows read its default {default}, the beginning of 1970"
+    )
+    assert said(default, nullable=True)[:5] == said(default, add="null")[:5] == "SS101"
+    assert said(default.replace("0", "1", 1) if default == "0" else default.replace("1970", "1971"))[:5] == "SS102"
+    assert said("0", encoding=BIGINT)[:5] == "SS102"
+
+
+@pytest.mark.parametrize(
+    ("current", "desired"),
+    [
+        (ListOf(element=MICRO_DURATION), ListOf(element=INTERVAL)),
+        (MapOf(key=STRING, value=MICRO_DURATION), MapOf(key=STRING, value=INTERVAL)),
+        (rec(x=MICRO_DURATION), rec(x=INTERVAL)),
+        (DATE, replace(STRING, name="io.debezium.time.IsoDate")),
+        (replace(BIGINT, name="io.debezium.time.NanoTimestamp"), STRING),
+    ],
+)
+def test_another_mode_of_writing_holds_wherever_it_is_and_in_both_directions(
+    current: Encoding, desired: Encoding
+) -> None:
+    for sides in ((current, desired), (desired, current)):
+        change = RetypeColumn(life=A, name="a", current=sides[0], desired=sides[1])
+        assert told(judge((change,), Policies()))[0][:5] == "SS120"
+
+
+def test_an_envelope_that_tells_more_is_followed() -> None:
+    less, more = (replace(FLAT, op=op, deleted=deleted) for op, deleted in ((None, None), ("__op", "__deleted")))
+    judgement = judge((ChangeEnvelope(current=less, desired=more),), Policies())
+    assert (judgement.verdict, told(judgement)) == (Verdict.EVOLVE, ["SS110: events now have __op and __deleted"])
+    for current, desired in ((more, less), (less, replace(more, ordering=())), (more, replace(more, deleted="gone"))):
+        assert judge((ChangeEnvelope(current=current, desired=desired),), Policies()).verdict is Verdict.HOLD
 
 
 @pytest.mark.parametrize(
