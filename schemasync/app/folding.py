@@ -6,11 +6,13 @@ stays readable.
 
 from __future__ import annotations
 
+import logging
 import posixpath
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import partial
+from typing import Final
 
 from schemasync.app.per_run import per_run_tables
 from schemasync.app.reading_back import abandoned, read_back
@@ -29,6 +31,8 @@ from schemasync.core.shape import Shape
 from schemasync.core.sharding import ShardFold, behind, bounds, cut, has_ranges, in_one_shard
 from schemasync.core.toast import asked_placeholders, left_unsent
 from schemasync.errors import DataError, StorageError
+
+_log: Final = logging.getLogger("schemasync.compaction")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,11 +183,17 @@ def merge_shards(
 
 
 def _drop_other_tries(lake: Lake, directory: str, merged: Sequence[MergedShard]) -> None:
-    """Delete what tasks wrote that Spark tried again: no state will ever name it."""
+    """Delete what tasks wrote that Spark tried again: no state will ever name it.
+
+    What cannot be deleted stops nothing: it goes with the directory of the run.
+    """
     kept = tuple(f"{shard.directory}/" for shard in merged)
-    others = {posixpath.dirname(file.path) for file in lake.files(directory) if not file.path.startswith(kept)}
-    for other in sorted(others):
-        lake.delete_directory(other)
+    try:
+        others = {posixpath.dirname(file.path) for file in lake.files(directory) if not file.path.startswith(kept)}
+        for other in sorted(others):
+            lake.delete_directory(other)
+    except StorageError as error:
+        _log.warning("what tasks wrote that were tried again stays beside the shards: %s", error)
 
 
 def _require_all_read(

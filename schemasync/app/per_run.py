@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
@@ -12,7 +13,9 @@ from schemasync.core.manifest import Manifest, Segment
 from schemasync.core.mapping import TableTarget
 from schemasync.core.names import Dialect, expand_pattern, parse_hour
 from schemasync.core.shape import Shape
-from schemasync.errors import OwnershipError
+from schemasync.errors import OwnershipError, SchemasyncError
+
+_log: Final = logging.getLogger("schemasync.compaction")
 
 EMPTY: Final = "_schemasync/empty"
 """A directory that never holds a file: where the base's table stands."""
@@ -33,7 +36,8 @@ def per_run_tables(
 ) -> Iterator[frozenset[str]]:
     """Make the tables of a run that folds or merges ``deltas`` and writes below ``directory``.
 
-    Yields the columns that the long-lived table has. The tables are dropped whatever happens.
+    Yields the columns that the long-lived table has. The tables are dropped whatever happens; those that cannot be stay
+    for the next run to drop, and stop nothing of this one.
 
     Raises:
         OwnershipError: a table of such a name is not ours.
@@ -53,7 +57,10 @@ def per_run_tables(
             workspace.sql.execute(workspace.text(statement))
         yield run.present
     finally:
-        drop_per_run_tables(workspace, target)
+        try:
+            drop_per_run_tables(workspace, target)
+        except SchemasyncError as error:
+            _log.warning("table %s: tables of this run stay for the next one to drop: %s", target.full_name, error)
 
 
 def _present(workspace: Workspace, target: TableTarget) -> frozenset[str]:

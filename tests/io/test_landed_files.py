@@ -422,6 +422,18 @@ def test_a_job_that_fails_says_why_and_not_only_that_a_call_did(tmp_path: Path, 
         spark.conf.set(mode, "CORRECTED")
 
 
+@pytest.mark.spark
+def test_what_is_put_aside_and_cannot_be_deleted_does_not_hide_why_a_job_failed(
+    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def delete(_: ArrowLake, directory: str) -> None:
+        raise StorageError("cannot delete it", where=directory)
+
+    monkeypatch.setattr(ArrowLake, "delete_directory", delete)
+    with pytest.raises(DataError, match="an event has the operation 't'"):
+        events(open_spark(spark, tmp_path), tmp_path, [event(1, 1, "a", "t")])
+
+
 def padded(values: pa.Array, length: int) -> pa.Array:
     return pa.concat_arrays([values, pa.nulls(length - len(values), values.type)])
 

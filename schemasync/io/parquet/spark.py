@@ -7,6 +7,7 @@ meets what a sink wrote.
 
 from __future__ import annotations
 
+import logging
 import posixpath
 import uuid
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -33,6 +34,7 @@ from schemasync.core.spark_schema import without_float_dictionaries
 from schemasync.core.toast import unsent_sql
 from schemasync.core.type_strings import print_type
 from schemasync.core.types import Primitive
+from schemasync.errors import StorageError
 from schemasync.io.parquet.arrow import ArrowFiles
 from schemasync.io.parquet.calendar import CALENDAR
 from schemasync.io.parquet.looking import NOTHING_SEEN, Looked, Seen, looked_at
@@ -44,6 +46,7 @@ from schemasync.io.parquet.writing import PAGE_BYTES
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
+_log: Final = logging.getLogger("schemasync.admission")
 _KEPT: Final = "schemasync_last"
 ARRIVAL: Final = "schemasync_arrival"
 """Column of decoded events: their order of arrival, which decides what the ordering does not."""
@@ -104,7 +107,7 @@ class SparkFiles:
         except SPARK_FAILED as error:
             raise of_task(error, "Spark failed to admit landed files", where=request.directory) from error
         finally:
-            self._lake.delete_directory(staging)
+            self._delete(staging)
         files = tuple(
             DataFile(path=f.path, rows=self.written(f.path, ()).rows, bytes=f.bytes)
             for f in self._files(request.directory)
@@ -122,6 +125,13 @@ class SparkFiles:
             touches=seen.touches,
             contradicted=seen.contradicted,
         )
+
+    def _delete(self, staging: str) -> None:
+        """Delete what was put aside; where that fails, what was done stands, and why it failed is told, if it did."""
+        try:
+            self._lake.delete_directory(staging)
+        except StorageError as error:
+            _log.warning("what was put aside stays until it is cleaned up: %s", error)
 
     def _files(self, directory: str) -> list[FileInfo]:
         return [file for file in self._lake.files(directory) if not is_hidden(file.path)]
