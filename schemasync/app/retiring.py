@@ -3,20 +3,20 @@
 Partitions of superseded segments go after the reader grace, directories a vacuum retention later, the sink's files by
 name once a published generation holds them. With the first directory of a generation goes what runs left there that
 never published it; with any directory go manifests of states that nobody asks for any more, and what killed admissions
-had put aside. Killed anywhere, the next run does the rest. A landed file that may not be deleted, as it is the sink's,
-stops nothing of that.
+had put aside. Killed anywhere, the next run does the rest. What may not be deleted, a landed file that is the
+sink's, or a directory that another user wrote, stops nothing of that.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import chain, count, groupby
-from typing import Final
+from typing import Final, TypeVar
 
 from schemasync.app.landed import hours_there, replaced
 from schemasync.app.states import Draft, forget_states, publish
@@ -25,7 +25,7 @@ from schemasync.core.admission import STAGING
 from schemasync.core.amounts import many
 from schemasync.core.compaction import Retirement, after_retirement, due
 from schemasync.core.ddl import expected_columns
-from schemasync.core.manifest import AdmittedFile, Manifest, run_directory
+from schemasync.core.manifest import AdmittedFile, Manifest, Superseded, run_directory
 from schemasync.core.mapping import TableTarget
 from schemasync.core.partitioning import segment_of
 from schemasync.core.ports import FileInfo, Lake
@@ -37,6 +37,9 @@ _QUIET_MS: Final = 48 * 3_600_000
 _MOST_REFUSED: Final = 10
 """After so many directories in a row, from either end, the next cleaning up tries again: a storage that is down takes
 its time."""
+
+_Piece = TypeVar("_Piece")
+_Gone = TypeVar("_Gone")
 
 
 def retirement(target: TableTarget, manifest: Manifest, *, now_ms: int) -> Retirement:
@@ -53,7 +56,7 @@ def retire(workspace: Workspace, target: TableTarget, shape: Shape, draft: Draft
 
     Raises:
         ConflictError: another writer published meanwhile; what was cleaned up stays so, and is noticed next time.
-        StorageError: something could not be deleted; where that is a landed file, all else was.
+        StorageError: directories or landed files could not be deleted; all else was.
     """
     left, failure = clean_up(workspace, target, shape, draft)
     if left.unpublished:
@@ -68,7 +71,7 @@ def clean_up(
 ) -> tuple[Draft, StorageError | None]:
     """Clean up what is due, and return the draft that no longer lists it; until that is published, anyone may again.
 
-    Return also why landed files stayed, where some did; the draft lists these.
+    Return also why directories or landed files stayed, where some did; the draft lists these.
     """
     now, manifest = workspace.now_ms(), draft.manifest
     found = retirement(target, manifest, now_ms=now)
@@ -78,15 +81,15 @@ def clean_up(
     lake = workspace.storage(target).lake
     if found.partitions:
         workspace.metastore.drop_partitions(target.database, target.table, _names(workspace, target, shape, found))
-    for superseded in found.directories:
-        lake.delete_directory(superseded.location)
+    directories, denied = _retire_directories(lake, target, found.directories)
     gone, failure = _retire_files(lake, target, found.sink_files, keyed=manifest.keyed)
-    done = replace(found, sink_files=gone)
+    failure = denied or failure
+    done = replace(found, directories=directories, sink_files=gone)
     if done.empty:
         return draft, failure
     if gone:
         _sweep_hours(lake, target, before_ms=now - _QUIET_MS)
-    vacuumed, rules = {s.location for s in found.directories}, target.compaction
+    vacuumed, rules = {s.location for s in directories}, target.compaction
     named = (draft.in_force.locations | manifest.locations) - vacuumed
     old = now - rules.reader_grace - rules.vacuum_retention
     _sweep(lake, vacuumed, named, before_ms=old)
@@ -132,11 +135,15 @@ def _sweep_hours(lake: Lake, target: TableTarget, *, before_ms: int) -> None:
 
 def _sweep_staging(lake: Lake, *, before_ms: int) -> None:
     """Delete what admissions that were killed had put aside. One that has no file yet may have begun just now."""
+
+    def sweep(aside: str) -> Iterator[str]:
+        files = lake.files(aside)
+        if files and all(file.modified_ms <= before_ms for file in files):
+            lake.delete_directory(aside)
+            yield aside
+
     with suppress(StorageError):
-        for aside in lake.directories(STAGING):
-            files = lake.files(aside)
-            if files and all(file.modified_ms <= before_ms for file in files):
-                lake.delete_directory(aside)
+        _from_both_ends(lake.directories(STAGING), sweep)
 
 
 def _names(workspace: Workspace, target: TableTarget, shape: Shape, found: Retirement) -> list[str]:
@@ -182,40 +189,65 @@ def _directory(file: AdmittedFile) -> str:
 def _retire_files(
     lake: Lake, target: TableTarget, files: Iterable[AdmittedFile], *, keyed: bool
 ) -> tuple[tuple[AdmittedFile, ...], StorageError | None]:
-    """Archive or delete files; return those that are gone, and the first reason why others stay.
+    """Archive or delete files; return those that are gone, and why others stay.
 
-    Sinks often are another user: whom one file of a directory is denied, all others of it are, and after some
-    directories in a row the next to them, too. Those may be the oldest (they were another user's), or the newest (a
-    storage keeps what is young): it is tried from both ends.
+    Sinks often are another user: whom one file of a directory is denied, all others of it are.
     """
-    gone: list[AdmittedFile] = []
+
+    def retire_those_of(directory: str) -> Iterator[AdmittedFile]:
+        there = {f.path: f for f in lake.files(directory)}
+        for file in by_directory[directory]:
+            _retire_file(lake, target, file, there, keyed=keyed)
+            yield file
+
+    by_directory = {d: tuple(of_it) for d, of_it in groupby(sorted(files, key=_directory), key=_directory)}
+    gone, refused = _from_both_ends(by_directory, retire_those_of)
+    fix = "Where they are the sink's alone to delete, let them stay: compaction: {on_fold: keep}."
+    return gone, _stay("landed files that were folded", target, refused, fix=fix)
+
+
+def _retire_directories(
+    lake: Lake, target: TableTarget, directories: Iterable[Superseded]
+) -> tuple[tuple[Superseded, ...], StorageError | None]:
+    """Delete directories; return those that are gone, and why others stay: another user may once have compacted."""
+
+    def delete(superseded: Superseded) -> Iterator[Superseded]:
+        lake.delete_directory(superseded.location)
+        yield superseded
+
+    gone, refused = _from_both_ends(directories, delete)
+    fix = "Let this user own what lies there, or delete it: nobody reads it any more."
+    return gone, _stay("superseded directories", target, refused, fix=fix)
+
+
+def _from_both_ends(
+    pieces: Iterable[_Piece], clean: Callable[[_Piece], Iterator[_Gone]]
+) -> tuple[tuple[_Gone, ...], StorageError | None]:
+    """Clean up piece by piece; return what is gone, and the first reason why others stay.
+
+    Whom some in a row are denied, the next to them are, too. Those may be the oldest (they were another user's), or the
+    newest (a storage keeps what is young): it is tried from both ends.
+    """
+    gone: list[_Gone] = []
     refused: list[StorageError] = []
-    left = deque(
-        (directory, tuple(of_it)) for directory, of_it in groupby(sorted(files, key=_directory), key=_directory)
-    )
+    left = deque(pieces)
     for take in (left.pop, left.popleft):
         in_a_row = 0
         while left and in_a_row < _MOST_REFUSED:
-            directory, of_it = take()
             try:
-                there = {f.path: f for f in lake.files(directory)}
-                for file in of_it:
-                    _retire_file(lake, target, file, there, keyed=keyed)
-                    gone.append(file)
+                for one in clean(take()):
+                    gone.append(one)
                 in_a_row = 0
             except StorageError as error:
                 in_a_row += 1
                 refused.append(error)
-    return tuple(gone), _stay(target, refused[0]) if refused else None
+    return tuple(gone), refused[0] if refused else None
 
 
-def _stay(target: TableTarget, error: StorageError) -> StorageError:
-    failure = StorageError(
-        "landed files that were folded cannot be cleaned up",
-        where=target.full_name,
-        why=error.said.rstrip(":"),
-        fix="Where they are the sink's alone to delete, let them stay: compaction: {on_fold: keep}.",
-    )
+def _stay(what: str, target: TableTarget, error: StorageError | None, *, fix: str) -> StorageError | None:
+    if error is None:
+        return None
+    failure = StorageError(f"{what} cannot be cleaned up", where=target.full_name, why=error.said.rstrip(":"), fix=fix)
     failure.__cause__ = error
     return failure
 

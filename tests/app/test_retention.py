@@ -226,6 +226,42 @@ def test_landed_files_that_may_not_be_touched_are_told_and_stop_nothing_else(
     }
 
 
+def denied(monkeypatch: pytest.MonkeyPatch, part: str) -> None:
+    """Let no directory be deleted whose path has this in it."""
+    deleted = ArrowLake.delete_directory
+
+    def delete(lake: ArrowLake, directory: str) -> None:
+        if part in directory:
+            raise StorageError("cannot delete it", where=directory, why="permission denied")
+        deleted(lake, directory)
+
+    monkeypatch.setattr(ArrowLake, "delete_directory", delete)
+
+
+def test_a_superseded_directory_that_may_not_be_deleted_is_told_and_stops_nothing_else(
+    table: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another user compacted once."""
+    for key in (3, 4):
+        changed(table, event(key, 1))
+    before = [len(files(table, place)) for place in ("base", "delta", "incremental")]
+    with monkeypatch.context() as patched:
+        denied(patched, "base/g=000001/")
+        told = []
+        for _ in range(2):
+            table.now_ms += WEEK
+            told.append(str(table.compact().tables[0].failure))
+    left = [files(table, place) for place in ("base", "delta", "incremental")]
+    assert (before, [len(found) for found in left], keys(table)) == ([3, 3, 2], [2, 0, 0], [1, 3, 4])
+    stayed = left[0][0].rpartition("/")[0]
+    assert {*told} == {
+        f"{table.database}.{TABLE}: superseded directories cannot be cleaned up: base/{stayed}: cannot delete it: "
+        "permission denied. Let this user own what lies there, or delete it: nobody reads it any more."
+    }
+    assert [t.failure for t in table.compact().tables] == [None]
+    assert files(table, "base") == left[0][1:]
+
+
 def test_where_the_sink_s_directories_are_denied_one_after_the_other_those_between_are_not_asked_for(
     lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -392,6 +428,18 @@ def test_what_killed_admissions_put_aside_goes_once_it_is_as_old_as_what_is_vacu
     assert sorted(path.name for path in staging.iterdir()) == ["beginning", "slow"]
 
 
+def test_what_was_put_aside_and_may_not_be_deleted_does_not_let_the_rest_stay(
+    table: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changed(table, event(3, 1))
+    table.now_ms += WEEK
+    for name in "abc":
+        left_behind(table, f"_schemasync/staging/{name}", ago=WEEK)
+    denied(monkeypatch, "staging/b")
+    changed(table)
+    assert files(table, "_schemasync/staging") == ["b/part-0.parquet"]
+
+
 def test_a_run_that_still_writes_for_an_older_generation_may_find_out_that_it_lost(table: Lab) -> None:
     changed(table, event(3, 1))
     table.now_ms += WEEK
@@ -503,14 +551,7 @@ def test_what_cannot_be_deleted_beside_a_vacuumed_directory_stops_nothing(
     table: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     left_behind(table, "base/g=000001/dead/s=00000001", ago=3 * HOUR)
-    deleted = ArrowLake.delete_directory
-
-    def delete(lake: ArrowLake, directory: str) -> None:
-        if directory == "base/g=000001/dead":
-            raise StorageError("cannot delete it", where=directory, fix="Ask its owner.")
-        deleted(lake, directory)
-
-    monkeypatch.setattr(ArrowLake, "delete_directory", delete)
+    denied(monkeypatch, "base/g=000001/dead")
     for later in (0, 8 * DAY, HOUR):
         changed(table, event(3, table.now_ms), later=later)
     assert (table.strangers(), keys(table)) == (["base/g=000001/dead/s=00000001/part-0.parquet"], [1, 3])
