@@ -23,7 +23,7 @@ from schemasync.app.inspecting import map_tables, select
 from schemasync.app.layering import Layered, merged_delta, run_merge
 from schemasync.app.per_run import drop_per_run_tables
 from schemasync.app.planning import TablePlan, admits
-from schemasync.app.retiring import clean_up, retire
+from schemasync.app.retiring import clean_up, retire, retire_all_the_same
 from schemasync.app.states import Draft, read_draft, token_in_force, withdraw
 from schemasync.app.viewing import refresh_view
 from schemasync.app.workspace import Progress, Storage, Workspace
@@ -161,6 +161,8 @@ def compact_table(
         applied = apply_table(workspace, target, allowed=nothing, admitting=not dry_run, publishing=False)
     state = _state(applied)
     if applied.error is not None or state is None:
+        if applied.plan.view is not None and not dry_run:
+            retire_all_the_same(workspace, target, applied.error)
         return Compacted(target=target, applied=applied)
     shape, properties = state
     try:
@@ -247,15 +249,16 @@ def _compact(workspace: Workspace, shape: Shape, draft: Draft, applied: Applied,
         if work is not None:
             draft, seen = _shown_before(workspace, target, shape, draft, seen, work)
             done = _done(workspace, target, shape, draft, work)
-    except BaseException:
+    except BaseException as error:
         _shown_all_the_same(workspace, target, shape, draft)
+        retire_all_the_same(workspace, target, error)
         raise
     found = _found(shape, manifest, applied, mode, work, old)
     if done is None:
-        # Those of a run that was killed once its state was written: nothing is left to fold after it.
-        drop_per_run_tables(workspace, target)
         refresh_view(workspace, target, shape, manifest)
         retire(workspace, target, shape, draft)
+        # Those of a run that was killed once its state was written: nothing is left to fold after it.
+        drop_per_run_tables(workspace, target)
         return found
     now = done.draft.manifest
     refresh_view(workspace, target, shape, now, seen=seen)

@@ -9,6 +9,7 @@ sink's, or a directory that another user wrote, stops nothing of that.
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
@@ -18,8 +19,10 @@ from datetime import UTC, datetime
 from itertools import chain, count, groupby
 from typing import Final, TypeVar
 
+from schemasync.app.inspecting import look
 from schemasync.app.landed import hours_there, replaced
 from schemasync.app.states import Draft, forget_states, publish
+from schemasync.app.view_texts import view_select
 from schemasync.app.workspace import Workspace
 from schemasync.core.admission import STAGING
 from schemasync.core.amounts import many
@@ -30,7 +33,10 @@ from schemasync.core.mapping import TableTarget
 from schemasync.core.partitioning import segment_of
 from schemasync.core.ports import FileInfo, Lake
 from schemasync.core.shape import Shape
-from schemasync.errors import StorageError
+from schemasync.core.view_drift import same_text
+from schemasync.errors import DataError, StorageError, TemporaryError
+
+_log: Final = logging.getLogger("schemasync.compaction")
 
 _QUIET_MS: Final = 48 * 3_600_000
 """So long after an hour, in whatever time zone it was counted, no sink is expected to begin a file of it."""
@@ -64,6 +70,27 @@ def retire(workspace: Workspace, target: TableTarget, shape: Shape, draft: Draft
     remove_dead_columns(workspace, target, shape, left.manifest)
     if failure is not None:
         raise failure
+
+
+def retire_all_the_same(workspace: Workspace, target: TableTarget, error: BaseException | None) -> None:
+    """Clean up what is due though the work before it failed: on a full disk that is what makes the next run fit.
+
+    What goes wrong is logged: the ``error`` of the work is the one to tell. Nothing goes where data is missing or
+    damaged, which may have to be restored from what is due, where another writer is at work, and while the view is not
+    that of the state in force.
+    """
+    if not isinstance(error, Exception) or isinstance(error, DataError | TemporaryError):
+        return
+    try:
+        found = look(workspace, target)
+        shape, properties, manifest = found.decision.current, found.decision.properties, found.manifest
+        view = found.inspected.view
+        if shape is None or properties is None or manifest is None or view is None:
+            return
+        if same_text(view.view_text, view_select(workspace, target, shape, manifest.contents)):
+            retire(workspace, target, shape, Draft.of(properties, manifest))
+    except Exception as failure:
+        _log.warning("table %s: what is due is not all cleaned up: %s", target.full_name, failure)
 
 
 def clean_up(

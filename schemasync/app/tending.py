@@ -17,7 +17,7 @@ from schemasync.app.compacting import compact_table
 from schemasync.app.inspecting import is_silence
 from schemasync.app.landed import pending_files
 from schemasync.app.planning import TablePlan
-from schemasync.app.retiring import retire
+from schemasync.app.retiring import retire, retire_all_the_same
 from schemasync.app.states import Draft, manifest_in_force
 from schemasync.app.telling import Telling
 from schemasync.app.viewing import refresh_view
@@ -240,6 +240,8 @@ class TendedTable:
         if applied.plan.view is not None:
             self._telling.tell(seen_of(applied, self._memory.listed, refused=refused, mode=self._settings.apply))
         if applied.error is not None:
+            if applied.plan.view is not None:
+                retire_all_the_same(self._workspace, self.target, applied.error)
             raise applied.error
         if applied.unrecorded is not None:
             _log.warning("table %s: %s", self.name, applied.unrecorded, extra={"table": self.name})

@@ -13,7 +13,7 @@ from schemasync.errors import EngineError, StorageError
 from schemasync.io.lake.arrow import ArrowLake
 from schemasync.io.parquet.shards import SparkShards
 from schemasync.io.spark_sql import SparkSql
-from tests.lab import Lab
+from tests.lab import HOUR, Lab
 
 pytestmark = [pytest.mark.spark, pytest.mark.one_spark]
 
@@ -93,6 +93,10 @@ def test_the_tables_of_a_fold_by_sql(
     with monkeypatch.context() as patched:
         patched.setattr(SparkSql, "execute", refuse)
         assert compacts(table, kernel="spark") == [1, 2]
+        # What is due is cleaned up before a run that has nothing to fold stops at them.
+        table.now_ms += 2 * HOUR
+        told = str(table.compact().tables[0].failure)
+        assert (told.startswith("DROP TABLE"), [*table.root.rglob("increment_*/*.parquet")]) == (True, [])
     assert (
         f"table {table.database}.{TABLE}: tables of this run stay for the next one to drop: DROP TABLE" in caplog.text
     )

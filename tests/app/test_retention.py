@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
 import pytest
 
 from schemasync.app.history import history
+from schemasync.app.watching import watch
 from schemasync.errors import StorageError
 from schemasync.io.lake.arrow import ArrowLake
+from schemasync.io.parquet.arrow import ArrowFiles
+from schemasync.io.parquet.shards import ArrowShards
 from tests.lab import DAY, HOUR, Begun, Lab
 
 pytestmark = [pytest.mark.spark, pytest.mark.one_spark]
@@ -396,6 +400,72 @@ def test_a_base_that_was_replaced_goes_after_the_vacuum_retention(table: Lab) ->
     table.now_ms += WEEK
     table.compact()
     assert (before, len(files(table, "base")), keys(table)) == (2, 1, [1, 3])
+
+
+def compacting(lab: Lab) -> str:
+    return str(lab.compact().tables[0].failure)
+
+
+def watching(lab: Lab) -> str:
+    return str(watch(lab.workspace, once=True).tables[0].failure)
+
+
+def broken(monkeypatch: pytest.MonkeyPatch, job: type, verb: str, *, first: Callable[[], object] = list) -> None:
+    """Let a job do something ``first`` and fail then."""
+
+    def fail(*_: object) -> None:
+        first()
+        raise StorageError("it cannot be written", why="no space is left on the device")
+
+    monkeypatch.setattr(job, verb, fail)
+
+
+@pytest.fixture
+def late(table: Lab) -> Lab:
+    """Two bases, of which one is to be cleaned up, with the changes of both, as what landed for them; and an event."""
+    changed(table, event(3, 1))
+    table.now_ms += WEEK
+    table.land(TOPIC, [event(4, 1)], hour="2026112002", name="new.parquet")
+    return table
+
+
+PLACES = ("base", "delta", "incremental")
+
+
+@pytest.mark.parametrize("run", [compacting, watching])
+@pytest.mark.parametrize(
+    ("job", "verb", "admitted"), [(ArrowShards, "merge", 1), (ArrowFiles, "admit", 0)], ids=["fold", "admission"]
+)
+def test_what_is_due_goes_though_the_work_fails(
+    late: Lab, monkeypatch: pytest.MonkeyPatch, run: Callable[[Lab], str], job: type, verb: str, admitted: int
+) -> None:
+    """On a full disk nothing else makes room."""
+    before = [len(files(late, place)) for place in PLACES]
+    broken(monkeypatch, job, verb)
+    told = run(late)
+    assert (before, [len(files(late, place)) for place in PLACES]) == ([2, 2, 2], [1, admitted, 1])
+    assert told == "it cannot be written: no space is left on the device"
+    monkeypatch.undo()
+    assert ([t.failure for t in late.compact().tables], keys(late)) == ([None], [1, 3, 4])
+
+
+def test_where_files_of_the_table_are_missing_nothing_goes_that_they_may_be_restored_from(late: Lab) -> None:
+    (base,) = late.root.joinpath("lake", TOPIC, "base", "g=000002").rglob("*.parquet")
+    base.unlink()
+    before = [files(late, place) for place in PLACES[:2]]
+    assert "a file of the table is missing" in compacting(late)
+    after = [files(late, place) for place in PLACES[:2]]
+    assert (after[0], len(after[1]) - len(before[1]), len(files(late, "incremental"))) == (before[0], 1, 2)
+
+
+def test_where_the_view_is_not_that_of_the_state_in_force_nothing_goes_that_it_may_read(
+    late: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late.apply()
+    change = f"ALTER VIEW `{late.database}`.`{TABLE}_view` AS SELECT 1"
+    broken(monkeypatch, ArrowShards, "merge", first=lambda: late.workspace.sql.execute(change))
+    compacting(late)
+    assert [len(files(late, place)) for place in PLACES] == [2, 3, 2]
 
 
 def left_behind(lab: Lab, path: str, *, ago: int = 0) -> None:
