@@ -391,8 +391,6 @@ def _rebuilt(found: TableView) -> Contents | None:
         return None
     return Contents(
         versions=frozenset({current.version.version}),
-        toasted=found.manifest.toasted,
-        placeholders=found.manifest.placeholders,
         base=tuple((shard.shard, shard.shard) for shard in fold.shards),
         unique=found.manifest.keyed,
     )

@@ -133,6 +133,22 @@ def test_a_registry_that_forgets_the_newest_key_gives_no_table_its_old_one_back(
     assert lab.rows(TABLE, order_by="line") == rows
 
 
+def test_the_view_of_a_table_that_was_rebuilt_carries_no_value_that_was_not_sent(lab: Lab) -> None:
+    """All that were are in the new base: there is nothing left to look through."""
+    lab.settings = {"defaults": {"policies": {"key": "rebuild"}}}
+    lab.register(TOPIC, lab.flat("S", ("a", ["null", "string"]), LINE))
+    unsent = "__debezium_unavailable_value"
+    lab.land(TOPIC, [event(1, 1, "c", a="long", line=0), event(1, 2, a=unsent, line=1)])
+    lab.apply()
+    keyed(lab, "id", "line")
+    (applied,) = lab.apply().tables
+    assert (applied.error, "rebuild" in [step.kind for step in applied.done]) == (None, True)
+    assert lab.rows(TABLE) == [{"id": 1, "a": "long", "line": 1}]
+    view = lab.workspace.metastore.table(lab.database, f"{TABLE}_view")
+    assert view is not None
+    assert (" OVER (" in view.view_text, lab.plan().tables[0].steps) == (False, ())
+
+
 NULLABLE = ("tenant", ["null", "long"])
 
 
