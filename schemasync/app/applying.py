@@ -7,7 +7,7 @@ fails leaves a state from which the next run goes on.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from schemasync.app.admitting import AdmissionOutcome, admit, put_off
@@ -19,7 +19,7 @@ from schemasync.app.holds import note_hold
 from schemasync.app.inspecting import Entries, entries_of, is_misplaced, look, map_tables, select
 from schemasync.app.planning import TablePlan, admits, lay_out_steps
 from schemasync.app.rekeying import key_is_unclear
-from schemasync.app.repairing import DROP_OLD_VIEW, drop_aside, drop_old
+from schemasync.app.repairing import DROP_OLD_VIEW, drop_aside, drop_old, lacks_columns
 from schemasync.app.states import Draft, repair_partitions, roll_forward
 from schemasync.app.viewing import catch_up
 from schemasync.app.workspace import Workspace
@@ -163,8 +163,10 @@ def apply_table(
         if expected is not None and expected[target.full_name] != plan.fingerprint:
             raise moved(target)
         if admitting:
-            _repair_partitions(workspace, plan, done)
-            if _catch_up(workspace, plan):
+            repaired = _repair_partitions(workspace, plan, done)
+            repaired = _repair_columns(workspace, plan, done, allowed) or repaired
+            # The values of rows and columns that were not there are yet to be looked at.
+            if _catch_up(workspace, plan) or repaired:
                 plan = lay_out_steps(workspace, look(workspace, target))
         changing = plan.pending and allowed(plan)
         admitting_steps = [step for step in plan.steps if step.kind == "admit"]
@@ -294,13 +296,34 @@ def _restore_view(workspace: Workspace, plan: TablePlan, done: list[Step]) -> No
         done.append(step)
 
 
-def _repair_partitions(workspace: Workspace, plan: TablePlan, done: list[Step]) -> None:
-    """Make the partitions those of the state in force, whatever becomes of the schema: until then the view is wrong."""
+def _repair_partitions(workspace: Workspace, plan: TablePlan, done: list[Step]) -> bool:
+    """Make the partitions those of the state in force, whatever becomes of the schema: until then the view is wrong.
+
+    Return whether they were others.
+    """
     view = plan.view
     properties = view.decision.properties if view else None
-    for step in (s for s in plan.steps if s.kind == "repair_partitions"):
+    steps = [step for step in plan.steps if step.kind == "repair_partitions"]
+    for step in steps:
         if view is None or view.manifest is None or properties is None:  # pragma: no cover - it was planned from them
             raise moved(plan.target)
         workspace.progress(plan.target.table, f"repair partitions: {step.why}")
         repair_partitions(workspace, plan.target, properties, view.manifest)
         done.append(step)
+    return bool(steps)
+
+
+def _repair_columns(
+    workspace: Workspace, plan: TablePlan, done: list[Step], allowed: Callable[[TablePlan], bool]
+) -> bool:
+    """Put back columns that somebody dropped before the table is migrated; return whether that was needed.
+
+    As they were: what they hold may have the table held.
+    """
+    view = plan.view
+    if view is None or plan.verdict is not Verdict.MIGRATE or not lacks_columns(view) or not allowed(plan):
+        return False
+    held = replace(view, decision=replace(view.decision, verdict=Verdict.HOLD))
+    steps = tuple(step for step in plan.steps if step.kind == "repair_columns")
+    carry_out(workspace, replace(plan, view=held, steps=steps), done)
+    return True

@@ -1,6 +1,7 @@
 """Looking at the values of retyped columns before their view changes: each must fit, or the table is held.
 
-Called by planning, so that plan shows what apply will find; apply plans again right before it acts.
+Called by planning, so that plan shows what apply will find; apply plans again right before it acts. Rows and columns
+that somebody took from the metastore are not looked at: apply puts them back first, and plans again then.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from dataclasses import replace
 from typing import Final
 
 from schemasync.app.inspecting import TableView
+from schemasync.app.repairing import lacks_columns
 from schemasync.app.workspace import Workspace
 from schemasync.core import ddl
 from schemasync.core.manifest import Manifest
@@ -30,7 +32,7 @@ def with_values_checked(workspace: Workspace, found: TableView) -> TableView:
     findings = unfit_defaults(shape, older) or stuck(shape, older)
     if not findings and decision.current is not None:
         findings = detoured(decision.current, shape, _older(found.manifest, decision.current))
-    if not findings and decision.verdict is Verdict.MIGRATE:
+    if not findings and decision.verdict is Verdict.MIGRATE and not lacks_columns(found):
         findings = tuple(m.finding for m in misfits(workspace, decision.target, shape, found.manifest))
     if not findings:
         return found

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from schemasync.app.folding import run_fold
 from schemasync.app.inspecting import TableView
+from schemasync.app.repairing import lacks_columns
 from schemasync.app.states import read_draft
 from schemasync.app.workspace import Workspace
 from schemasync.core import ddl
@@ -52,7 +53,7 @@ def with_keys_checked(workspace: Workspace, found: TableView) -> TableView:
 
 def _misfits(workspace: Workspace, found: TableView, current: Shape, desired: Shape) -> Iterator[Diagnostic]:
     table, manifest = found.inspected.table, found.manifest
-    if table is None or manifest is None or not manifest.segments:
+    if table is None or manifest is None or not manifest.segments or lacks_columns(found):
         return
     present = {c.name for c in table.columns}
     statement = ddl.count_unkeyed(found.decision.target, current, desired, manifest.contents, present=present)

@@ -14,7 +14,7 @@ from schemasync.app.states import placed_of
 from schemasync.app.workspace import Workspace
 from schemasync.core import ddl
 from schemasync.core.ddl import qualified
-from schemasync.core.drift import PARQUET, Drift, Found, partition_drift, table_drift
+from schemasync.core.drift import PARQUET, Drift, Found, lost_columns, partition_drift, table_drift
 from schemasync.core.kept import Kept, kept_of
 from schemasync.core.mapping import TableTarget
 from schemasync.core.names import Dialect
@@ -50,6 +50,14 @@ def find_drift(workspace: Workspace, found: TableView) -> Drift:
             placed=placed,
         )
     )
+
+
+def lacks_columns(found: TableView) -> bool:
+    """Tell whether somebody dropped columns of a table: until they are back nothing can be asked of its values."""
+    table, current, manifest = found.inspected.table, found.decision.current, found.manifest
+    if table is None or current is None or manifest is None:
+        return False
+    return bool(lost_columns(table, current, {name for s in manifest.segments for name in s.columns}))
 
 
 def repair_steps(drift: Drift) -> Iterator[Step]:

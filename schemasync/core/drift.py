@@ -7,7 +7,7 @@ same moment. Planning turns the repairs into steps, status shows the findings.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -117,11 +117,15 @@ def _retyped(found: Found) -> Iterator[HiveColumn]:
 
 
 def _lost(found: Found) -> tuple[HiveColumn, ...]:
-    """Return the columns that the table had and lacks: also those that only files of earlier versions carry."""
     carried = {name for names in found.placed.carried.values() for name in names} if found.placed else set()
-    earlier = (ddl.hive_column(c) for c in found.current.layout.columns if c.name in carried)
-    had = {c.name: c for c in (*_needed(found.current), *earlier)}
-    actual = {c.name.lower() for c in found.table.columns}
+    return lost_columns(found.table, found.current, carried)
+
+
+def lost_columns(table: HiveTable, current: Shape, carried: Container[str]) -> tuple[HiveColumn, ...]:
+    """Return the columns that a table had and lacks: also those that only files of earlier versions carry."""
+    earlier = (ddl.hive_column(c) for c in current.layout.columns if c.name in carried)
+    had = {c.name: c for c in (*_needed(current), *earlier)}
+    actual = {c.name.lower() for c in table.columns}
     return tuple(c for name, c in had.items() if name not in actual)
 
 

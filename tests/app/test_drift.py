@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from schemasync.app.status import TableStatus, status
+from schemasync.core.policy import Verdict
 from tests.lab import DAY, Lab
 
 if TYPE_CHECKING:
@@ -285,11 +286,11 @@ def tended(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ite
     spark.sql("DROP DATABASE tended CASCADE")
 
 
-def made(lab: Lab) -> Lab:
+def made(lab: Lab, ada: str = "Ada", bob: str = "Bob") -> Lab:
     lab.register("student", lab.flat("Student", ("fullName", NAME)))
-    lab.land("student", [{"id": 1, "op": "c", "ts_ms": 1, "fullName": "Ada"}])
+    lab.land("student", [{"id": 1, "op": "c", "ts_ms": 1, "fullName": ada}])
     lab.compact()
-    lab.land("student", [{"id": 2, "op": "c", "ts_ms": 1, "fullName": "Bob"}])
+    lab.land("student", [{"id": 2, "op": "c", "ts_ms": 1, "fullName": bob}])
     lab.apply()
     return lab
 
@@ -323,6 +324,20 @@ def is_named_and_put_right(lab: Lab, case: Case) -> None:
     assert (done, applied.error) == (case.steps, None)
     assert (after.drift, after.diagnostics, after.plan.steps) == ((), (), ())
     assert lab.rows("student") == ROWS
+
+
+@pytest.mark.parametrize(("ada", "held"), [("7", False), ("Ada", True)])
+def test_a_column_that_was_dropped_and_is_retyped_at_once_comes_back_before_its_values_are_looked_at(
+    lab: Lab, ada: str, held: bool
+) -> None:
+    made(lab, ada, "8")
+    Hands(lab).table(drop(1))
+    lab.register("student", lab.flat("Student", ("fullName", ["null", "int"])))
+    (planned,) = lab.plan().tables
+    assert (planned.verdict, planned.steps[0].kind) == (Verdict.MIGRATE, "repair_columns")
+    (applied,) = lab.apply().tables
+    assert ([step.kind for step in applied.done][:1], applied.held) == (["repair_columns"], held), applied.error
+    assert [row["fullName"] for row in lab.rows("student", order_by="id")] == ([ada, "8"] if held else [7, 8])
 
 
 def test_a_data_file_with_other_columns_is_named(lab: Lab) -> None:

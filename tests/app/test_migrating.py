@@ -225,6 +225,16 @@ def test_what_landed_under_the_old_type_is_looked_at_before_the_view_changes(lab
     assert ([d.code for d in applied.plan.diagnostics], column(lab)) == (["SS125"], [1, 2, 2**40])
 
 
+def test_what_is_in_a_partition_that_was_dropped_by_hand_is_looked_at_before_the_view_changes(lab: Lab) -> None:
+    retyped(lab, "long", "int", 1, 2**40)
+    metastore = lab.workspace.metastore
+    (delta,) = (name for name in metastore.partitions(lab.database, TABLE) if name.startswith("delta"))
+    metastore.drop_partitions(lab.database, TABLE, [delta])
+    (applied,) = lab.apply().tables
+    assert [step.kind for step in applied.done] == ["repair_partitions"]
+    assert ([d.code for d in applied.plan.diagnostics], column(lab)) == (["SS125"], [1, 2**40])
+
+
 def test_a_late_file_of_the_old_type_follows_or_is_named(lab: Lab) -> None:
     retyped(lab, "string", "int", "1", "2")
     lab.apply()

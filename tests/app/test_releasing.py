@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -223,11 +224,30 @@ def test_a_key_column_that_is_renamed_with_the_key_is_the_same_column(lab: Lab) 
         assert [row["number"] for row in lab.rows(TABLE, order_by="number")] == [3, 4, 9]
 
 
-def test_rows_that_a_new_key_cannot_tell_apart_hold_the_table(lab: Lab) -> None:
+def nothing(_: Lab) -> None:
+    """Leave the table as it is."""
+
+
+def partitions(lab: Lab) -> None:
+    metastore = lab.workspace.metastore
+    metastore.drop_partitions(lab.database, TABLE, metastore.partitions(lab.database, TABLE))
+
+
+def the_column(lab: Lab) -> None:
+    metastore = lab.workspace.metastore
+    table = metastore.table(lab.database, TABLE)
+    assert table is not None
+    metastore.replace_columns(lab.database, TABLE, [c for c in table.columns if c.name != "code"])
+
+
+@pytest.mark.parametrize("dropped", [nothing, partitions, the_column])
+def test_rows_that_a_new_key_cannot_tell_apart_hold_the_table(lab: Lab, dropped: Callable[[Lab], None]) -> None:
+    """Also where somebody dropped some of it by hand right before."""
     lab.settings = {"defaults": {"policies": {"key": "rebuild"}}}
     lab.register(TOPIC, lab.flat("S", ("code", ["null", "long"])))
     lab.land(TOPIC, [event(n, 1, code=code) for n, code in enumerate([7, 7, 8, None])])
     lab.apply()
+    dropped(lab)
     keyed(lab, "code")
     (applied,) = lab.apply().tables
     assert [d.message for d in applied.plan.diagnostics if d.code == "SS126"] == [
