@@ -12,7 +12,7 @@ from typing import Final
 
 from schemasync.app.kept_schemas import kept_schemas
 from schemasync.app.landed import files_there, of_strays, pending_among, strays_among
-from schemasync.app.states import GENERATIONS, read_manifest
+from schemasync.app.states import GENERATIONS, read_manifest, token_in_force
 from schemasync.app.workspace import Workspace
 from schemasync.core.avro import read_key_schema, routing_fields, schema_fingerprint
 from schemasync.core.canonical import fingerprint
@@ -23,6 +23,7 @@ from schemasync.core.history import History
 from schemasync.core.manifest import Manifest
 from schemasync.core.mapping import TableMapping, TableTarget, map_subjects
 from schemasync.core.names import MAX_NAME
+from schemasync.core.partitioning import segment_of
 from schemasync.core.plan import Decision, Inspected, decide, in_place_of_next_view
 from schemasync.core.policy import Verdict
 from schemasync.core.ports import FileInfo, HivePartition, HiveTable, Lake, RegisteredSchema, Registry
@@ -358,10 +359,38 @@ class TableView:
 def look(workspace: Workspace, target: TableTarget, entries: Entries | None = None) -> TableView:
     """Inspect and decide one table, and list what landed for it; ``entries`` are the metastore's, if just asked for.
 
+    Partitions are asked for last: where another writer published meanwhile they are those of his state, and no damage.
+
     Raises:
         RegistryUnavailableError: as `inspect`.
         StorageError: the storage does not say what is there.
     """
+    found = _look(workspace, target, entries)
+    for _ in range(_MOST_AGAIN):
+        if not _is_overtaken(workspace, found):
+            break
+        found = _look(workspace, target)
+    return found
+
+
+_MOST_AGAIN: Final = 3
+"""How often a table is looked at again that others publish while it is looked at."""
+
+
+def _is_overtaken(workspace: Workspace, found: TableView) -> bool:
+    """Tell whether a later state is in force than the one that was looked at; asked only where partitions differ."""
+    properties, manifest = found.decision.properties, found.manifest
+    if properties is None or manifest is None:
+        return False
+    named = {name for s in manifest.segments for name in s.partitions}
+    passing = {s.segment for s in manifest.superseded if s.registered}
+    there = found.partitions.keys()
+    if named <= there and all(segment_of(name) in passing for name in there - named):
+        return False
+    return token_in_force(workspace, found.decision.target) != properties.token
+
+
+def _look(workspace: Workspace, target: TableTarget, entries: Entries | None = None) -> TableView:
     inspected = inspect(workspace, target, entries)
     decision = decide(inspected)
     lake, pattern = workspace.storage(target).lake, target.increments

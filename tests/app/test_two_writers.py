@@ -15,6 +15,7 @@ import pytest
 from schemasync.app.applying import Applied, apply
 from schemasync.app.compacting import compact
 from schemasync.app.inspecting import map_tables
+from schemasync.app.planning import plan
 from schemasync.app.releasing import release
 from schemasync.app.repairing import replace_view
 from schemasync.app.states import properties_in_force, state_before
@@ -485,6 +486,36 @@ def test_a_fold_by_sql_publishes_nothing_where_a_partition_is_missing(lab: Lab, 
     (again,) = lab.compact().tables
     expected = [{"id": key, "a": 70 if key == 7 else key} for key in range(9)]
     assert (again.failure, lab.rows(TABLE, order_by="id")) == (None, expected)
+
+
+@pytest.mark.parametrize(("comes", "looks"), [(1, 2), (9, 4)])
+def test_a_plan_made_while_another_process_publishes_takes_its_state_for_no_damage(
+    lab: Lab, comes: int, looks: int
+) -> None:
+    """What is in force was asked for before its partitions. That it publishes at every look is all the same an end."""
+    version(lab, 1)
+    lab.apply()
+    workspace = lab.workspace
+    waiting = [event(key, a=key) for key in range(comes)]
+
+    class Metastore:
+        def __init__(self) -> None:
+            self.asked = 0
+
+        def __getattr__(self, called: str) -> Any:
+            return getattr(workspace.metastore, called)
+
+        def described_partitions(self, *given: Any, **named: Any) -> Any:
+            self.asked += 1
+            if waiting:
+                lab.land(TOPIC, [waiting.pop()], hour="2026112001")
+                lab.apply()
+            return workspace.metastore.described_partitions(*given, **named)
+
+    metastore: Any = Metastore()
+    (planned,) = plan(replace(workspace, metastore=metastore)).tables
+    found = [d.code for d in planned.diagnostics], [step.kind for step in planned.steps]
+    assert (metastore.asked, found) == (looks, ([], []) if comes == 1 else (["SS209"], ["repair_partitions"]))
 
 
 def writing_calls(new_lab: NewLab) -> int:
