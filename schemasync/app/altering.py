@@ -172,7 +172,7 @@ def _add_columns(workspace: Workspace, step: Step, at: _Alteration) -> None:
         raise
 
 
-def _create_table(workspace: Workspace, step: Step, at: _Alteration) -> None:
+def _create_table(workspace: Workspace, step: Step, at: _Alteration) -> _Alteration:
     target = at.target
     # The location must be there and writable before the metastore promises it to anyone.
     workspace.storage(target).lake.make_directory("_schemasync")
@@ -183,6 +183,8 @@ def _create_table(workspace: Workspace, step: Step, at: _Alteration) -> None:
         if table is not None and is_ours(table.properties):
             raise moved(target) from error
         raise
+    # From now on others may publish.
+    return replace(at, view=replace(at.view, decision=replace(at.view.decision, properties=at.properties)))
 
 
 def _restore_table(workspace: Workspace, step: Step, at: _Alteration) -> None:
@@ -197,6 +199,8 @@ def _repair_columns(workspace: Workspace, step: Step, at: _Alteration) -> None:
 
 def _replace_view(workspace: Workspace, step: Step, at: _Alteration) -> None:
     replace_view(workspace, at.target, step.sql)
+    # That takes its time: a later state may have been shown meanwhile.
+    _require_unmoved(workspace, at)
 
 
 def _drop_old(workspace: Workspace, step: Step, at: _Alteration) -> None:

@@ -21,7 +21,7 @@ from schemasync.app.planning import TablePlan, admits, lay_out_steps
 from schemasync.app.rekeying import key_is_unclear
 from schemasync.app.repairing import DROP_OLD_VIEW, drop_aside, drop_old, lacks_columns
 from schemasync.app.states import Draft, repair_partitions, roll_forward
-from schemasync.app.viewing import catch_up
+from schemasync.app.viewing import catch_up, refresh_view
 from schemasync.app.workspace import Workspace
 from schemasync.core.describe import diagnostic_json
 from schemasync.core.diagnostics import Diagnostic, names_held_file
@@ -286,9 +286,14 @@ def _catch_up(workspace: Workspace, plan: TablePlan) -> bool:
 
 def _restore_view(workspace: Workspace, plan: TablePlan, done: list[Step]) -> None:
     """Let a held table's view answer under its name of now, and under no other."""
+    view = plan.view
+    current = view.decision.current if view else None
     for step in plan.steps:
         if step.kind == "restore_view":
-            workspace.sql.execute(step.sql)
+            if view is None or view.manifest is None or current is None:  # pragma: no cover - it was planned from them
+                raise moved(plan.target)
+            # Another writer may have published since, and shown that.
+            refresh_view(workspace, plan.target, current, view.manifest)
         elif step.kind == DROP_OLD_VIEW:
             drop_old(workspace, plan.target, step)
         else:

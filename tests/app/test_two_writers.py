@@ -539,3 +539,48 @@ def test_whenever_another_process_comes_between_one_wins_and_the_view_is_right_a
         steps = [step for step in planned.steps if step.kind != "record_history"]
         assert (lab.rows(TABLE, order_by="id"), planned.verdict, steps) == (AFTER[other], Verdict.NONE, []), after
     assert False in outcomes
+
+
+def only_the_view(lab: Lab) -> None:
+    version(lab, 1)
+    lab.land(TOPIC, [event(1, a=1)])
+    lab.apply()
+    lab.settings = {"defaults": {"view": {"metadata": True}}}
+
+
+def no_table_yet(lab: Lab) -> None:
+    version(lab, 1)
+
+
+def a_held_table_without_its_view(lab: Lab) -> None:
+    lab.register(TOPIC, lab.flat("S", ("a", ["null", "long"])))
+    lab.land(TOPIC, [event(1, a=2**40)])
+    lab.apply()
+    lab.register(TOPIC, lab.flat("S", ("a", ["null", "int"])))
+    lab.session.sql(f"DROP VIEW {lab.database}.{TABLE}_view")
+
+
+@pytest.mark.parametrize(
+    ("begin", "keys"), [(only_the_view, [1, 2]), (no_table_yet, [2]), (a_held_table_without_its_view, [1, 2])]
+)
+def test_whenever_rows_come_while_the_view_is_made_they_are_shown_at_once(
+    new_lab: NewLab, begin: Callable[[Lab], None], keys: list[int]
+) -> None:
+    """Nothing is written after the view that would be refused to whoever was overtaken."""
+
+    def other(there: Lab) -> None:
+        there.land(TOPIC, [event(2, a=2)], version=1, hour="2026112001")
+        there.apply()
+
+    def begun() -> Lab:
+        lab = new_lab()
+        begin(lab)
+        return lab
+
+    fuse = Fuse()
+    apply(mortal(begun().workspace, fuse))
+    for after in range(len(fuse.calls)):
+        lab = begun()
+        applied = interrupted(lab, after, other)
+        assert applied.error is None or isinstance(applied.error, ConflictError), (after, applied.error)
+        assert [row["id"] for row in lab.rows(TABLE, order_by="id")] == keys, (after, fuse.calls)
