@@ -18,7 +18,7 @@ from schemasync.app.inspecting import is_silence
 from schemasync.app.landed import pending_files
 from schemasync.app.planning import TablePlan
 from schemasync.app.retiring import retire, retire_all_the_same
-from schemasync.app.states import Draft, manifest_in_force
+from schemasync.app.states import Draft, manifest_in_force, token_in_force
 from schemasync.app.telling import Telling
 from schemasync.app.viewing import refresh_view
 from schemasync.app.watched import WatchedTable, outcome_of, seen_of
@@ -293,6 +293,8 @@ class TendedTable:
         self._pending = self._memory.pending(landed)
 
     def _compact_or_retire(self, upkeep: Upkeep) -> None:
+        if token_in_force(self._workspace, self.target) != upkeep.draft.properties.token:
+            return  # another process published since that look: what was due then is decided by the next one
         now, applied = self._workspace.now_ms(), upkeep.applied
         fold = upkeep.fold_due_ms(now)
         if fold is not None and fold <= now:

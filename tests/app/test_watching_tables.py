@@ -16,9 +16,12 @@ from typing import Any
 import pytest
 
 from schemasync.app import tending
+from schemasync.app.announcing import Outbox
 from schemasync.app.applying import apply_table
 from schemasync.app.compacting import compact_table
+from schemasync.app.inspecting import map_tables
 from schemasync.app.telling import TOLD, Telling
+from schemasync.app.tending import TendedTable
 from schemasync.app.watched import WatchResult
 from schemasync.app.watching import watch
 from schemasync.app.workspace import Storage, Workspace
@@ -27,6 +30,7 @@ from schemasync.core.events import SchemaEvent
 from schemasync.core.mapping import TableTarget
 from schemasync.errors import EngineError, NotificationError
 from schemasync.io.parquet.arrow import ArrowFiles
+from tests.app.mortal import Fuse, mortal
 from tests.io.failing import Failing
 from tests.lab import DAY, HOUR, Lab
 
@@ -388,6 +392,27 @@ def test_what_is_superseded_is_cleaned_up_at_its_time_without_anything_else_due(
     location = lab.root / "lake" / "student"
     partitions = lab.workspace.metastore.partitions(lab.database, "student")
     assert (landed.exists(), list(partitions), list(location.glob("delta/*/*"))) == (False, ["base_s00000001"], [])
+
+
+def test_a_cleaning_up_that_had_to_wait_takes_back_nothing_that_another_process_shows_since(lab: Lab) -> None:
+    register(lab, NAME)
+    lab.land("student", [event(1, name="Ada")])
+    lab.compact()
+    lab.now_ms += HOUR
+    fuse, (target,) = Fuse(), map_tables(lab.workspace).targets
+    outbox = Outbox([], first_ms=1, draw=lambda: 0.5, now_ms=lambda: lab.now_ms)
+    table = TendedTable(mortal(lab.workspace, fuse), target, outbox, draw=lambda: 0.5)
+    table.look()
+    assert table.wants_upkeep
+    lab.land("student", [event(2, name="Bob")])
+    lab.apply()
+    done = len(fuse.calls)
+    table.keep_up()
+    assert (fuse.calls[done:], table.failures) == ([], 0)
+    table.look()
+    table.keep_up()
+    assert "drop_partitions" in fuse.calls[done:]
+    assert [row["id"] for row in lab.rows("student")] == [1, 2]
 
 
 EIO, EACCES = (OSError(number, os.strerror(number)) for number in (errno.EIO, errno.EACCES))
