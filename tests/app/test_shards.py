@@ -344,6 +344,7 @@ FAR: dict[str, dict[str, tuple[Any, Any]]] = {
         "born": (DAY, lambda n: n),
         "word": ("string", lambda n: f"é{n % 5},"),
     },
+    "another order": {"word": ("string", lambda n: f"é{n % 5},"), "id": ("int", lambda n: n // 5)},
     "bytes": {"id": ("bytes", lambda n: bytes([0xFF, 0xC3, n, 0]))},
     "large numbers": {"id": (number(38, 0), lambda n: Decimal(f"{n}{'0' * 35}") - 10**37)},
     "numbers and bytes": {"id": (number(9, 0), lambda n: Decimal(n - 40)), "raw": ("bytes", lambda n: bytes([n]))},
@@ -358,7 +359,7 @@ FAR: dict[str, dict[str, tuple[Any, Any]]] = {
         ("numbers and bytes", True),
         *[
             pytest.param(kind, True, marks=pytest.mark.one_spark)
-            for kind in ("uuid", "any text", "far apart", "bytes", "large numbers")
+            for kind in ("uuid", "any text", "far apart", "another order", "bytes", "large numbers")
         ],
     ],
 )
