@@ -101,7 +101,7 @@ def check(workspace: Workspace, proposal: Proposal) -> CheckResult:
     target = _target(workspace, proposal.subject, keyed=key is not None)
     registry, repeats = workspace.registry, parse_location(workspace.config.registry.url).is_local
     kept = (one.version for one in kept_schemas(workspace.storage(target).lake) if one.subject == target.subject)
-    group, given = target.compatibility_group, max(kept, default=0)
+    group, given = target.compatibility_group, 0 if repeats else max(kept, default=0)
     proposed = propose(registry, target.subject, value, group=group, given=given, repeats=repeats)
     news = [proposed]
     if key is not None and target.key_subject is not None:

@@ -28,7 +28,7 @@ from schemasync.core.names import Dialect, hour_directory
 from schemasync.core.plan import properties_of
 from schemasync.core.ports import RegisteredSchema, Registry
 from schemasync.core.schema import SubjectVersion
-from schemasync.core.shape import Shape, history_of, shape_of, version_of
+from schemasync.core.shape import Shape, history_of, shape_of_new, version_of
 from schemasync.errors import SchemaError, UsageError
 
 Kind = Literal["table", "view", "per-run", "all"]
@@ -199,7 +199,7 @@ def print_ddl(
     """
     history = history_of(source.target, source.versions)
     version = history.newest.version
-    shape, problems = shape_of(source.target, history, history.newest, key=source.key, baseline=version)
+    shape, problems = shape_of_new(source.target, history, history.newest, key=source.key)
     _refuse(source.target, problems)
     printing = _Printing(target=source.target, shape=shape, renderer=renderer, dialect=dialect, hour=_checked(hour))
     return PrintedDdl(

@@ -208,9 +208,9 @@ _OWN_LOCATION: Final = (
 )
 
 
-_NEXT_VERSION: Final = (
-    "The view goes on under the old schema and nothing is lost; restore the version that was deleted, or register the "
-    "schema to go on with: it becomes the next version."
+_GO_ON: Final = (
+    "The view goes on under the old schema and nothing is lost; restore version {0}, or let the schema to go on with "
+    "be a version above {0}: a registry that remembers what was deleted gives it such a number."
 )
 
 
@@ -237,7 +237,7 @@ def _history(
     if live and max(found) > max(live):
         message = f"{target.subject} was at version {max(found)}, and the registry's newest is {max(live)}"
         goes_on = set(live) <= applied and not trouble
-        trouble.append(diagnose("SS404", message, fix=_NEXT_VERSION if goes_on else ""))
+        trouble.append(diagnose("SS404", message, fix=_GO_ON.format(max(found)) if goes_on else ""))
     versions = [found[number] for number in sorted(found)]
     line = line_of(versions, wanted=target.compatibility_group, current=current, applied=applied)
     trouble += line.findings

@@ -53,7 +53,7 @@ ANOTHER_TABLE: Final = f"Give the subject {_ANOTHER}."
 """The way out of what a table cannot become: its rows have to be admitted anew."""
 WITHOUT_VARIANT: Final = {
     "SS113": "Set policies.retype to hold to be asked first.",
-    "SS120": f"{_HOLD}change the type back at the source.",
+    "SS120": f"{_HOLD}change the type, or the connector's mode of writing it, back.",
 }
 """What to do about a retyped column that ``policies.retype: variant`` can keep nothing of."""
 KEY_FROM_NONE: Final = (
@@ -195,7 +195,7 @@ _ALL: Final = (
         "where the source's default is the time at hand: its older rows have that of the ALTER, which no event tells.",
         example="column created_at was added NOT NULL: older rows read its default 0, the beginning of 1970",
         fix="Where the source's default is now() or CURRENT_TIMESTAMP, set policies.add to null before this is "
-        "applied; an incremental snapshot of the source's table brings the values, also afterwards.",
+        "applied: older rows read NULL then.",
     ),
     Code(
         code="SS120",
@@ -498,7 +498,7 @@ _ALL: Final = (
     Code(
         code="SS402",
         severity=Severity.ERROR,
-        meaning="A key column is not among the row's columns.",
+        meaning="A key column is not among the row's columns, or the key of a table that is yet to be made names none.",
         example="key column uuid is not in the value (which has id, name)",
         fix="Correct keys: in the configuration, or the -key subject.",
     ),

@@ -188,6 +188,23 @@ def _order_changes(current: TableSchema, desired: TableSchema) -> Iterator[Reord
         yield ReorderColumns(current=old, desired=new)
 
 
+def leaf_pairs(path: str, current: Encoding, desired: Encoding) -> Iterator[tuple[str, Leaf, Leaf]]:
+    """Yield the paths of what has no members on either side, as changes name them, with both sides."""
+    match current, desired:
+        case Leaf(), Leaf():
+            yield path, current, desired
+        case ListOf(), ListOf():
+            yield from leaf_pairs(f"{path}.element", current.element, desired.element)
+        case MapOf(), MapOf():
+            yield from leaf_pairs(f"{path}.key", current.key, desired.key)
+            yield from leaf_pairs(f"{path}.value", current.value, desired.value)
+        case Record(), Record():
+            before = {m.life: m.encoding for m in current.members}
+            for member in desired.members:
+                if member.life in before:
+                    yield from leaf_pairs(f"{path}.{member.name}", before[member.life], member.encoding)
+
+
 def retypes(current: Encoding, desired: Encoding) -> bool:
     """Tell whether a column's values may not all fit their new type: such a change begins a life under `variant`."""
     return any(found.fact == "retype" for found in _facts("", current, desired))

@@ -36,7 +36,7 @@ from schemasync.core.properties import (
 from schemasync.core.renamed import kept_name
 from schemasync.core.reshape import Convert, NoConversion, Reshape, reshape
 from schemasync.core.schema import Column, Life, OrderingField, SubjectVersion
-from schemasync.core.shape import Shape, history_of, replaced_by, shape_of
+from schemasync.core.shape import Shape, history_of, replaced_by, shape_of, shape_of_new
 from schemasync.core.type_strings import print_type
 from schemasync.core.types import Primitive, Type
 from schemasync.core.view import column_sql
@@ -186,11 +186,7 @@ def _decide_new(inspected: Inspected, *, drop_first: bool) -> Decision:
     if history is None or inspected.trouble:
         return _held(target, *inspected.trouble)
     newest = history.newest
-    shape, problems = shape_of(target, history, newest, key=inspected.key, baseline=newest.version)
-    if inspected.key == () and not shape.keys and not target.insert_only:
-        # One that is made without a key never gets one.
-        message = f"{target.key_source} has no fields: which columns are the key is not known"
-        problems = (*(p for p in problems if p.code != "SS401"), diagnose("SS402", message, fix=_NAME_KEY))
+    shape, problems = shape_of_new(target, history, newest, key=inspected.key)
     errors = [p for p in problems if p.code in _FATAL]
     if errors:
         return _held(target, *problems)
@@ -225,9 +221,6 @@ def _decide_ours(inspected: Inspected, table: HiveTable) -> Decision:
     return _decide_evolution(inspected, inspected.history, properties)
 
 
-_NAME_KEY: Final = (
-    "Set keys: to the columns that tell rows apart, or insert_only: true where every event is to be a row."
-)
 _VERSION: Final = "schemasync.version"
 
 

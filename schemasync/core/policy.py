@@ -36,7 +36,7 @@ from schemasync.core.config import Policies
 from schemasync.core.defaults import default_value
 from schemasync.core.describe import type_text
 from schemasync.core.diagnostics import KEY_FROM_NONE, KEY_TO_NONE, WITHOUT_VARIANT, Diagnostic, diagnose
-from schemasync.core.diff import same_meaning
+from schemasync.core.diff import leaf_pairs, same_meaning
 from schemasync.core.encoding import Encoding, Leaf, ListOf, MapOf, Meaning, Record
 from schemasync.core.reshape import NoConversion, reshape
 from schemasync.core.schema import Column, Life
@@ -206,8 +206,9 @@ def _by_policy(policy: str, kind: str, otherwise: Diagnostic) -> Judgement:
 
 def _retyped(change: RetypeColumn, policies: Policies, *, may_split: bool) -> Judgement:
     fixes = {} if may_split else WITHOUT_VARIANT
-    if _written_otherwise(change.current, change.desired):
-        message = f"column {change.name}: {_meanings(change)}: nothing says how one is written as the other"
+    for current, desired in _written_otherwise(change):
+        sides = " to ".join(leaf.name or type_text(leaf) for leaf in (current, desired))
+        message = f"column {change.name}: {sides}: nothing says how one is written as the other"
         return _hold("SS120", message, fix=fixes.get("SS120", ""))
     shape = reshape(change.current, change.desired)
     if isinstance(shape, NoConversion):
@@ -219,21 +220,12 @@ def _retyped(change: RetypeColumn, policies: Policies, *, may_split: bool) -> Ju
     return judged if judged.verdict is Verdict.HOLD else replace(judged, verdict=Verdict.MIGRATE)
 
 
-def _written_otherwise(current: Encoding, desired: Encoding) -> bool:
-    """Tell whether values of one side are shown as a count, or as a text, that only its name explains."""
-    match current, desired:
-        case Leaf(), Leaf():
-            return current.name != desired.name and not _EXPLAINED.isdisjoint({current.name, desired.name})
-        case ListOf(), ListOf():
-            return _written_otherwise(current.element, desired.element)
-        case MapOf(), MapOf():
-            sides = ((current.key, desired.key), (current.value, desired.value))
-            return any(_written_otherwise(*side) for side in sides)
-        case Record(), Record():
-            there = {m.life: m.encoding for m in current.members}
-            return any(_written_otherwise(there[m.life], m.encoding) for m in desired.members if m.life in there)
-        case _:
-            return False
+def _written_otherwise(change: RetypeColumn) -> Iterator[tuple[Leaf, Leaf]]:
+    """Yield both sides of the place that was retyped where one is a count, or a text, that only its name explains."""
+    root, _, _ = change.name.partition(".")
+    for path, current, desired in leaf_pairs(root, change.current, change.desired):
+        if path == change.name and not _EXPLAINED.isdisjoint({current.name, desired.name}):
+            yield current, desired
 
 
 def _rekeyed(change: ChangeKey, policies: Policies) -> Judgement:
@@ -292,17 +284,18 @@ def _rewrapped(change: ChangeEnvelope) -> Judgement:
     Each file is read by that of its own version.
     """
     before, after = change.current, change.desired
-    if replace(before, op=before.op or after.op, deleted=before.deleted or after.deleted) != after:
+    more = {name: getattr(after, name) for name in ("op", "deleted", "ts_ms") if getattr(before, name) is None}
+    if replace(before, **more) != after:
         return _hold("SS123", _envelope_sides(change))
-    new = " and ".join(name for name in (after.op, after.deleted) if name and name not in {before.op, before.deleted})
-    return _evolve("SS110", f"events now have {new}")
+    fields = (field if isinstance(field, str) else ".".join(field) for field in more.values() if field)
+    return _evolve("SS110", f"events now have {', '.join(fields)}")
 
 
 def _types(change: WidenColumn | RetypeColumn) -> str:
     return f"{type_text(change.current)} to {type_text(change.desired)}"
 
 
-def _meanings(change: ChangeSemanticType | RetypeColumn) -> str:
+def _meanings(change: ChangeSemanticType) -> str:
     return " to ".join(_meaning(encoding) for encoding in (change.current, change.desired))
 
 
@@ -324,7 +317,8 @@ def _envelope_sides(change: ChangeEnvelope) -> str:
 
 def _possible_renames(changes: tuple[Change, ...]) -> Iterator[Diagnostic]:
     dropped = [c.column for c in changes if isinstance(c, DropColumn)]
-    added = [c.column for c in changes if isinstance(c, AddColumn)]
+    # One that took the place of another is no new name of a third.
+    added = [c.column for c in changes if isinstance(c, AddColumn) and c.column.replaces is None]
     for column in dropped:
         alike = [one for one in (*dropped, *added) if one.type == column.type]
         old, new = column.name, alike[-1].name

@@ -105,6 +105,22 @@ def shape_of(
     return shape, (*problems, *unfit, *_remarks(target, shape))
 
 
+def shape_of_new(
+    target: TableTarget, history: History, version: SubjectVersion, *, key: tuple[str, ...] | None
+) -> tuple[Shape, tuple[Diagnostic, ...]]:
+    """Work out a table that is yet to be made, as `shape_of`; made without a key, it never gets one."""
+    shape, problems = shape_of(target, history, version, key=key, baseline=version.version)
+    if key == () and not shape.keys and not target.insert_only:
+        message = f"{target.key_source} names no column of the rows: which of them are the key is not known"
+        problems = (*(p for p in problems if p.code != "SS401"), diagnose("SS402", message, fix=_NAME_KEY))
+    return shape, problems
+
+
+_NAME_KEY: Final = (
+    "Set keys: to the columns that tell rows apart, or insert_only: true where each event is to be a row."
+)
+
+
 def _partitions(target: TableTarget, shape: Shape) -> tuple[tuple[PartitionColumn, ...], tuple[Diagnostic, ...]]:
     """Return the user partitions under one version, and what is wrong with the others."""
     found, problems = [], []

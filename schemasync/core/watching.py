@@ -21,6 +21,7 @@ from schemasync.core.changes import (
     ChangeDefault,
     ChangeDetail,
     ChangeDoc,
+    ChangeEnvelope,
     ChangeNullability,
     ReorderColumns,
     WidenColumn,
@@ -59,6 +60,8 @@ SAFE: Final[frozenset[type[Change]]] = frozenset(
         ChangeDoc,
         ChangeAliases,
         ChangeDetail,
+        # One that does not only tell more of an event is held.
+        ChangeEnvelope,
     }
 )
 """Changes after which a query that worked goes on working and sees all it saw: what ``watch.apply: safe`` applies."""

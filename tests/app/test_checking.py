@@ -111,7 +111,8 @@ def test_an_older_version_stays_what_it_is_but_for_a_directory_of_files(tmp_path
     assert (again.registered, again.plan.desired_version, kinds(again)) == (None, 3, ["drop_column age"])
 
 
-def test_a_number_that_a_deleted_version_had_is_not_given_again(still: Still) -> None:
+def test_a_registry_gives_no_number_again_that_a_deleted_version_had_but_a_directory_does(tmp_path: Path) -> None:
+    still = Still(tmp_path, registry={"url": "http://registry:8081"})
     still.register(avro(NAME), avro(NAME, AGE))
     still.settle()
     workspace = still.workspace
@@ -125,6 +126,8 @@ def test_a_number_that_a_deleted_version_had_is_not_given_again(still: Still) ->
         3,
         ["drop_column age", "add_column born"],
     )
+    still.settings = {}
+    assert [code for code, _ in told(checked(still, avro(NAME, ("born", ["null", "int"]))))] == ["SS404"]
 
 
 def test_a_proposal_is_compared_with_the_table_not_with_versions_that_it_never_had(still: Still) -> None:

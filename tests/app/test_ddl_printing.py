@@ -147,6 +147,12 @@ def test_a_key_that_is_not_in_the_value_is_refused_as_apply_would(registry: Memo
         print_ddl(source, RENDERER)
 
 
+def test_a_key_that_names_no_column_is_refused_as_apply_would(registry: MemoryRegistry) -> None:
+    registry.register("student-key", '"long"')
+    with pytest.raises(SchemaError, match="SS402: student-key names no column"):
+        print_ddl(from_registry(registry, config(), "student"), RENDERER)
+
+
 def test_renames_of_the_configuration_count(registry: MemoryRegistry) -> None:
     tables = [{"subject": "student-value", "table": "pupil", "renames": {"name": "age"}}]
     source = from_registry(registry, config(tables=tables), "pupil")

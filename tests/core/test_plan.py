@@ -741,7 +741,7 @@ def test_a_key_that_names_no_column_makes_no_table_until_somebody_says_which_it_
     (finding,) = seen(TWO, key=()).diagnostics
     assert (finding.code, finding.message) == (
         "SS402",
-        "shop.student-key has no fields: which columns are the key is not known",
+        "shop.student-key names no column of the rows: which of them are the key is not known",
     )
     assert ("keys:" in finding.fix, "insert_only: true" in finding.fix) == (True, True)
     for options in ({"keys": ("id",)}, {"insert_only": True}):

@@ -27,9 +27,10 @@ from schemasync.core.changes import (
 )
 from schemasync.core.config import Policies
 from schemasync.core.describe import KINDS
+from schemasync.core.diff import diff
 from schemasync.core.encoding import Encoding, Leaf, ListOf, MapOf
 from schemasync.core.policy import Judgement, Verdict, judge, worst
-from schemasync.core.schema import Life
+from schemasync.core.schema import EnvelopeKind, Life, TableSchema
 from tests.core.builders import BIGINT, DATE, DEBEZIUM, FLAT, INT, MICROS, MILLIS, PLAIN, STRING, ZONED, col, rec
 
 A = Life(name="a", since=1)
@@ -252,14 +253,39 @@ def test_another_mode_of_writing_holds_wherever_it_is_and_in_both_directions(
     current: Encoding, desired: Encoding
 ) -> None:
     for sides in ((current, desired), (desired, current)):
-        change = RetypeColumn(life=A, name="a", current=sides[0], desired=sides[1])
+        (change,) = retyped(*sides)
         assert told(judge((change,), Policies()))[0][:5] == "SS120"
 
 
+def retyped(current: Encoding, desired: Encoding) -> list[Change]:
+    sides = (TableSchema(columns=(col("a", e),), keys=(), envelope=FLAT) for e in (current, desired))
+    return [change for change in diff(*sides) if isinstance(change, RetypeColumn)]
+
+
+def test_only_the_field_that_is_written_otherwise_is_blamed() -> None:
+    date = replace(STRING, name="io.debezium.time.IsoDate")
+    (other,) = retyped(rec(d=date, x=INT), rec(d=STRING, x=STRING))
+    assert told(judge((other,), Policies()))[0][:5] == "SS113"
+    found = judge(tuple(retyped(rec(d=MICRO_DURATION, x=INT), rec(d=STRING, x=STRING))), Policies())
+    assert [text for text in told(found) if text.startswith("SS120")] == [
+        "SS120: column a.d: io.debezium.time.MicroDuration to string: nothing says how one is written as the other"
+    ]
+
+
+def test_a_variant_is_no_new_name_of_a_column_that_was_dropped_beside_it() -> None:
+    variant = replace(col("b", STRING), since=2, replaces=Life(name="b", since=1))
+    moved = RenameColumn(life=Life(name="b", since=1), current="b", desired="b__v1")
+    changes = (DropColumn(column=col("a", STRING)), moved, AddColumn(column=variant, position=0))
+    assert "SS108" not in [d.code for d in judge(changes, Policies(retype="variant")).diagnostics]
+
+
 def test_an_envelope_that_tells_more_is_followed() -> None:
-    less, more = (replace(FLAT, op=op, deleted=deleted) for op, deleted in ((None, None), ("__op", "__deleted")))
+    more = replace(FLAT, kind=EnvelopeKind.UNWRAPPED, op="__op", deleted="__deleted", ts_ms=("__ts_ms",))
+    less = replace(more, op=None, ts_ms=None)
     judgement = judge((ChangeEnvelope(current=less, desired=more),), Policies())
-    assert (judgement.verdict, told(judgement)) == (Verdict.EVOLVE, ["SS110: events now have __op and __deleted"])
+    assert (judgement.verdict, told(judgement)) == (Verdict.EVOLVE, ["SS110: events now have __op, __ts_ms"])
+    rewritten = judge((ChangeEnvelope(current=replace(more, deleted=None), desired=more),), Policies())
+    assert (rewritten.verdict, told(rewritten)) == (Verdict.EVOLVE, ["SS110: events now have __deleted"])
     for current, desired in ((more, less), (less, replace(more, ordering=())), (more, replace(more, deleted="gone"))):
         assert judge((ChangeEnvelope(current=current, desired=desired),), Policies()).verdict is Verdict.HOLD
 

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemasync.core.changes import AddColumn, DropColumn, ReorderColumns
+from schemasync.core.changes import AddColumn, ChangeEnvelope, DropColumn, ReorderColumns
 from schemasync.core.config import Compaction, Config, Watch
 from schemasync.core.encoding import Leaf
 from schemasync.core.manifest import AdmittedFile, Manifest, Segment, SegmentKind, StateId, Superseded, empty
 from schemasync.core.mapping import TableTarget, map_subjects
 from schemasync.core.ports import FileInfo
-from schemasync.core.schema import Column
+from schemasync.core.schema import Column, Envelope, EnvelopeKind
 from schemasync.core.types import Primitive
 from schemasync.core.watching import (
     LISTS_EVERY_MS,
@@ -316,4 +316,6 @@ def test_cleaning_up_is_due_with_the_first_thing_whose_time_is_over(
 def test_what_only_adds_is_safe_and_what_takes_away_is_not() -> None:
     add, drop = AddColumn(column=column("a"), position=0), DropColumn(column=column("b"))
     order = ReorderColumns(current=("a", "b"), desired=("b", "a"))
-    assert [is_safe(()), is_safe((add, order)), is_safe((add, drop))] == [True, True, False]
+    unwrapped = Envelope(kind=EnvelopeKind.UNWRAPPED, op="__op")
+    more = ChangeEnvelope(current=unwrapped, desired=replace(unwrapped, deleted="__deleted"))
+    assert [is_safe(()), is_safe((add, order, more)), is_safe((add, drop))] == [True, True, False]
