@@ -76,8 +76,8 @@ def retire_all_the_same(workspace: Workspace, target: TableTarget, error: BaseEx
     """Clean up what is due though the work before it failed: on a full disk that is what makes the next run fit.
 
     What goes wrong is logged: the ``error`` of the work is the one to tell. Nothing goes where data is missing or
-    damaged, which may have to be restored from what is due, where another writer is at work, and while the view is not
-    that of the state in force.
+    damaged, which may have to be restored from what is due; after an error that passes by itself, as where another
+    writer was first, who cleans up, too; and while the view is not that of the state in force.
     """
     if not isinstance(error, Exception) or isinstance(error, DataError | TemporaryError):
         return
