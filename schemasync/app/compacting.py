@@ -256,9 +256,11 @@ def _compact(workspace: Workspace, shape: Shape, draft: Draft, applied: Applied,
     found = _found(shape, manifest, applied, mode, work, old)
     if done is None:
         refresh_view(workspace, target, shape, manifest)
-        retire(workspace, target, shape, draft)
-        # Those of a run that was killed once its state was written: nothing is left to fold after it.
-        drop_per_run_tables(workspace, target)
+        try:
+            # Those of a run that was killed once its state was written: nothing is left to fold after it.
+            drop_per_run_tables(workspace, target)
+        finally:
+            retire(workspace, target, shape, draft)
         return found
     now = done.draft.manifest
     refresh_view(workspace, target, shape, now, seen=seen)

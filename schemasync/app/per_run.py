@@ -60,7 +60,10 @@ def per_run_tables(
         try:
             drop_per_run_tables(workspace, target)
         except SchemasyncError as error:
-            _log.warning("table %s: tables of this run stay for the next one to drop: %s", target.full_name, error)
+            extra = {"table": target.full_name}
+            _log.warning(
+                "table %s: tables of this run stay for the next one to drop: %s", target.full_name, error, extra=extra
+            )
 
 
 def _present(workspace: Workspace, target: TableTarget) -> frozenset[str]:

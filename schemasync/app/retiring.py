@@ -21,7 +21,7 @@ from typing import Final, TypeVar
 
 from schemasync.app.inspecting import look
 from schemasync.app.landed import hours_there, replaced
-from schemasync.app.states import Draft, forget_states, publish
+from schemasync.app.states import Draft, forget_states, publish, unpublished
 from schemasync.app.view_texts import view_select
 from schemasync.app.workspace import Workspace
 from schemasync.core.admission import STAGING
@@ -34,7 +34,7 @@ from schemasync.core.partitioning import segment_of
 from schemasync.core.ports import FileInfo, Lake
 from schemasync.core.shape import Shape
 from schemasync.core.view_drift import same_text
-from schemasync.errors import DataError, StorageError, TemporaryError
+from schemasync.errors import StorageError
 
 _log: Final = logging.getLogger("schemasync.compaction")
 
@@ -75,11 +75,11 @@ def retire(workspace: Workspace, target: TableTarget, shape: Shape, draft: Draft
 def retire_all_the_same(workspace: Workspace, target: TableTarget, error: BaseException | None) -> None:
     """Clean up what is due though the work before it failed: on a full disk that is what makes the next run fit.
 
-    What goes wrong is logged: the ``error`` of the work is the one to tell. Nothing goes where data is missing or
-    damaged, which may have to be restored from what is due; after an error that passes by itself, as where another
-    writer was first, who cleans up, too; and while the view is not that of the state in force.
+    What goes wrong is logged: the ``error`` of the work is the one to tell. Nothing goes unless the storage refused:
+    where data is damaged it may have to be restored from what is due. Nor does it while a state that was written waits
+    to be put in force, which a later one would pass, or while the view is not that of the state in force.
     """
-    if not isinstance(error, Exception) or isinstance(error, DataError | TemporaryError):
+    if not isinstance(error, StorageError):
         return
     try:
         found = look(workspace, target)
@@ -87,10 +87,13 @@ def retire_all_the_same(workspace: Workspace, target: TableTarget, error: BaseEx
         view = found.inspected.view
         if shape is None or properties is None or manifest is None or view is None:
             return
-        if same_text(view.view_text, view_select(workspace, target, shape, manifest.contents)):
+        shown = same_text(view.view_text, view_select(workspace, target, shape, manifest.contents))
+        if shown and not unpublished(workspace.storage(target).lake, properties):
             retire(workspace, target, shape, Draft.of(properties, manifest))
     except Exception as failure:
-        _log.warning("table %s: what is due is not all cleaned up: %s", target.full_name, failure)
+        if str(failure) != str(error):
+            extra = {"table": target.full_name}
+            _log.warning("table %s: what is due is not all cleaned up: %s", target.full_name, failure, extra=extra)
 
 
 def clean_up(

@@ -353,7 +353,7 @@ def roll_forward(workspace: Workspace, target: TableTarget, properties: TablePro
     """
     lake = workspace.storage(target).lake
     late: list[Manifest] = []
-    found = [_read_unpublished(workspace, target, properties, path) for path in _unpublished(lake, properties)]
+    found = [_read_unpublished(workspace, target, properties, path) for path in unpublished(lake, properties)]
     # Nothing may be put in force before all were looked at: what was published since may follow the same state.
     for manifest in (m for m in found if _is_ahead(m, properties)):
         if token_in_force(workspace, target) != properties.token:
@@ -497,7 +497,8 @@ def _drop_strangers(workspace: Workspace, target: TableTarget, properties: Table
         workspace.metastore.drop_partitions(target.database, target.table, sorted(strangers))
 
 
-def _unpublished(lake: Lake, properties: TableProperties) -> list[str]:
+def unpublished(lake: Lake, properties: TableProperties) -> list[str]:
+    """Return the paths of manifests that come after the state in force: they wait to be put in force, or never will."""
     return [file.path for state, file in _manifests(lake) if properties.state < state]
 
 

@@ -187,13 +187,14 @@ class TendedTable:
         if upkeep is None:
             return
         try:
-            self._compact_or_retire(upkeep)
+            tried = self._compact_or_retire(upkeep)
         except Exception as error:
             backoff = self._failed(self._memory.folding, error)
             self._memory = replace(self._memory, folding=backoff, due_ms=backoff.until_ms)
         else:
             # Look again at the next tick: what was just published may have made something else due.
-            self._memory = replace(self._memory, folding=Backoff(), due_ms=self._workspace.now_ms())
+            folding = Backoff() if tried else self._memory.folding
+            self._memory = replace(self._memory, folding=folding, due_ms=self._workspace.now_ms())
 
     def _try(self, now_ms: int, *, patient: bool) -> None:
         try:
@@ -292,9 +293,12 @@ class TendedTable:
         )
         self._pending = self._memory.pending(landed)
 
-    def _compact_or_retire(self, upkeep: Upkeep) -> None:
+    def _compact_or_retire(self, upkeep: Upkeep) -> bool:
+        """Return whether it was tried: not where the state in force is not that of the last look any more."""
         if token_in_force(self._workspace, self.target) != upkeep.draft.properties.token:
-            return  # another process published since that look: what was due then is decided by the next one
+            told = "table %s: another process published; what is due is for the next look"
+            _log.info(told, self.name, extra={"table": self.name})
+            return False
         now, applied = self._workspace.now_ms(), upkeep.applied
         fold = upkeep.fold_due_ms(now)
         if fold is not None and fold <= now:
@@ -307,6 +311,7 @@ class TendedTable:
         elif applied.properties is not None:
             refresh_view(self._workspace, self.target, upkeep.shape, upkeep.manifest)
             retire(self._workspace, self.target, upkeep.shape, upkeep.draft)
+        return True
 
 
 def _upkeep(applied: Applied) -> Upkeep | None:

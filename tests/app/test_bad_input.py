@@ -220,7 +220,7 @@ class TestFiles:
         footer = 8 + int.from_bytes(whole[-8:-4], "little")
         path.write_bytes(whole[:4] + bytes(len(whole) - 4 - footer) + whole[-footer:])
         found = compacted(shop)
-        blamed(found.failure, StorageError, f"lake/{STUDENT}: a file of the table cannot be read", "Run again")
+        blamed(found.failure, DataError, f"lake/{STUDENT}: a file of the table cannot be read", "Run again")
         runs = (shop.root / "lake" / STUDENT / "base").glob("*/*")
         assert [run.parent.name for run in runs] == ["g=000001"]
         path.write_bytes(whole)

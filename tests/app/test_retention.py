@@ -12,8 +12,9 @@ import pytest
 
 from schemasync.app.history import history
 from schemasync.app.watching import watch
-from schemasync.errors import StorageError
+from schemasync.errors import EngineError, SchemasyncError, StorageError
 from schemasync.io.lake.arrow import ArrowLake
+from schemasync.io.metastore_hive import HiveMetastore
 from schemasync.io.parquet.arrow import ArrowFiles
 from schemasync.io.parquet.shards import ArrowShards
 from tests.lab import DAY, HOUR, Begun, Lab
@@ -456,6 +457,35 @@ def test_where_files_of_the_table_are_missing_nothing_goes_that_they_may_be_rest
     assert "a file of the table is missing" in compacting(late)
     after = [files(late, place) for place in PLACES[:2]]
     assert (after[0], len(after[1]) - len(before[1]), len(files(late, "incremental"))) == (before[0], 1, 2)
+
+
+@by_both_kernels
+@pytest.mark.parametrize("run", [compacting, watching])
+def test_where_a_file_of_the_table_is_damaged_nothing_goes_that_it_may_be_restored_from(
+    late: Lab, run: Callable[[Lab], str]
+) -> None:
+    late.apply()
+    (base,) = late.root.joinpath("lake", TOPIC, "base", "g=000002").rglob("*.parquet")
+    base.write_bytes(bytes(base.stat().st_size))
+    before = [files(late, place) for place in PLACES]
+    assert run(late) != "None"
+    assert [files(late, place) for place in PLACES] == before
+
+
+@pytest.mark.parametrize("kind", [EngineError, StorageError])
+def test_what_waits_to_be_put_in_force_is_not_passed_by_a_cleaning_up(
+    late: Lab, monkeypatch: pytest.MonkeyPatch, kind: type[SchemasyncError]
+) -> None:
+    late.apply()
+
+    def fail(*_: object, **__: object) -> bool:
+        raise kind("it timed out")
+
+    monkeypatch.setattr(HiveMetastore, "swap_properties", fail)
+    compacting(late)
+    written = files(late, "base")
+    monkeypatch.undo()
+    assert ([t.fold for t in late.compact().tables], files(late, "base")) == ([None], written)
 
 
 def test_where_the_view_is_not_that_of_the_state_in_force_nothing_goes_that_it_may_read(

@@ -27,7 +27,7 @@ from schemasync.core.projection import Carried, Fill
 from schemasync.core.reshape import Convert, Keep
 from schemasync.core.sharding import KeyRange
 from schemasync.core.types import Primitive, Type
-from schemasync.errors import StorageError
+from schemasync.errors import DataError, StorageError
 from schemasync.io.parquet import shard_writer, sorted_rows
 from schemasync.io.parquet.merge import merge_shard
 from schemasync.io.parquet.shards import ArrowShards
@@ -231,13 +231,13 @@ def test_a_merged_shard_is_the_fold_of_its_files(
 
 def test_files_that_are_not_sorted_are_refused(files: Files) -> None:
     wrong = [of({"a": 2}), of({"a": 1})]
-    with pytest.raises(StorageError, match="not sorted by key"):
+    with pytest.raises(DataError, match="not sorted by key"):
         files.merge([SortedFile(path=files.write(wrong), version=2, rank=0)])
 
 
 def test_a_key_that_the_base_has_twice_is_refused(files: Files) -> None:
     twice = [SortedFile(path=files.write([of({"a": 2})]), version=2, rank=0) for _ in range(2)]
-    with pytest.raises(StorageError, match="gave keys out of order"):
+    with pytest.raises(DataError, match="gave keys out of order"):
         files.merge(twice)
 
 

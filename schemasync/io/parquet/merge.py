@@ -19,7 +19,7 @@ from schemasync.core.compaction import FoldCounts
 from schemasync.core.keys import Key
 from schemasync.core.layout import ADMITTED_MS, OP
 from schemasync.core.merging import MergedShard, MergeRequest, ShardMerge, SortedFile
-from schemasync.errors import StorageError
+from schemasync.errors import DataError
 from schemasync.io.parquet.ahead import ahead
 from schemasync.io.parquet.newest import Masks, first_saying, firsts, newest_order, positions, unsent_values
 from schemasync.io.parquet.rows import give_back, table_schema
@@ -60,7 +60,8 @@ def merge_shard(
     while those before them are written.
 
     Raises:
-        StorageError: a file is not sorted by key, or the shard cannot be written.
+        DataError: a file is not sorted by key.
+        StorageError: the shard cannot be written.
     """
     keys = [name for name, _ in request.keys]
     merging = _Merging(filesystem, base, request, shard, alone=alone)
@@ -92,7 +93,7 @@ def _check_order(rows: pa.Table, keys: Sequence[str], above: Key | None, shard: 
         return above
     ends = KeyColumns(rows, keys)
     if (above is not None and ends[0] <= above) or not _ascends(rows, keys):
-        raise StorageError(
+        raise DataError(
             "files of the table are not sorted by key",
             where=", ".join(file.path for file in shard.files[:3]),
             why=f"merging them into {shard.shard} gave keys out of order",

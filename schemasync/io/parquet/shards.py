@@ -20,7 +20,7 @@ from schemasync.core.keys import Key
 from schemasync.core.manifest import DataFile
 from schemasync.core.merging import MergedShard, MergeRequest, ShardMerge
 from schemasync.core.sharding import KeyRange, Spread
-from schemasync.errors import StorageError
+from schemasync.errors import DataError
 from schemasync.io.parquet.merge import merge_shard
 from schemasync.io.parquet.sorted_rows import key_batches, sampled, spread
 from schemasync.io.parquet.tasks import SPARK_FAILED, of_task
@@ -90,7 +90,7 @@ def _reading(base: str) -> Iterator[None]:
     try:
         yield
     except (OSError, pa.ArrowException) as error:
-        raise StorageError(
+        raise DataError(
             "a file of the table cannot be read",
             where=base,
             why=f"{error}".splitlines()[0],
