@@ -426,8 +426,8 @@ CONVERSIONS_HEAD: Final = """\
 What becomes of the values of a column that gets another type. *kept*: every value of the old type is one of the new, the
 column is widened. *fits*: every value can be converted, the column is migrated. *checked*: migrated once every value that
 the table has was found to fit, there and back again. Where nothing stands the table is held, unless `policies.retype` is
-`variant`; so it is where only the connector's mode of writing changed (SS120). Only conversions are made that Arrow, Spark, Hive and Trino agree on: the text of a float or a timestamp is
-another one in each of them."""
+`variant`; so it is where only the connector's mode of writing changed (SS120). Only conversions are made that Arrow, Spark,
+Hive and Trino agree on: the text of a float or a timestamp is another one in each of them."""
 
 CONVERTED: Final[tuple[Primitive | Decimal, ...]] = (
     *Primitive,

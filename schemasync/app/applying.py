@@ -162,12 +162,9 @@ def apply_table(
         plan = lay_out_steps(workspace, look(workspace, target, entries))
         if expected is not None and expected[target.full_name] != plan.fingerprint:
             raise moved(target)
-        if admitting:
-            repaired = _repair_partitions(workspace, plan, done)
-            repaired = _repair_columns(workspace, plan, done, allowed) or repaired
+        if admitting and _put_right(workspace, plan, done, allowed):
             # The values of rows and columns that were not there are yet to be looked at.
-            if _catch_up(workspace, plan) or repaired:
-                plan = lay_out_steps(workspace, look(workspace, target))
+            plan = lay_out_steps(workspace, look(workspace, target))
         changing = plan.pending and allowed(plan)
         admitting_steps = [step for step in plan.steps if step.kind == "admit"]
         first = _admit_first(workspace, plan) if changing and admitting else None
@@ -299,6 +296,13 @@ def _restore_view(workspace: Workspace, plan: TablePlan, done: list[Step]) -> No
         else:
             continue
         done.append(step)
+
+
+def _put_right(workspace: Workspace, plan: TablePlan, done: list[Step], allowed: Callable[[TablePlan], bool]) -> bool:
+    """Bring back what the state in force has, before anything new is done; return whether something was not there."""
+    partitions = _repair_partitions(workspace, plan, done)
+    columns = _repair_columns(workspace, plan, done, allowed)
+    return _catch_up(workspace, plan) or partitions or columns
 
 
 def _repair_partitions(workspace: Workspace, plan: TablePlan, done: list[Step]) -> bool:

@@ -100,8 +100,7 @@ def check(workspace: Workspace, proposal: Proposal) -> CheckResult:
     value, key = proposal.value, proposal.key
     target = _target(workspace, proposal.subject, keyed=key is not None)
     registry, repeats = workspace.registry, parse_location(workspace.config.registry.url).is_local
-    kept = (one.version for one in kept_schemas(workspace.storage(target).lake) if one.subject == target.subject)
-    group, given = target.compatibility_group, 0 if repeats else max(kept, default=0)
+    group, given = target.compatibility_group, 0 if repeats else _newest_kept(workspace, target)
     proposed = propose(registry, target.subject, value, group=group, given=given, repeats=repeats)
     news = [proposed]
     if key is not None and target.key_subject is not None:
@@ -110,6 +109,12 @@ def check(workspace: Workspace, proposal: Proposal) -> CheckResult:
     if isinstance(proposed, int) and not made:
         return _nothing_new(workspace, target, proposed)
     return _planned(replace(workspace, registry=ProposedRegistry(registry, made)), target, value)
+
+
+def _newest_kept(workspace: Workspace, target: TableTarget) -> int:
+    """Return the highest version that the table had, which may be deleted by now."""
+    kept = kept_schemas(workspace.storage(target).lake)
+    return max((one.version for one in kept if one.subject == target.subject), default=0)
 
 
 def _planned(workspace: Workspace, target: TableTarget, value: SchemaFile) -> CheckResult:

@@ -383,8 +383,7 @@ def _is_overtaken(workspace: Workspace, found: TableView) -> bool:
     if properties is None or manifest is None:
         return False
     named = {name for s in manifest.segments for name in s.partitions}
-    passing = {s.segment for s in manifest.superseded if s.registered}
-    there = found.partitions.keys()
+    passing, there = manifest.passing, found.partitions.keys()
     if named <= there and all(segment_of(name) in passing for name in there - named):
         return False
     return token_in_force(workspace, found.decision.target) != properties.token

@@ -339,7 +339,7 @@ def placed_of(lake: Lake, manifest: Manifest) -> Placed:
         root=lake.root,
         locations={name: lake.uri(place) for s in manifest.segments for name, place in s.partitions.items()},
         carried={name: s.columns for s in manifest.segments for name in s.partitions},
-        passing=frozenset(s.segment for s in manifest.superseded if s.registered),
+        passing=manifest.passing,
     )
 
 
@@ -488,7 +488,7 @@ def repair_partitions(
 
 def _drop_strangers(workspace: Workspace, target: TableTarget, properties: TableProperties, manifest: Manifest) -> None:
     """Unregister partitions that the state in force does not know: a stalled writer of an earlier one added them."""
-    known = {s.name for s in manifest.segments} | {s.segment for s in manifest.superseded if s.registered}
+    known = manifest.passing | {s.name for s in manifest.segments}
     there = workspace.metastore.partitions(target.database, target.table)
     strangers = [name for name in there if segment_of(name) not in known]
     if not strangers:

@@ -44,11 +44,12 @@ _Fact = Literal["add", "drop", "rename", "widen", "retype", "semantic"]
 
 
 class _Found(NamedTuple):
-    """One fact, where inside the column it is, and what a renamed member was called."""
+    """One fact, where inside the column it is, what a renamed member was called, and what it is of without members."""
 
     fact: _Fact
     path: str
     old: str = ""
+    leaves: tuple[Leaf, Leaf] | None = None
 
 
 def diff(current: TableSchema, desired: TableSchema) -> tuple[Change, ...]:
@@ -94,7 +95,7 @@ def _encoding_changes(life: Life, name: str, current: Encoding, desired: Encodin
     if current == desired:
         return
     sides = {"current": current, "desired": desired}
-    found = tuple(dict.fromkeys(_facts(name, current, desired)))
+    found = tuple(dict.fromkeys(found[:3] for found in _facts(name, current, desired)))
     for fact, path, old in found:
         match fact:
             case "add":
@@ -157,7 +158,7 @@ def _leaf_facts(path: str, current: Leaf, desired: Leaf) -> Iterator[_Found]:
     elif not meaning_kept and (current.type == desired.type or avro_type(current) == avro_type(desired)):
         yield _Found("semantic", path)
     else:
-        yield _Found("retype", path)
+        yield _Found("retype", path, leaves=(current, desired))
 
 
 def same_meaning(current: Leaf, desired: Leaf) -> bool:
@@ -188,21 +189,12 @@ def _order_changes(current: TableSchema, desired: TableSchema) -> Iterator[Reord
         yield ReorderColumns(current=old, desired=new)
 
 
-def leaf_pairs(path: str, current: Encoding, desired: Encoding) -> Iterator[tuple[str, Leaf, Leaf]]:
-    """Yield the paths of what has no members on either side, as changes name them, with both sides."""
-    match current, desired:
-        case Leaf(), Leaf():
-            yield path, current, desired
-        case ListOf(), ListOf():
-            yield from leaf_pairs(f"{path}.element", current.element, desired.element)
-        case MapOf(), MapOf():
-            yield from leaf_pairs(f"{path}.key", current.key, desired.key)
-            yield from leaf_pairs(f"{path}.value", current.value, desired.value)
-        case Record(), Record():
-            before = {m.life: m.encoding for m in current.members}
-            for member in desired.members:
-                if member.life in before:
-                    yield from leaf_pairs(f"{path}.{member.name}", before[member.life], member.encoding)
+def retyped_leaves(change: RetypeColumn) -> Iterator[tuple[Leaf, Leaf]]:
+    """Yield both sides of the place that was retyped where neither has members."""
+    root, _, _ = change.name.partition(".")
+    for found in _facts(root, change.current, change.desired):
+        if found.path == change.name and found.leaves:
+            yield found.leaves
 
 
 def retypes(current: Encoding, desired: Encoding) -> bool:

@@ -278,6 +278,11 @@ class Manifest(_Value):
         return tuple(s for s in self.segments if s.kind is SegmentKind.DELTA)
 
     @property
+    def passing(self) -> frozenset[str]:
+        """Superseded segments that the metastore may still have partitions for."""
+        return frozenset(s.segment for s in self.superseded if s.registered)
+
+    @property
     def locations(self) -> frozenset[str]:
         """Directories of all segments, of superseded ones, too."""
         return frozenset(s.location for s in self.segments) | {s.location for s in self.superseded}
@@ -347,7 +352,7 @@ class Manifest(_Value):
 
         A later segment never has a name inside of them: numbers only grow, and are written with as many digits.
         """
-        there = {s.name for s in self.segments} | {s.segment for s in self.superseded if s.registered}
+        there = self.passing | {s.name for s in self.segments}
         runs = (list(run) for _, run in groupby(sorted(there), key=wanted.__contains__))
         return tuple((run[0], run[-1]) for run in runs if run[0] in wanted)
 

@@ -36,7 +36,7 @@ from schemasync.core.config import Policies
 from schemasync.core.defaults import default_value
 from schemasync.core.describe import type_text
 from schemasync.core.diagnostics import KEY_FROM_NONE, KEY_TO_NONE, WITHOUT_VARIANT, Diagnostic, diagnose
-from schemasync.core.diff import leaf_pairs, same_meaning
+from schemasync.core.diff import retyped_leaves, same_meaning
 from schemasync.core.encoding import Encoding, Leaf, ListOf, MapOf, Meaning, Record
 from schemasync.core.reshape import NoConversion, reshape
 from schemasync.core.schema import Column, Life
@@ -206,8 +206,9 @@ def _by_policy(policy: str, kind: str, otherwise: Diagnostic) -> Judgement:
 
 def _retyped(change: RetypeColumn, policies: Policies, *, may_split: bool) -> Judgement:
     fixes = {} if may_split else WITHOUT_VARIANT
-    for current, desired in _written_otherwise(change):
-        sides = " to ".join(leaf.name or type_text(leaf) for leaf in (current, desired))
+    otherwise = (leaves for leaves in retyped_leaves(change) if any(leaf.name in _EXPLAINED for leaf in leaves))
+    for leaves in otherwise:
+        sides = " to ".join(leaf.name or type_text(leaf) for leaf in leaves)
         message = f"column {change.name}: {sides}: nothing says how one is written as the other"
         return _hold("SS120", message, fix=fixes.get("SS120", ""))
     shape = reshape(change.current, change.desired)
@@ -218,14 +219,6 @@ def _retyped(change: RetypeColumn, policies: Policies, *, may_split: bool) -> Ju
     note = diagnose("SS113", message, fix=fixes.get("SS113", ""))
     judged = _by_policy(policies.retype, "retype", note)
     return judged if judged.verdict is Verdict.HOLD else replace(judged, verdict=Verdict.MIGRATE)
-
-
-def _written_otherwise(change: RetypeColumn) -> Iterator[tuple[Leaf, Leaf]]:
-    """Yield both sides of the place that was retyped where one is a count, or a text, that only its name explains."""
-    root, _, _ = change.name.partition(".")
-    for path, current, desired in leaf_pairs(root, change.current, change.desired):
-        if path == change.name and not _EXPLAINED.isdisjoint({current.name, desired.name}):
-            yield current, desired
 
 
 def _rekeyed(change: ChangeKey, policies: Policies) -> Judgement:
