@@ -49,6 +49,9 @@ MOST_TEXT: Final = 64 * 1024
 """Characters of all keys in one view at most."""
 MOST_ASIDE: Final = 1_000_000
 """Words in files of one view at most, 8 MB that each task is sent: keys of one delta lie at most 64 million apart."""
+MOST_HASHED: Final = 4_000_000
+"""Words of hashes beside these, 32 MB: bits for 67 million keys. To read so many takes 0.3 s, and a row's look 0.1 µs
+more than into few, which a core's cache holds (Spark 4, 20 million rows); what it saves is sorting all these rows."""
 BITS: Final = 64
 """So many keys that follow each other share a word, a bit for each."""
 _STEP: Final = 1024 * BITS
@@ -62,8 +65,11 @@ BITS_PER_KEY: Final = 8
 fewer of those that did not change shares one with a key."""
 FEWEST_BITS: Final = 2
 """With fewer for each key four rows in ten would share one."""
-HASHED: Final = (*INTEGER_DIGITS, Primitive.STRING, Primitive.BINARY)
-"""Types of the columns of a key that hashes are made of, beside decimals without a fraction."""
+HASHED: Final = (*INTEGER_DIGITS, Primitive.STRING, Primitive.BINARY, Primitive.DATE, Primitive.TIMESTAMP)
+"""Types of the columns of a key that hashes are made of, beside decimals: engines write floats in ways of their own."""
+HASHED_SCALE: Final = 6
+"""Digits behind the point that a hash is made of, the last one rounded: with more of them, engines and settings differ
+in where they write an exponent."""
 SEPARATOR: Final = ","
 """Between the texts or bytes of several columns."""
 WORDS_COLUMN: Final = "words"
@@ -162,7 +168,8 @@ def bucket_of(key: int | str, count: int) -> int:
 def hash_of(key: Iterable[int | Number | str | bytes | None], count: int) -> int:
     """Return which of ``count`` places, a power of two, a key has; Spark's SQL works out the same.
 
-    ``key`` has the values of the columns that are hashed; what a row does not have is an empty text.
+    ``key`` has the values of the columns that are hashed: days of dates, microseconds of moments, decimals with
+    `HASHED_SCALE` digits behind the point at most. What a row does not have is an empty text.
     """
     values = ("" if value is None else value for value in key)
     joined = SEPARATOR.encode().join(v if isinstance(v, bytes) else str(v).encode() for v in values)
@@ -170,11 +177,8 @@ def hash_of(key: Iterable[int | Number | str | bytes | None], count: int) -> int
 
 
 def hashed_columns(keys: Sequence[tuple[str, Type]]) -> tuple[str, ...]:
-    """Return those of a key's columns, (name, type), that hashes are made of: whole numbers, texts and bytes.
-
-    Engines write fractions as text in ways of their own.
-    """
-    return tuple(name for name, type_ in keys if type_ in HASHED or (isinstance(type_, Decimal) and type_.scale == 0))
+    """Return those of a key's columns, (name, type), that hashes are made of."""
+    return tuple(name for name, type_ in keys if type_ in HASHED or isinstance(type_, Decimal))
 
 
 def words_for_hashes(rows: int, others: Iterable[ChangedKeys]) -> int:
@@ -182,7 +186,7 @@ def words_for_hashes(rows: int, others: Iterable[ChangedKeys]) -> int:
 
     A power of two, which seldom changes, and never all that is left: the next changes are fewer, but want some, too.
     """
-    left = MOST_ASIDE - sum(keys.count for keys in others)
+    left = MOST_HASHED - sum(keys.count for keys in others if keys.hashed)
     count = _STEP // BITS
     while count * BITS < BITS_PER_KEY * rows and 8 * count <= 3 * left:
         count *= 2
@@ -192,7 +196,8 @@ def words_for_hashes(rows: int, others: Iterable[ChangedKeys]) -> int:
 def fit(keys: Iterable[ChangedKeys]) -> bool:
     """Tell whether one view can name all these."""
     found = tuple(keys)
-    return sum(k.size for k in found) <= MOST_TEXT and sum(k.count for k in found) <= MOST_ASIDE
+    words = [sum(k.count for k in found if bool(k.hashed) is hashed) for hashed in (False, True)]
+    return sum(k.size for k in found) <= MOST_TEXT and words[0] <= MOST_ASIDE and words[1] <= MOST_HASHED
 
 
 def places(key_range: tuple[int, int]) -> tuple[int, int]:

@@ -6,13 +6,14 @@ One language beside another: what Python puts into lists, buckets and bits, SQL 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from schemasync.core.changed_keys import (
     BITS,
     FEW,
+    HASHED_SCALE,
     LISTED,
     LISTED_TEXT,
     SEPARATOR,
@@ -32,6 +33,7 @@ from schemasync.core.manifest import Contents
 from schemasync.core.mapping import TableTarget
 from schemasync.core.names import Dialect, quote_identifier, quote_string
 from schemasync.core.shape import Shape
+from schemasync.core.types import MAX_PRECISION, Decimal, Primitive, Type
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +65,7 @@ def unchanged(target: TableTarget, shape: Shape, contents: Contents, dialect: Di
         if keys.listed:
             is_named = _is_listed(key, keys.listed, dialect, only_spark=only_spark)
         else:
-            is_named = _bit(_hash(keys) if keys.hashed else key, keys, target.location)
+            is_named = _bit(_hash(keys, dict(shape.key_columns)) if keys.hashed else key, keys, target.location)
         condition = f"{segment} >= {quote_string(name, dialect)} OR {is_named} = 0"
         found.append(condition)
         if keys.hashed:
@@ -130,12 +132,26 @@ def _bit(key: str, keys: ChangedKeys, location: str) -> str:
     return bit if keys.hashed else f"CASE WHEN {key} BETWEEN {keys.low} AND {keys.beyond} THEN {bit} ELSE 0 END"
 
 
-def _hash(keys: ChangedKeys) -> str:
+def _hash(keys: ChangedKeys, types: Mapping[str, Type]) -> str:
     """Return which bit stands for a row's key, in Spark's SQL; never null."""
+    columns = (_hashed(f"t.{quote_identifier(name, Dialect.SPARK)}", types[name]) for name in keys.hashed)
     # Bytes are a text as they are, whatever they say.
-    texts = (f"coalesce(CAST(t.{quote_identifier(name, Dialect.SPARK)} AS STRING), '')" for name in keys.hashed)
+    texts = (f"coalesce(CAST({column} AS STRING), '')" for column in columns)
     joined = f" || {quote_string(SEPARATOR, Dialect.SPARK)} || ".join(texts)
     return f"(crc32(CAST({joined} AS BINARY)) & {BITS * keys.count - 1})"
+
+
+def _hashed(column: str, type_: Type) -> str:
+    """Return what hashes are made of, as `schemasync.core.changed_keys.hash_of` wants it."""
+    match type_:
+        case Primitive.DATE:
+            return f"unix_date({column})"
+        case Primitive.TIMESTAMP:
+            return f"unix_micros({column})"
+        case Decimal(scale=scale) if scale > HASHED_SCALE:
+            return f"CAST({column} AS DECIMAL({MAX_PRECISION}, {HASHED_SCALE}))"
+        case _:
+            return column
 
 
 def _key_sql(key: int | str, dialect: Dialect) -> str:

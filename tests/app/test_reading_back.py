@@ -15,7 +15,7 @@ from pyarrow import fs, orc
 from schemasync.app import reading_back
 from schemasync.app.reading_back import changed_keys, checked_footer, extents, key_range, moments
 from schemasync.core.admission import WrittenFooter
-from schemasync.core.changed_keys import LISTED, LISTED_FOR_SPARK, MOST_ASIDE, MOST_TEXT, ChangedKeys
+from schemasync.core.changed_keys import LISTED, LISTED_FOR_SPARK, MOST_ASIDE, MOST_HASHED, MOST_TEXT, ChangedKeys
 from schemasync.core.keys import Key
 from schemasync.core.manifest import DataFile, Segment, SegmentKind
 from schemasync.core.moments import NEVER, Moment, Newest
@@ -275,13 +275,12 @@ def of_columns(directory: Path, rows: int) -> Segment:
     """Write a delta of rows whose key has columns of several types."""
     numbers = pa.array(range(rows), pa.int64())
     columns = {"id": numbers.cast(pa.string()), "of": numbers, "raw": pa.array([b"\xff"] * rows, pa.binary())}
-    columns["born"] = numbers.cast(pa.int32()).cast(pa.date32())
     segment = delta(directory, [1]).model_copy(update={"rows": rows, "key_range": None})
     pq.write_table(pa.table(columns), directory / "0.parquet")
     return segment
 
 
-OF_COLUMNS = (("id", Primitive.STRING), ("of", Primitive.BIGINT), ("raw", Primitive.BINARY), ("born", Primitive.DATE))
+OF_COLUMNS = (("id", Primitive.STRING), ("of", Primitive.BIGINT), ("raw", Primitive.BINARY), ("size", Primitive.DOUBLE))
 
 
 def test_many_keys_of_any_kind_are_hashes_where_spark_alone_reads_the_view(tmp_path: Path) -> None:
@@ -306,8 +305,8 @@ def test_many_keys_of_any_kind_are_hashes_where_spark_alone_reads_the_view(tmp_p
     assert [found(OF_COLUMNS[3:]), found(OF_COLUMNS, only_spark=False), found(OF_COLUMNS, most=10)] == [None] * 3
     assert found(OF_COLUMNS, location="file:/lake/[a]") is None
     other, full = (
-        delta(tmp_path, [1]).model_copy(update={"changed": ChangedKeys(path="x", count=count)})
-        for count in (1, MOST_ASIDE - 1000)
+        delta(tmp_path, [1]).model_copy(update={"changed": ChangedKeys(path="x", count=count, hashed=("id",))})
+        for count in (1, MOST_HASHED - 1000)
     )
     assert [found(OF_COLUMNS, beside, most=10) is None for beside in (other, full)] == [False, True]
 

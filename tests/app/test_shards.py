@@ -328,6 +328,7 @@ def test_many_changes_are_looked_for_by_words_or_buckets_of_keys(
 
 
 DAY = {"type": "int", "logicalType": "date"}
+MOMENT = {"type": "long", "logicalType": "timestamp-micros"}
 
 
 def number(precision: int, scale: int) -> dict[str, object]:
@@ -347,6 +348,12 @@ FAR: dict[str, dict[str, tuple[Any, Any]]] = {
     "another order": {"word": ("string", lambda n: f"é{n % 5},"), "id": ("int", lambda n: n // 5)},
     "bytes": {"id": ("bytes", lambda n: bytes([0xFF, 0xC3, n, 0]))},
     "large numbers": {"id": (number(38, 0), lambda n: Decimal(f"{n}{'0' * 35}") - 10**37)},
+    "moments and fractions": {
+        "id": (MOMENT, lambda n: (n // 30 - 1) * 10**15 - 1),
+        "born": (DAY, lambda n: n % 3 - 1),
+        "price": (number(9, 2), lambda n: Decimal(f"{n % 2 * 105 - 5}e-2")),
+        "share": (number(38, 38), lambda n: Decimal(f"{(n // 6 % 5 - 2) * ((10**38 - 1) // 2)}e-38")),
+    },
     "numbers and bytes": {"id": (number(9, 0), lambda n: Decimal(n - 40)), "raw": ("bytes", lambda n: bytes([n]))},
 }
 
@@ -357,6 +364,7 @@ FAR: dict[str, dict[str, tuple[Any, Any]]] = {
         ("uuid", False),
         ("several", True),
         ("numbers and bytes", True),
+        ("moments and fractions", True),
         *[
             pytest.param(kind, True, marks=pytest.mark.one_spark)
             for kind in ("uuid", "any text", "far apart", "another order", "bytes", "large numbers")
@@ -368,7 +376,7 @@ def test_of_changes_too_many_to_be_sent_around_only_rows_that_share_a_hash_are_j
 ) -> None:
     """Of 64 hashes some are of many keys, and some of none that changed: rows of both kinds are in the base."""
     columns = FAR[kind]
-    value = lab.flat("Student", *((n, t) for n, (t, _) in columns.items() if n != "id"), ("n", "int"), NAME)
+    value = lab.flat("Student", *((n, {"type": t}) for n, (t, _) in columns.items() if n != "id"), ("n", "int"), NAME)
     value["fields"][0]["type"] = columns["id"][0]
     lab.register(TOPIC, value, key=None)
     lab.settings = SMALL | {"tables": [{"subject": f"{TOPIC}-value", "keys": [*columns]}]}
@@ -516,7 +524,7 @@ LOGICAL: dict[str, tuple[Any, list[Any]]] = {
         [Decimal(text) for text in ("-9999999.99", "-0.01", "0", "0.5", "9.99", "10", "1e6")],
     ),
     "date": ({"type": "int", "logicalType": "date"}, [-719162, -1, 0, 1, 20000, 2932896]),
-    "timestamp": ({"type": "long", "logicalType": "timestamp-micros"}, [-62135596800000000, -1, 0, 1, 10**15]),
+    "timestamp": (MOMENT, [-62135596800000000, -1, 0, 1, 10**15]),
     "boolean": ("boolean", [False, True]),
     "double": ("double", [-0.5, 0.0, 1.5, float("inf")]),
 }

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from schemasync.core.changed_keys import (
     BITS,
     MOST_ASIDE,
+    MOST_HASHED,
     MOST_TEXT,
     ChangedKeys,
     bucket_of,
@@ -57,7 +58,8 @@ def test_what_names_of_keys_take_is_counted() -> None:
     assert [fit([ChangedKeys(words="7" * size)] * 2) for size in (MOST_TEXT // 2, MOST_TEXT // 2 + 1)] == [True, False]
     assert [fit([ChangedKeys(path="7" * size)] * 2) for size in (MOST_TEXT // 2, MOST_TEXT // 2 + 1)] == [True, False]
     aside = [ChangedKeys(path="x", count=count) for count in (MOST_ASIDE - 1, 1, 1)]
-    assert (fit(aside[:2]), fit(aside)) == (True, False)
+    hashed = [ChangedKeys(path="x", count=count, hashed=("id",)) for count in (MOST_HASHED - 1, 1, 1)]
+    assert [fit([*aside[:n], *hashed[:m]]) for n, m in ((2, 2), (3, 2), (2, 3))] == [True, False, False]
 
 
 @pytest.mark.parametrize("sign", ["*", "?", "[", "]", "{", "}", "\\"])
@@ -139,7 +141,7 @@ def test_lists_of_several_deltas_say_the_same_together(keys: list[ChangedKeys]) 
     assert len({name for name, _ in found}) == len(found) <= len(changed)
 
 
-def test_a_hash_is_of_all_columns_that_everybody_writes_in_one_way() -> None:
+def test_a_hash_is_of_all_columns_that_everybody_can_write_in_one_way() -> None:
     keys: list[tuple[str, Type]] = [(type_.value, type_) for type_ in Primitive]
     keys += [(f"of {scale}", Decimal(precision=9, scale=scale)) for scale in (0, 2)]
     assert hashed_columns(keys) == (
@@ -149,7 +151,10 @@ def test_a_hash_is_of_all_columns_that_everybody_writes_in_one_way() -> None:
         "bigint",
         "string",
         "binary",
+        "date",
+        "timestamp",
         "of 0",
+        "of 2",
     )
 
 
@@ -158,13 +163,13 @@ def test_a_hash_is_one_of_so_many_bits(key: list[int | str | None], power: int) 
     assert 0 <= hash_of(key, 2**power) < 2**power
 
 
-@given(rows=st.integers(1, 40_000_000), used=st.integers(0, MOST_ASIDE))
+@given(rows=st.integers(1, 160_000_000), used=st.integers(0, MOST_HASHED))
 def test_hashes_have_bits_to_spare_or_as_many_as_there_is_room_for(rows: int, used: int) -> None:
-    others = [ChangedKeys(path="x", count=used)]
-    count, left = words_for_hashes(rows, others), MOST_ASIDE - used
+    others = [ChangedKeys(path="x", count=used, hashed=("id",)), ChangedKeys(path="z", count=MOST_ASIDE)]
+    count, left = words_for_hashes(rows, others), MOST_HASHED - used
     if count:
         assert count & count - 1 == 0
-        assert fit([*others, ChangedKeys(path="y", count=count)])
+        assert fit([*others, ChangedKeys(path="y", count=count, hashed=("id",))])
         assert (4 * count <= 3 * left, BITS * count >= 2 * rows) == (True, True)
         assert BITS * count >= 8 * rows or 8 * count > 3 * left
         assert count == 1024 or BITS * count < 16 * rows
@@ -172,11 +177,11 @@ def test_hashes_have_bits_to_spare_or_as_many_as_there_is_room_for(rows: int, us
         assert left < 1366 or 3 * left * BITS // 8 < 2 * rows
 
 
-def test_four_million_keys_leave_room_for_those_of_later_changes() -> None:
+def test_sixteen_million_keys_leave_room_for_those_of_later_changes() -> None:
     others: list[ChangedKeys] = []
-    for rows in (4_000_000, 2_000_000, 400_000, 40_000, 400):
-        others.append(ChangedKeys(path="x", count=words_for_hashes(rows, others)))
-    assert [keys.count for keys in others] == [2**19, 2**18, 2**16, 2**13, 1024]
+    for rows in (16_000_000, 8_000_000, 4_000_000, 400_000, 40_000, 400):
+        others.append(ChangedKeys(path="x", count=words_for_hashes(rows, others), hashed=("id",)))
+    assert [keys.count for keys in others] == [2**21, 2**20, 2**19, 2**16, 2**13, 1024]
 
 
 def test_what_deltas_of_other_keys_list_is_looked_for_at_once() -> None:

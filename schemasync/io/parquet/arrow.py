@@ -30,13 +30,13 @@ from schemasync.core.admission import (
     WrittenFooter,
 )
 from schemasync.core.beyond import Beyond
-from schemasync.core.changed_keys import BITS, SEPARATOR, WORDS_COLUMN
+from schemasync.core.changed_keys import BITS, HASHED_SCALE, SEPARATOR, WORDS_COLUMN
 from schemasync.core.in_place import PACKED, Stored
 from schemasync.core.keys import Key
 from schemasync.core.manifest import DataFile
 from schemasync.core.moments import Moment
 from schemasync.core.ports import FileInfo
-from schemasync.core.types import Array, Decimal, Map, Primitive, Struct, StructField, Type
+from schemasync.core.types import MAX_PRECISION, Array, Decimal, Map, Primitive, Struct, StructField, Type
 from schemasync.errors import StorageError
 from schemasync.io.parquet.ahead import ahead
 from schemasync.io.parquet.blame import is_of_storage, not_read
@@ -45,7 +45,7 @@ from schemasync.io.parquet.moments import extent, newest_told
 from schemasync.io.parquet.rows import give_back, open_parquet, read_rows
 from schemasync.io.parquet.runs import Runs
 from schemasync.io.parquet.shard_writer import delta_writer, not_written
-from schemasync.io.parquet.sorted_rows import KeyColumns, statistics
+from schemasync.io.parquet.sorted_rows import KeyColumns, comparable, statistics
 from schemasync.io.parquet.wide_decimals import read_footer
 from schemasync.io.parquet.writing import make_directory
 
@@ -242,7 +242,7 @@ class _Delta:
 
 def _hashes(columns: Iterable[pa.Array], bits: int) -> pa.Array:
     """Return `schemasync.core.changed_keys.hash_of` of all rows, each once."""
-    texts = (c if pa.types.is_binary(c.type) else c.cast(pa.string()).cast(pa.binary()) for c in columns)
+    texts = (c if pa.types.is_binary(c.type) else _as_text(c).cast(pa.binary()) for c in columns)
     # "skip" would leave out rows that have none of them (Arrow 26).
     joined = pc.binary_join_element_wise(*texts, SEPARATOR.encode(), null_handling="replace", null_replacement=b"")
     # Straight from its buffers: Arrow makes an object of its own of each text first.
@@ -250,6 +250,17 @@ def _hashes(columns: Iterable[pa.Array], bits: int) -> pa.Array:
     ends = memoryview(offsets).cast("i")[joined.offset : joined.offset + len(joined) + 1]
     text = memoryview(data or b"")
     return pa.array({crc32(text[start:end]) & bits - 1 for start, end in pairwise(ends)}, pa.int64())
+
+
+def _as_text(column: pa.Array) -> pa.Array:
+    """Return what `schemasync.core.changed_keys.hash_of` makes hashes of, as text."""
+    values = comparable(column)
+    if pa.types.is_decimal(values.type) and values.type.scale > HASHED_SCALE:
+        # With room for a digit more: 0.9999999 is 1.
+        wide = values.cast(pa.decimal256(2 * MAX_PRECISION, values.type.scale))
+        rounded = pc.round(wide, HASHED_SCALE, round_mode="half_towards_infinity")
+        values = rounded.cast(pa.decimal256(2 * MAX_PRECISION, HASHED_SCALE))
+    return values.cast(pa.string())
 
 
 def _set_bits(words: array[int], places: pa.Array) -> None:
