@@ -297,7 +297,7 @@ def test_texts_are_looked_for_in_a_list_where_all_engines_read_them_alike(lab: L
     assert [len(scans), all("GreaterThanOrEqual(id,a)" in scan for scan in scans)] == [2 if way == "join" else 1, True]
 
 
-@pytest.mark.parametrize("several", [False, True])
+@pytest.mark.parametrize("several", [pytest.param(False, marks=pytest.mark.one_spark), True])
 @pytest.mark.parametrize(("type_", "first"), [("int", -40), ("long", -(2**63)), ("long", 2**63 - 100)])
 @pytest.mark.parametrize("way", WAYS)
 def test_many_changes_are_looked_for_by_words_or_buckets_of_keys(
@@ -441,7 +441,7 @@ def test_predicates_on_keys_and_segments_reach_the_files(twelve: Lab) -> None:
     assert f"InMemoryFileIndex({shards} paths)" in text
 
 
-@pytest.mark.parametrize("changes", [0, 1, 2])
+@pytest.mark.parametrize("changes", [0, pytest.param(1, marks=pytest.mark.one_spark), 2])
 def test_of_columns_that_nobody_asks_for_nothing_is_read(twelve: Lab, scans: int, changes: int) -> None:
     for ts_ms in range(2, 2 + changes):
         twelve.land(TOPIC, events(3, ts_ms=ts_ms), hour=f"202611200{ts_ms}")
