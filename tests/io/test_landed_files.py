@@ -23,7 +23,7 @@ from pyarrow import fs, orc
 
 from schemasync.core.admission import AdmissionRequest, Admitted, Footer, Unreadable
 from schemasync.core.beyond import EXAMPLES, Beyond, Example, Shown
-from schemasync.core.encoding import Encoding, Leaf, Meaning
+from schemasync.core.encoding import Encoding, Leaf, ListOf, MapOf, Meaning, Member, Record
 from schemasync.core.manifest import DataFile
 from schemasync.core.partitioning import NULL_VALUE, Call, PartitionColumn
 from schemasync.core.ports import FileInfo, LandedFiles
@@ -34,7 +34,7 @@ from schemasync.errors import DataError, EngineError, StorageError
 from schemasync.io.lake.arrow import ArrowLake
 from schemasync.io.parquet.arrow import ArrowFiles
 from schemasync.io.parquet.rows import null_in_deletes
-from schemasync.io.parquet.values import arrow_type
+from schemasync.io.parquet.values import Losses, arrow_type, decode
 from tests.io.failing import Failing
 from tests.io.landing import Rows, admitted, land, request
 from tests.io.written_values import CASES, MOMENTS, ZONED, Written, at
@@ -487,6 +487,40 @@ def test_a_delete_need_not_fit_whatever_arrow_can_do_with_its_type(view: pa.Data
     given = values if view == values.type else pa.StructArray.from_arrays([values], ["x"])
     found = null_in_deletes(given, pa.array(["u", "d"]))
     assert (found.type, found.to_pylist()) == (view, [given[0].as_py(), None])
+
+
+LISTS = pa.list_(pa.int64())
+NUMBER = Leaf(type=Primitive.INT)
+
+
+@pytest.mark.parametrize(
+    ("type_", "encoding", "rows"),
+    [
+        (LISTS, ListOf(element=NUMBER), [[1, 2], [3, 2**40], [5], None, [6]]),
+        (pa.large_list(pa.int64()), ListOf(element=NUMBER), [[1], [2**40, 3], [], None, [6, 7]]),
+        (pa.list_(LISTS), ListOf(element=ListOf(element=NUMBER)), [[[1], []], [[2**40]], [[5, 6]], None, [[7]]]),
+        (
+            pa.map_(pa.string(), pa.int64()),
+            MapOf(key=TEXT, value=NUMBER),
+            [[("a", 1)], [("b", 2**40), ("c", 3)], [("d", 4)], None, []],
+        ),
+        (
+            pa.struct([("x", LISTS)]),
+            Record(members=(Member(name="x", encoding=ListOf(element=NUMBER)),)),
+            [{"x": [1]}, {"x": [2, 2**40]}, {"x": [3]}, None, {"x": [4]}],
+        ),
+    ],
+    ids=["lists", "large lists", "lists of lists", "maps", "structs"],
+)
+@pytest.mark.parametrize("first", [0, 1])
+def test_what_a_delete_lists_is_neither_decoded_nor_anybody_elses(
+    type_: pa.DataType, encoding: Encoding, rows: list[Any], first: int
+) -> None:
+    """Arrow leaves the elements of what is made null where they were."""
+    operations = ["u", "d", "u", "u", "d"]
+    bare = null_in_deletes(pa.array(rows, type_)[first:], pa.array(operations[first:]))
+    wanted = [None if op == "d" else row for row, op in zip(rows, operations, strict=True)][first:]
+    assert (bare.to_pylist(), decode(bare, encoding, Losses()).to_pylist()) == (wanted, wanted)
 
 
 def test_without_keys_every_event_is_a_row(tmp_path: Path, opened: LandedFiles) -> None:

@@ -24,9 +24,9 @@ from schemasync.core.keys import Key
 from schemasync.core.manifest import DataFile, SegmentKind
 from schemasync.core.merging import MergeRequest, ShardMerge, SortedFile, StoredColumn
 from schemasync.core.projection import Carried, Fill
-from schemasync.core.reshape import Convert, Keep
+from schemasync.core.reshape import Convert, Elements, Keep
 from schemasync.core.sharding import KeyRange
-from schemasync.core.types import Primitive, Type
+from schemasync.core.types import Array, Primitive, Type
 from schemasync.errors import DataError, StorageError
 from schemasync.io.parquet import shard_writer, sorted_rows
 from schemasync.io.parquet.merge import merge_shard
@@ -294,16 +294,20 @@ def test_keys_that_are_times_in_int96_are_those_of_other_files(tmp_path: Path) -
 def test_of_a_remembered_delete_only_the_key_must_fit(tmp_path: Path) -> None:
     """One of a flat event repeats the whole row."""
     path = str(tmp_path / "old.parquet")
-    pq.write_table(pa.table({"a": ["1", "2"], "v": ["x", "7"], "__op": ["d", "u"]}), path)
+    rows = {"a": ["0", "1", "2"], "v": ["7", "x", "8"], "tags": [["5"], ["6", "x"], []], "__op": ["u", "d", "u"]}
+    pq.write_table(pa.table(rows), path)
     shape = Convert(stored=P.STRING, target=P.INT)
     columns = [StoredColumn(name=n, type=P.INT, source=Carried(name=n, shape=shape)) for n in ("a", "v")]
+    listed = Elements(element=shape, target=Array(element=P.INT))
+    columns.append(StoredColumn(name="tags", type=listed.target, source=Carried(name="tags", shape=listed)))
     kept = StoredColumn(name="__op", type=P.STRING, source=Carried(name="__op", shape=Keep(target=P.STRING)))
     whole = Stored(
         fs.LocalFileSystem(), path, [*columns, kept], keys=["a"], within=EVERYWHERE, part_bytes=1, threads=False
     )
     assert [row for batch in whole.batches() for row in batch.to_pylist()] == [
-        {"a": 1, "v": None, "__op": "d"},
-        {"a": 2, "v": 7, "__op": "u"},
+        {"a": 0, "v": 7, "tags": [5], "__op": "u"},
+        {"a": 1, "v": None, "tags": None, "__op": "d"},
+        {"a": 2, "v": 8, "tags": [], "__op": "u"},
     ]
 
 

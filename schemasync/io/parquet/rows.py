@@ -44,7 +44,7 @@ from schemasync.io.parquet.blame import is_of_storage, not_read
 from schemasync.io.parquet.calendar import calendar_of, gregorian
 from schemasync.io.parquet.newest import counted, unsent_values, without_placeholders
 from schemasync.io.parquet.partitions import check_partitions
-from schemasync.io.parquet.values import Losses, arrow_type, constant, decode, reshape
+from schemasync.io.parquet.values import Losses, arrow_type, constant, decode, rebuilt, reshape
 from schemasync.io.parquet.wide_decimals import read_footer
 
 _UNITS: Final = frozenset({"ms", "us", "ns"})
@@ -117,7 +117,7 @@ def null_in_deletes(values: pa.Array, operations: pa.Array) -> pa.Array:
     """Return values, null in the rows of deletes: nothing shows what these say beside their key, so it need not fit."""
     # As members of what is null there: of some types Arrow can choose none.
     rows = pa.StructArray.from_arrays([values], names=["value"], mask=pc.equal(operations, DELETE))
-    return pc.struct_field(rows, [0])
+    return rebuilt(pc.struct_field(rows, [0]), lambda values: values)
 
 
 def give_back(kept: int, *, passed: int, memory: int) -> int:

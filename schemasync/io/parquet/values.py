@@ -100,12 +100,16 @@ def decode(values: pa.Array, encoding: Encoding, losses: Losses) -> pa.Array:
 
 def _as_lists(values: pa.Array) -> pa.Array:
     """Return lists of one length, or views, as others are. A cast takes wrong values of views (Arrow 26)."""
-    if isinstance(values, pa.ListArray | pa.LargeListArray):
-        return values
-    lengths = pc.fill_null(pc.list_value_length(values).cast(pa.int32()), 0)
+    return values if isinstance(values, pa.ListArray | pa.LargeListArray) else _bare(values)
+
+
+def _bare(values: pa.Array) -> pa.Array:
+    """Return lists of any kind, or maps as lists of pairs, without the elements of those that are null."""
+    lists = values.cast(pa.list_(values.values.type)) if isinstance(values, pa.MapArray) else values
+    lengths = pc.fill_null(pc.list_value_length(lists).cast(pa.int32()), 0)
     offsets = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths)])
-    type_ = pa.list_(values.type.value_field)
-    return pa.ListArray.from_arrays(offsets, values.flatten(), type=type_, mask=values.is_null())
+    type_ = pa.list_(lists.type.value_field)
+    return pa.ListArray.from_arrays(offsets, lists.flatten(), type=type_, mask=lists.is_null())
 
 
 def _unwrapped(values: pa.Array, encoding: Encoding) -> pa.Array:
@@ -231,16 +235,22 @@ def _misfit(values: pa.Array, target: Type, why: str) -> DataError:
 
 
 def rebuilt(values: pa.Array, leaf: Callable[[pa.Array], pa.Array]) -> pa.Array:
-    """Return values of which ``leaf`` made others where they have no members."""
+    """Return values of which ``leaf`` made others where they have no members; nothing stays below a null.
+
+    What is made null by a mask has its elements still, which whatever is rebuilt by its offsets gave to others.
+    """
     match values:
         case pa.StructArray():
             return _struct(
                 values, {f.name: rebuilt(part, leaf) for f, part in zip(values.type, values.flatten(), strict=True)}
             )
         case pa.MapArray():
-            return _map(values, rebuilt(values.keys, leaf), rebuilt(values.items, leaf))
+            lists = _bare(values)
+            keys, items = lists.values.flatten()
+            return _map(lists, rebuilt(keys, leaf), rebuilt(items, leaf))
         case pa.ListArray() | pa.LargeListArray():
-            return _list(values, rebuilt(values.values, leaf))
+            lists = _bare(values)
+            return _list(lists, rebuilt(lists.values, leaf))
         case _:
             return leaf(values)
 
