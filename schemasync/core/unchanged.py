@@ -51,10 +51,14 @@ class Unchanged:
 def unchanged(target: TableTarget, shape: Shape, contents: Contents, dialect: Dialect) -> Unchanged:
     """Return how a view of this state tells rows that no later delta replaces."""
     column, all_keys = whole_number_or_text(shape.key_columns), [keys for _, keys in contents.changed]
+    types = dict(shape.key_columns)
     few = sum(len(k.listed) for k in all_keys) <= LISTED and sum(k.size for k in all_keys) <= LISTED_TEXT
     lists = few and all(keys.listed for keys in all_keys)
     only_spark = target.only_spark and dialect is Dialect.SPARK
     if not (lists or only_spark) or (column is None and not all(keys.hashed for keys in all_keys)):
+        return Unchanged()
+    if not {name for keys in all_keys for name in keys.hashed} <= types.keys():
+        # They are of a key before, by which nobody may look for rows of this one.
         return Unchanged()
     segment = f"t.{quote_identifier(SEGMENT, dialect)}"
     key = "" if column is None else f"t.{quote_identifier(column, dialect)}"
@@ -65,7 +69,7 @@ def unchanged(target: TableTarget, shape: Shape, contents: Contents, dialect: Di
         if keys.listed:
             is_named = _is_listed(key, keys.listed, dialect, only_spark=only_spark)
         else:
-            is_named = _bit(_hash(keys, dict(shape.key_columns)) if keys.hashed else key, keys, target.location)
+            is_named = _bit(_hash(keys, types) if keys.hashed else key, keys, target.location)
         condition = f"{segment} >= {quote_string(name, dialect)} OR {is_named} = 0"
         found.append(condition)
         if keys.hashed:

@@ -405,6 +405,41 @@ def test_of_changes_too_many_to_be_sent_around_only_rows_that_share_a_hash_are_j
     assert ["getbit" in sent, bool(scanned)] == [True, True]
 
 
+@pytest.mark.one_spark
+@pytest.mark.parametrize("change", ["widened", "another"])
+def test_changes_that_wait_under_hashes_of_a_key_go_on_when_the_key_does(lab: Lab, change: str) -> None:
+    narrow = lab.flat("Student", ("n", "int"), NAME)
+    narrow["fields"][0]["type"] = "int"
+    lab.register(TOPIC, narrow, key=None)
+    keys = {"subject": f"{TOPIC}-value", "keys": ["id"]}
+    lab.settings = SMALL | {"tables": [keys]}
+
+    def land(at: int, *rows: tuple[int, int]) -> None:
+        events_ = [{"id": id_, "n": n, "name": f"n{at}", "op": "u", "ts_ms": at} for id_, n in rows]
+        lab.land(TOPIC, events_, hour=f"202611200{at}", version=1)
+
+    def shown() -> list[tuple[int, int, str]]:
+        return [(row["id"], row["n"], row["name"]) for row in lab.rows(TABLE, order_by="id")]
+
+    with naming("hashed"):
+        land(1, (1, 10), (2, 20), (3, 30))
+        compacted(lab)
+        land(2, (2, 21))
+        lab.apply()
+        assert "crc32" in physical_plan(lab, f"SELECT name FROM {lab.database}.{TABLE}_view")
+        if change == "widened":
+            lab.register(TOPIC, lab.flat("Student", ("n", "int"), NAME), key=None)
+        else:
+            lab.settings = SMALL | {"tables": [keys | {"keys": ["n"], "policies": {"key": "rebuild"}}]}
+        expected = [(1, 10, "n1"), (2, 21, "n2"), (3, 30, "n1")]
+        assert (lab.apply().tables[0].error, shown()) == (None, expected)
+        land(3, (3, 30))
+        expected[2] = (3, 30, "n3")
+        assert (lab.apply().tables[0].error, shown()) == (None, expected)
+        compacted(lab)
+        assert shown() == expected
+
+
 def test_whoever_resolved_the_view_earlier_sees_the_state_of_then_until_the_grace_is_over(twelve: Lab) -> None:
     """A notebook resolves the view once, and asks it again after changes were admitted, folded and split."""
     readers = [resolved(twelve)]

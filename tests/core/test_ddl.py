@@ -500,6 +500,15 @@ def test_the_statement_that_ships_leaves_it_to_the_metastore_where_a_database_li
     assert [ddl.says_no_place(sql, "lake") for sql in (shipped, f"{shipped} COMMENT 'ours'")] == [True, False]
 
 
+def test_hashes_of_a_key_that_has_moved_to_another_column_are_not_looked_for() -> None:
+    widened = history(
+        (col("id", INT, nullable=False), col("n", INT)), (col("id", BIGINT, nullable=False), col("n", INT))
+    )
+    contents = NAMED_BY_HASHES.model_copy(update={"versions": frozenset({1})})
+    values = ddl.view_body(target(only_spark=True), shape(widened), contents, Dialect.SPARK).values
+    assert [values[name] for name in ("ahead", "hashes", "unhashed", "unchanged")] == [False, (), (), ()]
+
+
 def test_queries_shuffle_for_changes_that_are_many_far_apart_and_of_no_keys_that_views_could_have_hashes_of() -> None:
     by_number, by_price, by_moment, by_ratio = (
         history((col("id", of, nullable=False), col("n", INT))) for of in (dec(38, 0), dec(10, 2), MICROS, DOUBLE)
