@@ -153,6 +153,7 @@ One YAML file: `--config FILE`, else `schemasync.yaml` in the current directory,
 - `${NAME}` in a value is taken from the environment; `$${` stands for `${`.
 - `SCHEMASYNC_A__B` in the environment sets `a.b`, `SCHEMASYNC_TABLES__0__TABLE` an element of a list. A list or a mapping is
   written as YAML (`SCHEMASYNC_TABLES='[{subject: a-value}]'`). A variable that is empty takes the file's value away.
+- A key with nothing behind it is not given. `null` and `~` are a word for `policies.add` and `toast`, for others the same as nothing.
 - Durations are a whole number of `ms`, `s`, `m`, `h` or `d` (`15s`, `7d`), at most `100000d`.
 - Sizes are a whole number of `B`, `KB`, `MB`, `GB` or `TB`, of 1024 (`256MB`); `MiB` and the like mean the same.
 - Unknown keys and unreadable values are refused, all at once, each by its path."""

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from types import UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationInfo, field_validator, model_validator
 
@@ -53,6 +53,7 @@ from schemasync.core.partitioning import USAGES, parse_partition
 from schemasync.core.schema import EnvelopeKind
 
 __all__ = [
+    "BLANK",
     "REFUSED",
     "UNSUPPORTED",
     "Auth",
@@ -86,6 +87,10 @@ __all__ = [
 ]
 
 
+BLANK: Final = object()
+"""The value of a key with nothing behind it: not given. None, which somebody wrote, may be the word null."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unsupported:
     """A setting that interface.md promises and this version cannot honour yet.
@@ -117,11 +122,11 @@ class Settings(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _absent(cls, data: Any) -> Any:
-        """Read YAML's null as "not given", or as the word null where the setting knows that word."""
+        """Read YAML's null as "not given", or as the word null where the setting knows that word; BLANK is no word."""
         if not isinstance(data, dict):
             return data
         given = {k: "null" if v is None and cls._knows_null(k) else v for k, v in data.items()}
-        return {k: v for k, v in given.items() if v is not None or k not in cls.model_fields}
+        return {k: v for k, v in given.items() if v not in (None, BLANK) or k not in cls.model_fields}
 
     @classmethod
     def _knows_null(cls, name: object) -> bool:
@@ -390,7 +395,7 @@ class Config(Settings):
     @classmethod
     def _registry(cls, data: Any) -> Any:
         """Let an absent registry be told by the key that is missing in it."""
-        missing = isinstance(data, dict) and data.get("registry") is None
+        missing = isinstance(data, dict) and data.get("registry") in (None, BLANK)
         return {**data, "registry": {}} if missing else data
 
 

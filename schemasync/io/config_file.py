@@ -19,7 +19,7 @@ import yaml
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from schemasync.core.config import REFUSED, Config, Notice, known_keys, nearest, relocated, setting_type
+from schemasync.core.config import BLANK, REFUSED, Config, Notice, known_keys, nearest, relocated, setting_type
 from schemasync.core.config_values import Identifier
 from schemasync.core.locations import parse_location
 from schemasync.errors import UsageError
@@ -144,21 +144,28 @@ def _read(file: Path) -> str:
 class _Loader(yaml.SafeLoader):
     """YAML of which only nulls, lists and mappings are recognised: what a scalar is, the setting knows, not YAML.
 
-    So ``on``, ``0123`` and ``2026-01-01`` stay text where text is wanted. A key that stands twice is an error.
+    So ``on``, ``0123`` and ``2026-01-01`` stay text where text is wanted. A key that stands twice is an error; one with
+    nothing behind it has the value BLANK, unlike one with a null that somebody wrote.
     """
 
     def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
         node: yaml.MappingNode = super().compose_mapping_node(anchor)
         seen = set()
-        for key, _ in node.value:
+        for key, value in node.value:
             if isinstance(key, yaml.ScalarNode) and key.value in seen:
                 problem = f"the key {dotted((key.value,))} {_TWICE}"
                 raise yaml.MarkedYAMLError(problem=problem, problem_mark=key.start_mark)
             seen.add(str(key.value))
+            if value.tag == _NULL and value.value == "":
+                value.tag = _NOTHING
         return node
 
 
-_KEPT = ("tag:yaml.org,2002:null", "tag:yaml.org,2002:merge")
+_NULL = "tag:yaml.org,2002:null"
+_NOTHING = "no tag"
+"""With a space, so that nobody can write it."""
+_Loader.add_constructor(_NOTHING, lambda _loader, _node: BLANK)
+_KEPT = (_NULL, "tag:yaml.org,2002:merge")
 _Loader.yaml_implicit_resolvers = {
     first: [(tag, form) for tag, form in forms if tag in _KEPT]
     for first, forms in yaml.SafeLoader.yaml_implicit_resolvers.items()
@@ -275,7 +282,8 @@ def _overlaid(raw: Mapping[Any, Any], variables: Mapping[str, Where], environ: M
 def _variable_value(name: str, where: Where, text: str) -> Any:
     kind = setting_type(where)
     if text == "":
-        return None
+        # A setting that does not exist stays, to be refused.
+        return None if kind is None else BLANK
     if get_origin(kind) in (dict, tuple) or known_keys(where):
         return _parse(text, f"environment variable {name}")
     return text
@@ -294,6 +302,8 @@ def _put(node: Any, where: Where, value: Any, name: str) -> Any:
                 )
             inner = items[index] if index < len(items) else None
             return [*items[:index], _put(inner, where[1:], value, name), *items[index + 1 :]]
+        case (key,) if value is BLANK:
+            return {k: v for k, v in node.items() if k != key} if isinstance(node, dict) else {}
         case _:
             members = node if isinstance(node, dict) else {}
             return {**members, where[0]: _put(members.get(where[0]), where[1:], value, name)}

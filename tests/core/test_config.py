@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from pydantic import SecretStr, ValidationError
 
 from schemasync.core.config import (
+    BLANK,
     REFUSED,
     UNSUPPORTED,
     Compaction,
@@ -216,6 +217,11 @@ def test_null_means_not_given() -> None:
 
 def test_null_is_a_word_where_a_policy_knows_it() -> None:
     assert config(**table(policies={"add": None, "drop": None})).tables[0].policies == Policies(add="null")
+
+
+def test_blank_means_not_given_also_where_null_is_a_word() -> None:
+    assert config(**table(toast=BLANK, policies={"add": BLANK, "drop": BLANK})) == config(**table())
+    assert problems(watch={"pol": BLANK}) == [("watch.pol", "extra_forbidden")]
 
 
 def test_null_for_an_unknown_key_is_still_an_unknown_key() -> None:

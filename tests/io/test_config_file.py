@@ -437,6 +437,47 @@ def test_the_environment_sets_any_value_over_the_files(tmp_path: Path) -> None:
     )
 
 
+WORDS = "defaults: {policies: {add: %s, drop: %s}}\ntables: [{subject: a-value, toast: %s}]"
+DEFAULTS = ("evolve", "drop", "carry")
+
+
+def words(directory: Path, text: str, environ: Mapping[str, str] | None = None) -> tuple[str, ...]:
+    """Return the settings of WORDS; two of them know null as a word."""
+    config = load(directory, MINIMAL + text, environ).config
+    return (config.defaults.policies.add, config.defaults.policies.drop, config.tables[0].toast)
+
+
+@pytest.mark.parametrize("text", [WORDS % ("hold", "hold", "placeholder"), "tables: [{subject: a-value}]"])
+def test_an_empty_variable_takes_the_files_value_away_also_where_null_is_a_word(tmp_path: Path, text: str) -> None:
+    names = ("DEFAULTS__POLICIES__ADD", "DEFAULTS__POLICIES__DROP", "TABLES__0__TOAST")
+    assert words(tmp_path, text, {f"SCHEMASYNC_{name}": "" for name in names}) == DEFAULTS
+
+
+def test_an_empty_variable_takes_free_keys_away_too(tmp_path: Path) -> None:
+    environ = {f"SCHEMASYNC_SPARK__CONF__{key}": "" for key in ("a.b", "e.f")}
+    assert load(tmp_path, MINIMAL + "spark: {conf: {a.b: 1, c.d: 2}}", environ).config.spark.conf == {"c.d": "2"}
+
+
+def test_an_empty_variable_of_no_setting_is_refused_like_any(tmp_path: Path) -> None:
+    assert "is not a known key" in refused(tmp_path, MINIMAL, {"SCHEMASYNC_WACTH__POLL": ""})
+
+
+@pytest.mark.parametrize("null", ["null", "~"])
+def test_null_is_a_word_where_it_is_written(tmp_path: Path, null: str) -> None:
+    assert words(tmp_path, WORDS % (null, null, null)) == ("null", "drop", "null")
+
+
+def test_a_key_with_nothing_behind_it_is_not_given(tmp_path: Path) -> None:
+    environ = {"SCHEMASYNC_DEFAULTS": "{policies: {add: , drop: }}"}
+    assert words(tmp_path, WORDS % ("", "", "")) == DEFAULTS
+    assert words(tmp_path, WORDS % ("hold", "hold", ""), environ) == DEFAULTS
+
+
+@pytest.mark.parametrize("text", ["watch: {pol: }", "spark: {conf: {a.b: }}", "tables: [{subject: }]"])
+def test_nothing_behind_a_key_that_is_unknown_free_or_needed_is_refused(tmp_path: Path, text: str) -> None:
+    assert refused(tmp_path, MINIMAL + text).startswith("FILE: ")
+
+
 def test_free_keys_keep_their_case_and_those_of_ours_may_be_written_in_any(tmp_path: Path) -> None:
     environ = {
         "SCHEMASYNC_SPARK__CONF__spark.driver.maxResultSize": "2g",
