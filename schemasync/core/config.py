@@ -26,6 +26,7 @@ from schemasync.core.config_values import (
     Columns,
     Command,
     Duration,
+    HeaderName,
     HourName,
     Identifier,
     Increments,
@@ -367,7 +368,7 @@ class Notice(Settings):
     webhook: Webhook | None = None
     command: Command = Field(default=(), repr=False)
     slack: SecretStr | None = None
-    headers: dict[Text, SecretStr] = {}
+    headers: dict[HeaderName, SecretStr] = {}
 
     @model_validator(mode="after")
     def _one(self) -> Notice:

@@ -213,6 +213,12 @@ def _webhook(value: SecretStr) -> SecretStr:
     return value
 
 
+def _header_name(value: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", value):
+        raise refusal("must be the name of a header: letters, digits and -", "Write for example X-Token: VALUE.")
+    return value
+
+
 def _command(value: object) -> object:
     try:
         return shlex.split(value) if isinstance(value, str) else value
@@ -252,6 +258,7 @@ TableName = Annotated[Text, AfterValidator(lambda text: check_name_pattern(text,
 HourName = Annotated[Text, AfterValidator(_hour_name)]
 RegistryUrl = Annotated[Text, AfterValidator(_registry_url)]
 Listen = Annotated[str, AfterValidator(_listen)]
+HeaderName = Annotated[str, AfterValidator(_header_name)]
 Webhook = Annotated[SecretStr, AfterValidator(_webhook)]
 Command = Annotated[tuple[Text, ...], BeforeValidator(_command)]
 SparkConf = Annotated[dict[Text, str], AfterValidator(_in_utc)]

@@ -438,6 +438,15 @@ def test_news_go_to_one_place_that_can_be_reached(notice: dict[str, Any], path: 
     assert problems(notify=[notice]) == [(path, text)]
 
 
+@pytest.mark.parametrize("name", ["Ä", "", "X Token", "X-Token:", "X\nToken"])
+def test_a_header_whose_name_cannot_be_sent_is_refused(name: str) -> None:
+    [(path, text)] = problems(notify=[{"webhook": "https://e.org", "headers": {name: "t", "X-Token_1.a": "t"}}])
+    assert (path, text) == (
+        f"notify.0.headers.{name}.[key]",
+        "must be the name of a header: letters, digits and -. Write for example X-Token: VALUE.",
+    )
+
+
 STEPS = "holds . or .. among its directories. Write the path without them."
 BRACE = "has a { or } that no other one closes or opens. Placeholders are {topic}, {table}, {database}."
 TILDE = "begins with ~, which only a shell replaces. Write the whole path of the directory."

@@ -587,6 +587,7 @@ LEAKS = [
     "registry: {url: 'file:r'}\nnotify: [{webhook: hush}]",
     "registry: {url: 'file:r'}\nnotify: [{slack: hush}]",
     "registry: {url: 'file:r'}\nnotify: [{webhook: 'http://r', headers: {Authorization:hush}}]",
+    "registry: {url: 'file:r'}\nnotify: [{webhook: 'http://r', headers: {'Authorization: hush': x}}]",
     "registry: {url: 'file:r'}\nnotify: [{command: \"it's hush\"}]",
     "registry: {url: 'file:r'}\nwatch: {apply: hush, poll: hush}\nserver: {listen: hush}",
     "registry: {url: 'file:r'}\ntables: [{subject: a-value, adopt: hush}]",
