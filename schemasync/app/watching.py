@@ -76,7 +76,8 @@ def watch(
             return replace(watcher.result(), given_up=_end(outbox, tended, stop))
         while not stop.is_set():
             watcher.patient_tick()
-            (wait or stop.wait)(jittered(poll, draw()) / 1000)
+            # A tenth more than the longest poll is longer than a thread can wait.
+            (wait or stop.wait)(min(jittered(poll, draw()) / 1000, threading.TIMEOUT_MAX))
     return watcher.result()
 
 

@@ -995,10 +995,12 @@ def test_ticks_are_a_jittered_poll_apart(world: World) -> None:
     assert all(13.5 <= seconds <= 16.5 for seconds in world.waits)
 
 
-def test_waiting_ends_at_once_when_a_stop_is_asked_for(world: World) -> None:
+@pytest.mark.parametrize("poll", ["15s", "100000d"])
+def test_waiting_ends_at_once_when_a_stop_is_asked_for(world: World, poll: str) -> None:
+    world.settings["watch"] = {"poll": poll}
     timer = threading.Timer(0.05, world.stop.set)
     world.on_look = lambda table: timer.start() if table == "b" else None
-    result = watch(world.workspace, stop=world.stop)
+    result = watch(world.workspace, stop=world.stop, draw=lambda: 1.0)
     timer.join()
     assert (result.ticks, result.stopped) == (1, True)
 
