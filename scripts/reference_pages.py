@@ -38,7 +38,7 @@ GENERATED: Final = (
 )
 
 MEANINGS: Final[Mapping[str, str]] = {
-    "registry.url": "Where the schemas are: `http(s)://HOST[:PORT][/path]` (several with commas: the next is asked when one does not answer), or `file:DIR` with `SUBJECT/VERSION.avsc` files.",
+    "registry.url": "Where the schemas are: `http(s)://HOST[:PORT][/path]` (several with commas: the next is asked when one does not answer), or `file:DIR` with `SUBJECT/VERSION.avsc` files (`SUBJECT.avsc` is version 1) or `SUBJECT/VERSION.json`, a registry's answer to `GET /subjects/SUBJECT/versions/VERSION`.",
     "registry.auth.basic.username": "HTTP basic authentication.",
     "registry.auth.basic.password": "Its password; write `${NAME}` to take it from the environment.",
     "registry.auth.bearer": "A bearer token, instead of basic. An empty one is refused.",
