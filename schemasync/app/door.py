@@ -84,7 +84,8 @@ def _opened(config: Configured, spark: SparkSession | None, purpose: str) -> Ite
 
 
 def _require_utc(spark: SparkSession) -> None:
-    zone = spark.conf.get(ZONE, "UTC")
+    # Not with a default: where nobody has set it, Spark answers that, and not the zone of its JVM, in which it works.
+    zone = spark.conf.get(ZONE)
     if zone not in UTC_NAMES:
         raise UsageError(
             f"the Spark session's time zone is {zone}, and it must be UTC",

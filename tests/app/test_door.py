@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 
 import schemasync
 from schemasync import errors
+from tests.children import SHORT_LIVED
 from tests.cli.bench import Project, event
 from tests.lab import Lab
 
@@ -62,26 +64,65 @@ def test_a_config_of_ones_own_will_do(lab: Lab, monkeypatch: pytest.MonkeyPatch)
     assert schemasync.plan(config, spark=lab.session).tables == ()
 
 
-def test_a_session_without_a_metastore_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Bare:
-        conf: ClassVar[dict[str, str]] = {}
+class Conf:
+    """A session's settings: one that nobody set is what Spark goes by, unless the caller has a default of his own."""
 
+    def __init__(self, zone_of_jvm: str, **settings: str) -> None:
+        self.by_spark = {"spark.sql.session.timeZone": zone_of_jvm}
+        self.settings = settings
+
+    def get(self, key: str, default: str | None = None) -> str:
+        found = self.settings.get(key, default)
+        return self.by_spark[key] if found is None else found
+
+
+class Session:
+    def __init__(self, zone_of_jvm: str, **settings: str) -> None:
+        self.conf = Conf(zone_of_jvm, **settings)
+
+
+def test_a_session_without_a_metastore_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    bare: Any = Bare()
+    bare: Any = Session("UTC")
     config = schemasync.Config.model_validate({"registry": {"url": "file:."}})
     with pytest.raises(schemasync.UsageError, match=r"no Hive metastore\. Build it with enableHiveSupport\(\)\."):
         schemasync.plan(config, spark=bare)
 
 
-def test_a_session_outside_of_utc_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Abroad:
-        conf: ClassVar[dict[str, str]] = {"spark.sql.session.timeZone": "Asia/Tokyo"}
-
+@pytest.mark.parametrize(
+    "abroad", [Session("UTC", **{"spark.sql.session.timeZone": "Asia/Tokyo"}), Session("Asia/Tokyo")]
+)
+def test_a_session_outside_of_utc_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, abroad: Any) -> None:
     monkeypatch.chdir(tmp_path)
-    abroad: Any = Abroad()
     config = schemasync.Config.model_validate({"registry": {"url": "file:."}})
     with pytest.raises(schemasync.UsageError, match=r"time zone is Asia/Tokyo, and it must be UTC: .*newSession\(\)"):
         schemasync.apply(config, spark=abroad)
+
+
+ABROAD = """
+import schemasync
+from pyspark.sql import SparkSession
+
+if __name__ == "__main__":
+    config = schemasync.Config.model_validate({"registry": {"url": "file:."}})
+    session = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+    try:
+        schemasync.compact(config, spark=session)
+    except schemasync.UsageError as error:
+        print(error.what)
+    finally:
+        session.stop()
+"""
+
+
+@pytest.mark.spark
+@pytest.mark.one_spark
+def test_a_session_that_has_its_zone_from_the_machine_is_refused(tmp_path: Path) -> None:
+    environ = os.environ | SHORT_LIVED | {"TZ": "Europe/Berlin", "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-c", ABROAD]
+    done = subprocess.run(command, env=environ, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
+    said = "the Spark session's time zone is Europe/Berlin, and it must be UTC\n"
+    assert done.stdout == said, done.stderr[-3000:]
 
 
 def test_a_missing_configuration_is_the_same_error_as_on_the_command_line(
