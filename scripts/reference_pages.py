@@ -136,10 +136,11 @@ NOTES: Final[Mapping[str, str]] = {
 What `arrow_limit` counts are the bytes of landed files per admission, and those of shards and changes per compaction. Above it
 Spark's tasks do the work, or its SQL where they do not reach the files. With `spark.master: local[*]` Spark would have the same cores.
 
-`view.readers: auto` is `spark` where the metastore is embedded, which nobody else opens, and `spark.conf` names no other
-(`hive.metastore.uris`, `ConnectionURL`); else it is `any`. The text of views for Spark alone may have 64 KB more, of which Spark
-keeps some 0.3 MB for each of `spark.sql.ui.retainedExecutions` queries (1000) of a session. It may name files beside the changes:
-Spark reads them with `spark.sql.runSQLOnFiles` (on by default) and the rights on the table's location.""",
+`view.readers: auto` is `spark` where the metastore is embedded, which nobody else opens, and neither `spark.conf`
+(`hive.metastore.uris`, `ConnectionURL`) nor the session that a program gives has another; else it is `any`. The text of views for
+Spark alone may have 64 KB more, of which Spark keeps some 0.3 MB for each of `spark.sql.ui.retainedExecutions` queries (1000) of a
+session. It may name files beside the changes: Spark reads them with `spark.sql.runSQLOnFiles` (on by default) and the rights on the
+table's location.""",
 }
 """What is said below the table of a section."""
 

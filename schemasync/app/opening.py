@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from schemasync.app.workspace import Progress, Storage, Workspace, silent
-from schemasync.core.config import Config, Notice, relocated
+from schemasync.core.config import Config, Notice, read_by_any, relocated
 from schemasync.core.locations import lacks_host, parse_location, with_host_of
 from schemasync.core.mapping import TableTarget
 from schemasync.core.ports import Lake, Notifier, Registry
@@ -208,13 +208,16 @@ def workspace_of(
     from schemasync.io.spark_lanes import SparkLanes  # noqa: PLC0415
     from schemasync.io.spark_sql import SparkSql  # noqa: PLC0415
 
+    metastore = HiveMetastore(session)
+    # What is configured says nothing of the metastore of a session that was given.
+    config = config if metastore.is_embedded else read_by_any(config)
     opened = lru_cache(maxsize=None)(partial(_opened, session))
     stop = stop or threading.Event()
 
     return Workspace(
         config=relocated(config, partial(_told, session)),
         registry=open_registry(config, sleep=stop.wait),
-        metastore=HiveMetastore(session),
+        metastore=metastore,
         sql=SparkSql(session),
         renderer=open_renderer(config),
         fold=SparkFold(session),

@@ -426,6 +426,21 @@ def relocated(config: Config, change: Callable[[str], str]) -> Config:
     return config.model_copy(update={"defaults": defaults, "tables": tables})
 
 
+def read_by_any(config: Config) -> Config:
+    """Return a configuration in which ``view.readers: auto`` is ``any``: others may open the metastore, too."""
+
+    def said(view: View) -> View:
+        return view.model_copy(update={"readers": "any"}) if view.readers == "auto" else view
+
+    defaults = config.defaults.model_copy(update={"view": said(config.defaults.view)})
+    # One that says nothing of it goes by the default.
+    tables = tuple(
+        t.model_copy(update={"view": said(t.view)}) if "readers" in t.view.model_fields_set else t
+        for t in config.tables
+    )
+    return config.model_copy(update={"defaults": defaults, "tables": tables})
+
+
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """Return the known name that a person most likely meant by ``name``, None where none is close."""
     by_lower = {k.lower(): k for k in known}

@@ -79,6 +79,8 @@ class HiveMetastore:
         self._conf: Any = sparks.client().getConf()
         url = self._conf.get("javax.jdo.option.ConnectionURL", "")
         self._is_derby = not self._conf.get("hive.metastore.uris", "") and url.startswith("jdbc:derby:")
+        # One that is on a host serves others, too.
+        self.is_embedded: Final = self._is_derby and not url.startswith("jdbc:derby://")
         self._session_state: Any = sparks.getState
         self._idle = _IDLE.setdefault(session, deque())
         # Looked up once: every part of a class's name is a call into the JVM.

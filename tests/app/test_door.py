@@ -7,11 +7,14 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 
 import schemasync
 from schemasync import errors
+from schemasync.app.opening import workspace_of
+from schemasync.core.mapping import map_subjects
 from tests.children import SHORT_LIVED
 from tests.cli.bench import Project, event
 from tests.lab import Lab
@@ -52,7 +55,7 @@ def test_plan_apply_and_compact_work_on_a_file_and_a_session(lab: Lab) -> None:
     planned = schemasync.plan(config, spark=lab.session)
     applied = schemasync.apply(str(config), "student", spark=lab.session)
     folded = schemasync.compact(config, ["student"], spark=lab.session)
-    assert planned.tables[0].verdict is schemasync.Verdict.EVOLVE
+    assert (planned.tables[0].verdict, planned.tables[0].target.only_spark) == (schemasync.Verdict.EVOLVE, True)
     assert (applied.tables[0].error, folded.tables[0].generation) == (None, 1)
 
 
@@ -123,6 +126,27 @@ def test_a_session_that_has_its_zone_from_the_machine_is_refused(tmp_path: Path)
     done = subprocess.run(command, env=environ, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
     said = "the Spark session's time zone is Europe/Berlin, and it must be UTC\n"
     assert done.stdout == said, done.stderr[-3000:]
+
+
+@pytest.mark.parametrize(
+    ("metastore", "only_spark"),
+    [
+        ({"javax.jdo.option.ConnectionURL": "jdbc:derby:;databaseName=metastore_db"}, True),
+        ({"hive.metastore.uris": "thrift://prod:9083", "javax.jdo.option.ConnectionURL": "jdbc:derby:;x"}, False),
+        ({"javax.jdo.option.ConnectionURL": "jdbc:derby://prod:1527/metastore"}, False),
+        ({"javax.jdo.option.ConnectionURL": "jdbc:mysql://prod/metastore"}, False),
+    ],
+)
+def test_views_are_for_spark_alone_only_where_nobody_else_opens_the_metastore_of_the_session(
+    metastore: dict[str, str], only_spark: bool
+) -> None:
+    session = MagicMock()
+    session.conf.get.return_value = "hive"
+    client = session._jsparkSession.sharedState.return_value.externalCatalog.return_value.unwrapped.return_value.client
+    client.return_value.client.return_value.getConf.return_value = metastore
+    config = schemasync.Config.model_validate({"registry": {"url": "file:."}})
+    (target,) = map_subjects(["student-value"], workspace_of(config, session).config).targets
+    assert target.only_spark is only_spark
 
 
 def test_a_missing_configuration_is_the_same_error_as_on_the_command_line(

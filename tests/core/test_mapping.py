@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemasync.core.config import Compaction, Config, Policies
+from schemasync.core.config import Compaction, Config, Policies, read_by_any
 from schemasync.core.mapping import TableMapping, TableTarget, map_subjects
 from schemasync.core.schema import EnvelopeKind
 
@@ -132,6 +132,19 @@ def test_spark_alone_reads_views_in_an_embedded_metastore_unless_someone_says_ot
     assert [only_spark(kind, "spark") for kind in kinds] == [True, True]
     for conf in ("spark.hadoop.hive.metastore.uris", "spark.hadoop.javax.jdo.option.ConnectionURL"):
         assert not only_spark("embedded", conf=conf)
+
+
+def test_no_view_is_for_spark_alone_where_others_may_open_the_metastore_unless_someone_says_so() -> None:
+    def only_spark(default: str, own: dict[str, str]) -> bool:
+        raw = {"registry": {"url": "http://registry"}, "defaults": {"view": {"readers": default}}}
+        config = Config.model_validate(raw | {"tables": [{"subject": "student-value", "view": own}]})
+        (found,) = map_subjects(["student-value"], read_by_any(config)).targets
+        return found.only_spark
+
+    owns: tuple[dict[str, str], ...] = ({}, {"readers": "auto"}, {"readers": "any"}, {"readers": "spark"})
+    assert [only_spark("auto", own) for own in owns] == [False, False, False, True]
+    assert [only_spark("any", own) for own in owns] == [False, False, False, True]
+    assert [only_spark("spark", own) for own in owns] == [True, False, False, True]
 
 
 def test_the_per_run_table_of_an_hour_has_its_name() -> None:
