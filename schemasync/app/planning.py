@@ -1,7 +1,8 @@
 """What apply would do, step by step with its SQL, and why: the value that ``plan`` prints and ``apply`` executes.
 
-Planning reads and decides; it is given no way to write. The fingerprint covers what was seen and what would be done to
-schemas, so that apply can tell when either has moved; landed files come and go and are not part of it.
+Planning reads and decides; it is given no way to write. The fingerprint covers what was seen, what would be done to
+schemas and what rows of every version then read, so that apply can tell when any of it has moved; landed files come and
+go and are not part of it.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ from schemasync.core.names import Dialect
 from schemasync.core.plan import Step, beyond_hive, next_properties
 from schemasync.core.policy import Verdict
 from schemasync.core.ports import HiveTable
-from schemasync.core.properties import TableProperties, made_by_us
+from schemasync.core.properties import TableProperties, made_by_us, write_properties
 from schemasync.core.renamed import is_old_view, left_alone, old_names
 from schemasync.core.shape import Shape
 from schemasync.core.toast import unknown_values
@@ -140,7 +141,8 @@ class TablePlan:
         schema = (step.to_json() for step in self.steps if step.kind in SCHEMA_STEPS)
         # The view's statement names the segments of the moment; what it shows is part of what was seen.
         steps = [step | {"sql": ""} if step["kind"] == "replace_view" else step for step in schema]
-        return fingerprint([self.target.table, self.verdict.value, self.desired_version, steps, self.seen])
+        written = None if self.properties is None else _stateless(write_properties(self.properties))
+        return fingerprint([self.target.table, self.verdict.value, self.desired_version, steps, written, self.seen])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -471,15 +473,23 @@ def _seen(workspace: Workspace, found: TableView, texts: LeftTexts) -> str:
     return fingerprint([_table_json(table), _table_json(view), shown])
 
 
-def _shown(workspace: Workspace, target: TableTarget, shape: Shape) -> str:
-    """Render the view as it would be of no known state: what it shows, without the segments of the moment."""
-    return view_statement(workspace, target, shape, view_select(workspace, target, shape, Contents()))
+def _shown(workspace: Workspace, target: TableTarget, shape: Shape) -> list[Any]:
+    """Return what the view shows, without the segments of the moment.
+
+    It is rendered as it would be of no known state. What rows of older versions read in it follows from all versions:
+    a default is that of the one which added the column.
+    """
+    view = view_statement(workspace, target, shape, view_select(workspace, target, shape, Contents()))
+    return [view, shape.fill_defaults, [[version.version, version.fingerprint] for version in shape.history.versions]]
 
 
 def _table_json(table: HiveTable | None) -> Any:
     if table is None:
         return None
-    ours: Mapping[str, str] = {k: v for k, v in table.properties.items() if k.startswith("schemasync.")}
-    # The state moves with every admission; which schema it belongs to is in the other properties.
-    kept = {k: v for k, v in ours.items() if k not in {"schemasync.state", "schemasync.generation"}}
-    return [[[c.name, c.type] for c in table.columns], table.kind, table.view_text, kept]
+    ours = {k: v for k, v in table.properties.items() if k.startswith("schemasync.")}
+    return [[[c.name, c.type] for c in table.columns], table.kind, table.view_text, _stateless(ours)]
+
+
+def _stateless(properties: Mapping[str, str]) -> Mapping[str, str]:
+    """Leave out the state, which moves with every admission: which schema it belongs to is in the other properties."""
+    return {k: v for k, v in properties.items() if k not in {"schemasync.state", "schemasync.generation"}}

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from schemasync.app.applying import apply_table
-from schemasync.app.compacting import compact
+from schemasync.app.compacting import compact, compact_table
 from schemasync.core import manifest
 from schemasync.core.keys import print_key
 from schemasync.core.layering import Mode
@@ -457,13 +457,15 @@ def test_whoever_resolved_the_view_earlier_sees_the_state_of_then_until_the_grac
     assert seen == [states[:1], states[:2], states[:2], states, states]
 
 
-def test_a_kept_plan_stays_good_while_changes_are_admitted_under_the_schema_before_it(twelve: Lab) -> None:
+def test_a_kept_plan_stays_good_while_changes_are_admitted_and_folded_under_the_schema_before_it(twelve: Lab) -> None:
     twelve.register(TOPIC, twelve.flat("Student", ("name", ["null", "string"]), ("n", ["null", "int"])), key=None)
     settled = twelve.plan().tables[0]
     twelve.land(TOPIC, events(3, ts_ms=2), version=1, hour="2026112001")
-    admitted = apply_table(twelve.workspace, settled.target, allowed=lambda _: False).admitted
-    assert admitted is not None
-    assert (admitted.files, twelve.plan().tables[0].seen) == (1, settled.seen)
+    applied = apply_table(twelve.workspace, settled.target, allowed=lambda _: False)
+    assert applied.admitted is not None
+    assert (applied.admitted.files, twelve.plan().tables[0].fingerprint) == (1, settled.fingerprint)
+    folded = compact_table(twelve.workspace, settled.target, applied=applied, mode=Mode.MAJOR)
+    assert (folded.generation, twelve.plan().tables[0].fingerprint) == (2, settled.fingerprint)
 
 
 def test_predicates_on_keys_and_segments_reach_the_files(twelve: Lab) -> None:

@@ -530,6 +530,38 @@ def test_rows_that_read_null_in_place_of_a_default_may_be_asked_for_it_later(sti
     assert of_schema(still) == ["SS125"]
 
 
+def kept(still: Still, *defaults: int) -> str:
+    """Return the fingerprint of a plan for a table to which versions add a column, and then give it other defaults."""
+    still.register(with_a(None))
+    still.settle()
+    still.register(*(with_a(NUMBER | {"default": default}) for default in defaults))
+    return still.plan().fingerprint
+
+
+@pytest.mark.parametrize("later", [(), (1,)], ids=["newest", "before the newest"])
+def test_a_kept_plan_is_of_what_older_rows_read_once_it_is_carried_out(tmp_path: Path, later: tuple[int, ...]) -> None:
+    def plans() -> list[str]:
+        null = Still(tmp_path, defaults={"policies": {"add": "null"}})
+        return [kept(Still(tmp_path), 42, *later), kept(Still(tmp_path), 43, *later), kept(null, 42, *later)]
+
+    assert (len(set(plans())), plans()) == (3, plans())
+
+
+def test_a_kept_plan_is_of_what_a_field_was_called_before(tmp_path: Path) -> None:
+    def planned(renames: dict[str, str]) -> str:
+        still = Still(tmp_path, tables=[{"subject": "student-value", "renames": renames}])
+        before, after = (
+            avro(("s", {"type": "record", "name": "S", "fields": [{"name": name, "type": ["null", "int"]}]}))
+            for name in "ab"
+        )
+        still.register(before)
+        still.settle()
+        still.register(after)
+        return still.plan().fingerprint
+
+    assert planned({"s.b": "s.a"}) != planned({})
+
+
 _PLANS = """
 import json
 from pathlib import Path
