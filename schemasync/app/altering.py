@@ -35,6 +35,9 @@ from schemasync.core.properties import STATE, TableProperties, is_ours, write_pr
 from schemasync.core.shape import Shape
 from schemasync.errors import ConflictError, EngineError
 
+WATERMARKS = frozenset({"create_table", "set_version"})
+"""The steps with which a version comes into force."""
+
 
 def moved(target: TableTarget) -> ConflictError:
     """Return the error of a plan that another writer, or the registry, has overtaken."""
@@ -77,7 +80,7 @@ def carry_out(workspace: Workspace, plan: TablePlan, done: list[Step]) -> TableP
         workspace.progress(plan.target.table, f"{step.kind.replace('_', ' ')}: {step.why}")
         try:
             _require_unmoved(workspace, at)
-            if step.kind in _WATERMARKS:
+            if step.kind in WATERMARKS:
                 _forget_passed(workspace, at)
                 _record_version(workspace, at)
             at = _STEPS[step.kind](workspace, step, at) or at
@@ -127,10 +130,6 @@ def _rebuild(workspace: Workspace, step: Step, at: _Alteration) -> _Alteration:
     now, manifest = rebuild(workspace, at.target, decision.current, decision.properties, keys=keys)
     view = replace(at.view, decision=replace(decision, properties=now), manifest=manifest)
     return replace(at, view=view, properties=replace(at.properties, state=now.state))
-
-
-_WATERMARKS = frozenset({"create_table", "set_version"})
-"""The steps with which a version comes into force."""
 
 
 def _record_version(workspace: Workspace, at: _Alteration) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from schemasync.app.admitting import AdmissionOutcome, admit, put_off
-from schemasync.app.altering import carry_out, moved
+from schemasync.app.altering import WATERMARKS, carry_out, moved
 from schemasync.app.crew import crew
 from schemasync.app.forsaken import forsaken
 from schemasync.app.history_table import RECORD_HISTORY, write_history
@@ -60,6 +60,14 @@ class Applied:
         return self.plan.target
 
     @property
+    def version(self) -> int | None:
+        """The version that the table has afterwards, also where it failed; None where there is no table of ours."""
+        if self.properties is not None:
+            return self.properties.version
+        reached = any(step.kind in WATERMARKS for step in self.done)
+        return self.plan.properties.version if reached and self.plan.properties else self.plan.current_version
+
+    @property
     def held(self) -> bool:
         """Tell whether something about this table waits for a person."""
         findings = self.admitted.findings if self.admitted else ()
@@ -77,7 +85,7 @@ class Applied:
             "table": self.target.table,
             "database": self.target.database,
             "subject": self.target.subject,
-            "version": self.plan.properties.version if self.plan.properties else None,
+            "version": self.version,
             "verdict": "hold" if self.held else self.plan.verdict.value,
             "steps": [step.to_json() for step in self.done],
             "diagnostics": [diagnostic_json(d) for d in self.diagnostics],

@@ -87,7 +87,7 @@ def apply_text(result: ApplyResult) -> Iterator[Line]:
 
 def _applied(table: Applied) -> Iterator[Line]:
     word, style = ("failed", "bold red") if table.error else ("held", "bold red") if table.held else ("ok", "green")
-    version = f"  version {table.properties.version}" if table.properties else ""
+    version = f"  version {table.version}" if table.version is not None else ""
     yield Text.assemble((table.target.full_name, "bold"), "  ", (word, style), version)
     for step in table.done:
         if step.kind == "admit":

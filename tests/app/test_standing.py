@@ -31,6 +31,7 @@ from schemasync.app.states import GENERATIONS, properties_in_force, publish, rea
 from schemasync.app.status import Hold, TableStatus, status
 from schemasync.app.workspace import Storage, Workspace
 from schemasync.cli.history_text import history_text
+from schemasync.cli.rendering import apply_text
 from schemasync.core.admission import Footer, Unreadable
 from schemasync.core.manifest import FORMAT
 from schemasync.core.mapping import TableTarget
@@ -750,3 +751,28 @@ def test_a_state_that_was_never_published_has_no_date(still: Still) -> None:
     (generation,) = found.to_json()["generations"]
     assert (generation["state"], generation["published_at"]) == ("000000", None)
     assert not any("1970" in str(line) for line in history_text(found))
+
+
+@pytest.mark.parametrize(
+    ("there", "refused", "version"),
+    [(False, "EXTERNAL TABLE", None), (False, "VIEW", 1), (True, "ADD COLUMNS", 1), (True, "VIEW", 1)],
+)
+def test_a_table_that_failed_has_the_version_that_the_metastore_has(
+    still: Still, *, there: bool, refused: str, version: int | None
+) -> None:
+    def execute(statement: str) -> None:
+        if refused in statement:
+            raise EngineError("refused")
+        if "EXTERNAL TABLE" in statement:
+            still.settle()
+
+    still.register(avro())
+    if there:
+        still.settle()
+        still.register(NAMED)
+    sql = cast(SqlEngine, SimpleNamespace(execute=execute))
+    result = apply(replace(still.workspace, sql=sql))
+    (told,) = result.to_json()["tables"]
+    assert (told["version"], told["error"]) == (version, "refused")
+    first = next(iter(apply_text(result)))
+    assert str(first) == "lake.student  failed" + (f"  version {version}" if version else "")
