@@ -50,16 +50,14 @@ _LONG_BYTES: Final = 512 * MB
 class Compacted:
     """What a compaction did with one table: folded, or merged beside the base; both None: there was nothing to do.
 
-    ``base`` are the shards that are in force then, ``deltas`` the changes beside them. ``counts`` are None in a dry
-    run, and after a merge, which looks at no row of the base. ``seconds`` is the wall time of the work and its
-    publication. ``why`` it folds, where it was told not to.
+    ``manifest`` is that of the state in force then, None where there is no table of ours, where nothing can be read of
+    its state, and where it failed. ``counts`` are None in a dry run, and after a merge, which looks at no row of the
+    base. ``seconds`` is the wall time of the work and its publication. ``why`` it folds, where it was told not to.
     """
 
     target: TableTarget
     applied: Applied
-    generation: int = 0
-    base: tuple[Segment, ...] = ()
-    deltas: tuple[Segment, ...] = ()
+    manifest: Manifest | None = None
     fold: FoldPlan | None = None
     merge: MergePlan | None = None
     why: str | None = None
@@ -67,6 +65,21 @@ class Compacted:
     bytes_written: int = 0
     seconds: float = 0.0
     error: SchemasyncError | None = None
+
+    @property
+    def generation(self) -> int | None:
+        """The generation in force, None without a manifest."""
+        return self.manifest.state.generation if self.manifest else None
+
+    @property
+    def base(self) -> tuple[Segment, ...]:
+        """The shards that are in force."""
+        return self.manifest.base if self.manifest else ()
+
+    @property
+    def deltas(self) -> tuple[Segment, ...]:
+        """The changes beside them."""
+        return self.manifest.deltas if self.manifest else ()
 
     @property
     def rows(self) -> int:
@@ -81,8 +94,10 @@ class Compacted:
     def to_json(self) -> dict[str, Any]:
         """Return the table's part of ``compact --json``.
 
-        ``rows`` are the live ones of the whole base as it is then, None where that is not known because it failed.
+        ``rows`` are the live ones of the whole base as it is then. They, ``generation``, ``shards`` and ``deltas`` are
+        None where that is not known, or there is no table.
         """
+        known = self.manifest is not None
         counts = self.counts or FoldCounts()
         work = self.fold or self.merge
         return {
@@ -93,13 +108,13 @@ class Compacted:
             "generation": self.generation,
             "events": work.events if work else 0,
             "keys": counts.keys,
-            "rows": None if self.failure else self.rows,
+            "rows": self.rows if known else None,
             "inserted": counts.inserted,
             "updated": counts.updated,
             "deleted": counts.deleted,
             "shards_rewritten": len(self.fold.shards) if self.fold and self.counts else 0,
-            "shards": len(self.base),
-            "deltas": len(self.deltas),
+            "shards": len(self.base) if known else None,
+            "deltas": len(self.deltas) if known else None,
             "rewrite_bytes": work.rewrite_bytes if work else 0,
             "change_bytes": work.change_bytes if work else 0,
             "bytes_read": work.bytes_read if work else 0,
@@ -161,9 +176,12 @@ def compact_table(
         applied = apply_table(workspace, target, allowed=nothing, admitting=not dry_run, publishing=False)
     state = _state(applied)
     if applied.error is not None or state is None:
-        if applied.plan.view is not None and not dry_run:
+        view = applied.plan.view
+        if view is not None and not dry_run:
             retire_all_the_same(workspace, target, applied.error)
-        return Compacted(target=target, applied=applied)
+        # Also a table that is held because its shape is not understood goes on showing what it has.
+        manifest = view.manifest if view is not None and applied.error is None else None
+        return Compacted(target=target, applied=applied, manifest=manifest)
     shape, properties = state
     try:
         draft = _draft(workspace, applied, properties)
@@ -171,8 +189,7 @@ def compact_table(
             return _decided(workspace, shape, draft, applied, mode=mode)
         return _compact(workspace, shape, draft, applied, mode=mode)
     except Exception as error:
-        failure = as_ours(error)
-        return Compacted(target=target, applied=applied, generation=properties.state.generation, error=failure)
+        return Compacted(target=target, applied=applied, error=as_ours(error))
 
 
 def _state(applied: Applied) -> tuple[Shape, TableProperties] | None:
@@ -269,9 +286,7 @@ def _compact(workspace: Workspace, shape: Shape, draft: Draft, applied: Applied,
     retire(workspace, target, shape, done.draft)
     return replace(
         found,
-        generation=now.state.generation,
-        base=now.base,
-        deltas=now.deltas,
+        manifest=now,
         counts=done.counts if isinstance(done, Folded) else None,
         bytes_written=gathered + sum(segment.bytes for segment in done.written),
         seconds=seconds,
@@ -290,9 +305,7 @@ def _found(
     return Compacted(
         target=applied.target,
         applied=applied,
-        generation=manifest.state.generation,
-        base=manifest.base,
-        deltas=manifest.deltas,
+        manifest=manifest,
         fold=work if isinstance(work, FoldPlan) else None,
         merge=work if isinstance(work, MergePlan) else None,
         why=_why_not_minor(shape, manifest, old) if mode is Mode.MINOR and isinstance(work, FoldPlan) else None,

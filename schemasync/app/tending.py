@@ -305,9 +305,10 @@ class TendedTable:
             compacted = compact_table(self._workspace, self.target, applied=applied)
             if compacted.failure is not None:
                 raise compacted.failure
-            self.outcome = replace(self.outcome, compacted=compacted, generation=compacted.generation)
-            extra = {"table": self.name, "generation": compacted.generation}
-            _log.info("table %s is compacted: generation %s", self.name, compacted.generation, extra=extra)
+            generation = compacted.generation or 0
+            self.outcome = replace(self.outcome, compacted=compacted, generation=generation)
+            extra = {"table": self.name, "generation": generation}
+            _log.info("table %s is compacted: generation %s", self.name, generation, extra=extra)
         elif applied.properties is not None:
             refresh_view(self._workspace, self.target, upkeep.shape, upkeep.manifest)
             retire(self._workspace, self.target, upkeep.shape, upkeep.draft)

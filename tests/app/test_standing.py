@@ -20,6 +20,7 @@ import pytest
 
 from schemasync.app.admitting import AdmissionOutcome, take_in
 from schemasync.app.applying import apply
+from schemasync.app.compacting import Compacted, compact
 from schemasync.app.ddl_printing import from_registry
 from schemasync.app.history import history
 from schemasync.app.holds import HOLDS
@@ -294,7 +295,7 @@ def test_a_manifest_of_a_newer_schemasync_is_not_to_be_restored(still: Still) ->
     assert [(d.message, d.fix) for d in table.diagnostics] == [(message, "Upgrade schemasync.")]
 
 
-@pytest.mark.parametrize(
+not_understood = pytest.mark.parametrize(
     ("name", "value", "code"),
     [
         ("schemasync.version", "7", "SS404"),
@@ -302,6 +303,9 @@ def test_a_manifest_of_a_newer_schemasync_is_not_to_be_restored(still: Still) ->
         (PARTITION_BY, '[["year", "year(born)"]]', "SS417"),
     ],
 )
+
+
+@not_understood
 def test_a_hold_is_dated_also_where_the_table_is_not_understood(still: Still, name: str, value: str, code: str) -> None:
     still.register(avro())
     still.settle()
@@ -309,6 +313,31 @@ def test_a_hold_is_dated_also_where_the_table_is_not_understood(still: Still, na
     (applied,) = apply(still.workspace).tables
     assert (applied.error, [d.code for d in applied.diagnostics]) == (None, [code])
     assert hold(still) == Hold(since_ms=0, release=None)
+
+
+def in_force(table: Compacted) -> tuple[Any, ...]:
+    document = table.to_json()
+    return tuple(document[name] for name in ("generation", "rows", "shards", "deltas"))
+
+
+@not_understood
+def test_a_compaction_tells_of_a_table_that_is_not_understood_what_its_view_shows(
+    still: Still, name: str, value: str, code: str
+) -> None:
+    with_state(still)
+    edited(still, **{name: value})
+    (table,) = compact(still.workspace).tables
+    assert ([d.code for d in table.applied.diagnostics], in_force(table)) == ([code], (0, 0, 0, 1))
+
+
+def test_what_is_in_force_is_not_known_where_a_table_failed_or_there_is_none(still: Still) -> None:
+    still.register(avro())
+    (new,) = compact(still.workspace, dry_run=True).tables
+    still.settle()
+    still.register(NAMED)
+    (failed,) = compact(still.workspace).tables  # there is no engine
+    assert (in_force(new), new.failure, failed.applied.error is not None) == ((None,) * 4, None, True)
+    assert in_force(failed) == (None,) * 4
 
 
 def test_a_hold_that_is_lifted_while_it_is_looked_at_is_not_dated(

@@ -170,13 +170,6 @@ def test_compact_exits(table: Compacted, problems: tuple[UsageError, ...], code:
     assert compact_exit(CompactResult(tables=(table,), problems=problems)) == code
 
 
-@pytest.mark.parametrize(("error", "rows"), [(None, 0), (LOST, None)])
-def test_how_many_rows_a_base_has_is_not_known_where_the_compaction_failed(
-    error: ConflictError | None, rows: int | None
-) -> None:
-    assert Compacted(target=TARGET, applied=DONE, error=error).to_json()["rows"] == rows
-
-
 def standing(plan: TablePlan, *codes: str) -> TableStatus:
     return TableStatus(
         plan=plan,
