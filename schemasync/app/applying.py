@@ -68,6 +68,11 @@ class Applied:
         return self.plan.properties.version if reached and self.plan.properties else self.plan.current_version
 
     @property
+    def waiting(self) -> int:
+        """Landed files that wait, for whatever reason: all where none could be admitted, as while no shape is known."""
+        return self.admitted.waiting if self.admitted else self.plan.landed
+
+    @property
     def held(self) -> bool:
         """Tell whether something about this table waits for a person."""
         findings = self.admitted.findings if self.admitted else ()
@@ -92,7 +97,7 @@ class Applied:
             "admitted": {
                 "files": admitted.files if admitted else 0,
                 "events": admitted.events if admitted else 0,
-                "waiting": admitted.waiting if admitted else 0,
+                "waiting": self.waiting,
             },
             "error": told(self.error),
             "unrecorded": told(self.unrecorded),

@@ -227,8 +227,10 @@ def plan_table(workspace: Workspace, target: TableTarget) -> TablePlan:
 def with_landed(workspace: Workspace, plan: TablePlan) -> TablePlan:
     """Add what is wrong with files that landed: what apply will find when it admits them."""
     shape = plan.view.decision.effective if plan.view else None
-    if plan.view is None or shape is None or not plan.view.pending:
+    if plan.view is None or not plan.view.pending:
         return plan
+    if shape is None:
+        return replace(plan, waiting=plan.landed)
     if not admits(plan):
         return replace(plan, diagnostics=(*plan.diagnostics, of_unclear_key(plan.landed)), waiting=plan.landed)
     try:

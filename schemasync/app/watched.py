@@ -105,7 +105,7 @@ def outcome_of(applied: Applied, *, held: bool) -> WatchedTable:
         generation=properties.state.generation if properties else 0,
         files=admitted.files if admitted else 0,
         events=admitted.events if admitted else 0,
-        waiting=admitted.waiting if admitted else 0,
+        waiting=applied.waiting,
         held=held,
         diagnostics=applied.diagnostics,
         failure=told(applied.unrecorded),

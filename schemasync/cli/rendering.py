@@ -95,8 +95,8 @@ def _applied(table: Applied) -> Iterator[Line]:
         yield f"  {step.kind.replace('_', ' ')}: {step.why}"
     if table.admitted and table.admitted.files:
         yield f"  admitted {many(table.admitted.events, 'event')} from {many(table.admitted.files, 'file')}"
-    if table.admitted and table.admitted.waiting:
-        yield f"  {many(table.admitted.waiting, 'file')} waiting"
+    if table.waiting:
+        yield f"  {many(table.waiting, 'file')} waiting"
     yield from diagnostic_lines(table.diagnostics)
 
 

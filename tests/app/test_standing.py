@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from schemasync.app.admitting import AdmissionOutcome, take_in
-from schemasync.app.applying import apply
+from schemasync.app.applying import ApplyResult, apply
 from schemasync.app.compacting import Compacted, compact
 from schemasync.app.ddl_printing import from_registry
 from schemasync.app.history import history
@@ -30,6 +30,7 @@ from schemasync.app.landed import pending_among, strays_among
 from schemasync.app.planning import TablePlan, plan
 from schemasync.app.states import GENERATIONS, properties_in_force, publish, read_draft
 from schemasync.app.status import Hold, TableStatus, status
+from schemasync.app.watched import outcome_of
 from schemasync.app.workspace import Storage, Workspace
 from schemasync.cli.history_text import history_text
 from schemasync.cli.rendering import apply_text
@@ -313,6 +314,21 @@ def test_a_hold_is_dated_also_where_the_table_is_not_understood(still: Still, na
     (applied,) = apply(still.workspace).tables
     assert (applied.error, [d.code for d in applied.diagnostics]) == (None, [code])
     assert hold(still) == Hold(since_ms=0, release=None)
+
+
+@not_understood
+def test_all_that_landed_waits_for_a_table_that_is_not_understood(
+    still: Still, name: str, value: str, code: str
+) -> None:
+    still.register(avro())
+    still.settle()
+    edited(still, **{name: value})
+    landed(still, {"id": 1, "op": "c", "ts_ms": 1})
+    (stands,), (applied,) = status(still.workspace).tables, apply(still.workspace).tables
+    watched = outcome_of(applied, held=True).to_json()
+    told = [applied.to_json()["admitted"], watched["admitted"]]
+    assert (codes(stands), stands.waiting, told) == ([code], 1, [{"files": 0, "events": 0, "waiting": 1}] * 2)
+    assert "  1 file waiting" in map(str, apply_text(ApplyResult(tables=(applied,))))
 
 
 def in_force(table: Compacted) -> tuple[Any, ...]:
