@@ -39,7 +39,7 @@ from schemasync.core.watching import (
     fold_due_ms,
     is_safe,
 )
-from schemasync.errors import RegistryError, RegistryUnavailableError, SchemasyncError
+from schemasync.errors import RegistryError, RegistryUnavailableError, SchemasyncError, UsageError
 from schemasync.io.logs import redact
 from schemasync.io.status_server import TableMetrics
 
@@ -216,7 +216,7 @@ class TendedTable:
         expected = isinstance(error, SchemasyncError)
         text = str(error) if expected else f"{type(error).__name__}: {error}"
         self.failures += 1
-        self.outcome = replace(self.outcome, failure=redact(text))
+        self.outcome = replace(self.outcome, failure=redact(text), misconfigured=isinstance(error, UsageError))
         extra = {"table": self.name, "failures": backoff.failures, "until_ms": backoff.until_ms}
         _log.error("table %s failed: %s", self.name, text, extra=extra, exc_info=None if expected else error)
         return backoff

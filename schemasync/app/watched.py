@@ -22,7 +22,10 @@ from schemasync.io.logs import told
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchedTable:
-    """What the watcher last did with one table. ``failure`` is set where that went wrong."""
+    """What the watcher last did with one table.
+
+    ``failure`` is set where that went wrong, ``misconfigured`` where that is for what is wrong in the configuration.
+    """
 
     table: str
     database: str
@@ -37,6 +40,7 @@ class WatchedTable:
     diagnostics: tuple[Diagnostic, ...] = ()
     compacted: Compacted | None = None
     failure: str | None = None
+    misconfigured: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """Return the table's part of ``watch --json``."""
@@ -77,7 +81,7 @@ class WatchResult:
         """0 after a stop; else 2 for a wrong configuration, 1 for a table or a delivery that failed, 4 for a hold."""
         if self.stopped:
             return 0
-        if self.problems:
+        if self.problems or any(table.misconfigured for table in self.tables):
             return UsageError.exit_code
         if self.any_failed or self.given_up:
             return 1
@@ -109,6 +113,7 @@ def outcome_of(applied: Applied, *, held: bool) -> WatchedTable:
         held=held,
         diagnostics=applied.diagnostics,
         failure=told(applied.unrecorded),
+        misconfigured=isinstance(applied.unrecorded, UsageError),
     )
 
 

@@ -2,12 +2,12 @@
 
 0 done, nothing left to do; 1 failed; 2 wrong usage or configuration; 3 schema changes pending, or allowed (check), or
 something drifted (status); 4 held, or refused (check). What in the configuration stands in the way of some tables is 2,
-after the others were served.
+after the others were served; so is what a table itself met of that, a template of the user's own or a missing library.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from enum import IntEnum
 
 from schemasync.app.applying import ApplyResult
@@ -18,7 +18,7 @@ from schemasync.app.history import TableHistory
 from schemasync.app.planning import Plan
 from schemasync.app.replaying import Replay
 from schemasync.app.status import Status
-from schemasync.errors import UsageError
+from schemasync.errors import SchemasyncError, UsageError
 
 
 class Exit(IntEnum):
@@ -33,12 +33,11 @@ class Exit(IntEnum):
 
 def plan_exit(plan: Plan) -> Exit:
     """Say whether apply has tables to change; else whether one could not be looked at, or waits for a person."""
+    errors = [table.error for table in plan.tables if table.error]
     if any(table.due for table in plan.tables):
-        return _unless(plan.problems, Exit.PENDING)
-    if any(table.error for table in plan.tables):
-        return _unless(plan.problems, Exit.FAILED)
+        return _unless(plan.problems, Exit.PENDING, errors)
     held = any(table.held for table in plan.tables)
-    return _unless(plan.problems, Exit.HELD if held else Exit.DONE)
+    return _unless(plan.problems, _left(errors, held=held), errors)
 
 
 def check_exit(check: CheckResult) -> Exit:
@@ -56,25 +55,23 @@ def replay_exit(replay: Replay) -> Exit:
 
 def apply_exit(result: ApplyResult) -> Exit:
     """Say whether a table failed; else whether one is held."""
-    if any(table.error or table.unrecorded for table in result.tables):
-        return _unless(result.problems, Exit.FAILED)
+    errors = [error for table in result.tables for error in (table.error, table.unrecorded) if error]
     held = any(table.held for table in result.tables)
-    return _unless(result.problems, Exit.HELD if held else Exit.DONE)
+    return _unless(result.problems, _left(errors, held=held), errors)
 
 
 def compact_exit(result: CompactResult) -> Exit:
     """Say whether a table failed; else whether one is held: what it already has was compacted all the same."""
-    if any(table.failure or table.applied.unrecorded for table in result.tables):
-        return _unless(result.problems, Exit.FAILED)
+    errors = [error for table in result.tables for error in (table.failure, table.applied.unrecorded) if error]
     held = any(table.applied.held for table in result.tables)
-    return _unless(result.problems, Exit.HELD if held else Exit.DONE)
+    return _unless(result.problems, _left(errors, held=held), errors)
 
 
 def status_exit(status: Status) -> Exit:
     """Say whether a table could not be looked at; else whether anything drifted."""
-    if any(table.plan.error for table in status.tables):
-        return _unless(status.problems, Exit.FAILED)
-    return _unless(status.problems, Exit.PENDING if status.drifted else Exit.DONE)
+    errors = [table.plan.error for table in status.tables if table.plan.error]
+    drifted = Exit.PENDING if status.drifted else Exit.DONE
+    return _unless(status.problems, Exit.FAILED if errors else drifted, errors)
 
 
 def history_exit(history: TableHistory) -> Exit:
@@ -87,5 +84,10 @@ def doctor_exit(report: Report) -> Exit:
     return Exit(report.failed[0].exit_code) if report.failed else Exit.DONE
 
 
-def _unless(problems: Sequence[UsageError], otherwise: Exit) -> Exit:
-    return Exit.USAGE if problems else otherwise
+def _left(errors: Sequence[SchemasyncError], *, held: bool) -> Exit:
+    return Exit.FAILED if errors else Exit.HELD if held else Exit.DONE
+
+
+def _unless(problems: Sequence[UsageError], otherwise: Exit, errors: Iterable[SchemasyncError] = ()) -> Exit:
+    wrong = problems or any(isinstance(error, UsageError) for error in errors)
+    return Exit.USAGE if wrong else otherwise

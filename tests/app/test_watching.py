@@ -42,6 +42,7 @@ from schemasync.errors import (
     RegistryUnavailableError,
     SchemasyncError,
     StorageError,
+    UsageError,
 )
 from schemasync.io.status_server import Board, TableMetrics, serving
 from tests.app.test_crew import PATIENCE_SECONDS, submitted
@@ -1010,6 +1011,7 @@ def test_waiting_ends_at_once_when_a_stop_is_asked_for(world: World, poll: str) 
     [
         ({}, [], 0),
         ({"a": DataError("broken")}, [], 1),
+        ({"a": DataError("broken"), "b": UsageError("the template cannot be rendered")}, [], 2),
         ({"b": DataError("broken")}, [{"subject": "a-value"}, {"subject": "a-value"}, {"subject": "b-value"}], 2),
     ],
 )

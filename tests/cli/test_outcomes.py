@@ -51,6 +51,7 @@ PROPERTIES = TableProperties(
 )
 PROBLEM = (UsageError("two entries claim one table"),)
 LOST = ConflictError("lost the race")
+WRONG = UsageError("the template cannot be rendered")
 
 BROKEN = TablePlan(target=TARGET, verdict=Verdict.HOLD, error=LOST)
 NOTHING = TablePlan(target=TARGET, verdict=Verdict.NONE, current_version=1, desired_version=1)
@@ -77,6 +78,8 @@ HELD = TablePlan(target=TARGET, verdict=Verdict.HOLD, current_version=1, desired
         ((NOTHING,), PROBLEM, 2),
         ((NOTHING, HELD, BROKEN), (), 1),
         ((BROKEN, EVOLVING), (), 3),
+        ((replace(BROKEN, error=WRONG), BROKEN), (), 2),
+        ((replace(BROKEN, error=WRONG), EVOLVING), (), 2),
     ],
 )
 def test_plan_exits(tables: tuple[TablePlan, ...], problems: tuple[UsageError, ...], code: int) -> None:
@@ -143,6 +146,8 @@ FAILED = Applied(plan=EVOLVING, error=LOST)
         ((DONE, REFUSED, FAILED), (), 1),
         ((DONE,), PROBLEM, 2),
         ((FAILED,), PROBLEM, 2),
+        ((REFUSED, FAILED, replace(FAILED, error=WRONG)), (), 2),
+        ((replace(DONE, unrecorded=WRONG),), (), 2),
     ],
 )
 def test_apply_exits(tables: tuple[Applied, ...], problems: tuple[UsageError, ...], code: int) -> None:
@@ -163,6 +168,8 @@ def test_what_failed_is_told_without_secrets() -> None:
         (Compacted(target=TARGET, applied=REFUSED), (), 4),
         (Compacted(target=TARGET, applied=FAILED), (), 1),
         (Compacted(target=TARGET, applied=DONE, error=LOST), (), 1),
+        (Compacted(target=TARGET, applied=DONE, error=WRONG), (), 2),
+        (Compacted(target=TARGET, applied=replace(FAILED, error=WRONG)), (), 2),
         (Compacted(target=TARGET, applied=DONE), PROBLEM, 2),
     ],
 )
@@ -204,6 +211,7 @@ GONE = TablePlan(target=TARGET, verdict=Verdict.NONE, current_version=1)
         (standing(NOTHING, "SS215"), (), 0),
         (standing(BROKEN, "SS217"), (), 1),
         (standing(BROKEN, "SS217"), PROBLEM, 2),
+        (standing(replace(BROKEN, error=WRONG), "SS202", "SS217"), (), 2),
         (standing(NOTHING), PROBLEM, 2),
     ],
 )
