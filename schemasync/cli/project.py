@@ -77,7 +77,11 @@ def ddl(
     hour: str,
     out: Path | None,
 ) -> int:
-    """Print the DDL of a subject's version, or of a schema file. Needs neither Spark nor a metastore."""
+    """Print the DDL of a subject's version, or of a schema file. Needs neither Spark nor a metastore.
+
+    The view is for a table that nothing was published into yet: it reads all segments. Run on a live table it would
+    show superseded rows, too, until the next apply.
+    """
     found, config = _source(call, source, version, keys)
     printed = ddl_printing.print_ddl(found, open_renderer(config), dialect=Dialect(dialect), kind=kind, hour=hour)
     for diagnostic in printed.diagnostics:
