@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import errno
 import itertools
+import os
 import threading
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import date, datetime
 from decimal import ROUND_HALF_UP
 from decimal import Decimal as Number
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -21,7 +23,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from pyarrow import fs, orc
 
-from schemasync.core.admission import AdmissionRequest, Admitted, Footer, Unreadable
+from schemasync.core.admission import STAGING, AdmissionRequest, Admitted, Footer, Unreadable
 from schemasync.core.beyond import EXAMPLES, Beyond, Example, Shown
 from schemasync.core.encoding import Encoding, Leaf, ListOf, MapOf, Meaning, Member, Record
 from schemasync.core.manifest import DataFile
@@ -421,6 +423,33 @@ def test_a_job_that_fails_says_why_and_not_only_that_a_call_did(tmp_path: Path, 
             open_spark(spark, tmp_path).admit(request(tmp_path, ["x.parquet"], ID | {"v": DATE}, directory="delta/1"))
     finally:
         spark.conf.set(mode, "CORRECTED")
+
+
+@pytest.mark.spark
+@pytest.mark.one_spark
+@pytest.mark.parametrize("harm", [Path.unlink, partial(os.truncate, length=100)], ids=["missing", "corrupt"])
+def test_what_was_put_aside_is_read_to_the_last_row_whatever_the_session_passes_over(
+    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, harm: Callable[[Path], object]
+) -> None:
+    from schemasync.io.parquet.spark import SparkFiles
+
+    write = SparkFiles._write
+
+    def written(*arguments: Any) -> tuple[str, ...]:
+        (part,) = tmp_path.joinpath(STAGING).glob("*/part-000001-*")
+        harm(part)
+        return write(*arguments)
+
+    monkeypatch.setattr(SparkFiles, "_write", written)
+    ignoring = ("spark.sql.files.ignoreCorruptFiles", "spark.sql.files.ignoreMissingFiles")
+    for setting in ignoring:
+        spark.conf.set(setting, "true")
+    try:
+        with pytest.raises(EngineError, match="Spark failed to admit landed files"):
+            events(open_spark(spark, tmp_path), tmp_path, [event(1, 1, "a")], [event(2, 1, "b")])
+    finally:
+        for setting in ignoring:
+            spark.conf.unset(setting)
 
 
 @pytest.mark.spark

@@ -55,6 +55,8 @@ _PAGES: Final = {
     # Until a row group is full it is held in the heap, by every task that writes.
     "parquet.block.size": str(32 * 2**20),
 }
+_ALL_ROWS: Final = {"ignoreCorruptFiles": "false", "ignoreMissingFiles": "false"}
+"""Whatever the session's settings say: what Spark passed over would be in no delta, and its landed file be folded."""
 _FILE: Final = 1 << 40
 """Arrival counts the rows of a file; this is how far the counts of two files lie apart."""
 
@@ -100,7 +102,7 @@ class SparkFiles:
             parts = self._decode(request, staging)
             # Only what the tasks reported: one that was tried twice leaves a file that nobody may read.
             uris = [as_pattern(self._lake.uri(part.path)) for part in parts]
-            decoded = self._session.read.schema(_ddl(request)).parquet(*uris)
+            decoded = self._session.read.options(**_ALL_ROWS).schema(_ddl(request)).parquet(*uris)
             unsent = frozenset(name for part in parts for name in part.unsent)
             toasted = self._write(newest_per_key(decoded, request, unsent), request, unsent)
             seen = NOTHING_SEEN if toasted else self._without_late_rows(request, staging)
