@@ -17,6 +17,7 @@ from schemasync.core.compaction import FoldCounts
 from schemasync.core.layout import OP
 from schemasync.core.locations import as_pattern
 from schemasync.core.names import Dialect, quote_identifier
+from schemasync.core.no_space import no_space
 from schemasync.core.partitioning import PartitionColumn, spark_sql
 from schemasync.core.spark_schema import without_float_dictionaries
 from schemasync.errors import EngineError, SchemasyncError, StorageError
@@ -30,7 +31,6 @@ _LAST: Final = "schemasync_last"
 _PURGE: Final = "schemasync_purge"
 _READ: Final = "schemasync_arrival"
 _UNSENT: Final = "schemasync_unsent_"
-_NO_SPACE: Final = ("No space left on device", "Disk quota exceeded", "File too large")
 
 
 class SparkFold:
@@ -98,11 +98,11 @@ def _metrics(unsent: Mapping[str, str]) -> list[Column]:
 
 def _translated(error: Exception, into: str) -> SchemasyncError:
     text = str(error)
-    if no_space := next((reason for reason in _NO_SPACE if reason in text), None):
+    if said := no_space(text):
         return StorageError(
             "the new base cannot be written",
             where=into,
-            why=no_space,
+            why=said,
             fix="Free some space and run again: the old state is in force and untouched.",
         )
     lines = [line.strip() for line in text.splitlines() if line.strip()] or [type(error).__name__]

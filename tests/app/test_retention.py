@@ -9,6 +9,8 @@ from datetime import datetime
 from typing import Any
 
 import pytest
+from py4j.protocol import Py4JError
+from pyspark.sql import DataFrameWriter
 
 from schemasync.app.history import history
 from schemasync.app.watching import watch
@@ -448,6 +450,22 @@ def test_what_is_due_goes_though_the_work_fails(
     assert told == "it cannot be written: no space is left on the device"
     monkeypatch.undo()
     assert ([t.failure for t in late.compact().tables], keys(late)) == ([None], [1, 3, 4])
+
+
+@pytest.mark.parametrize("kernel", ["spark"])
+@pytest.mark.parametrize("run", [compacting, watching])
+def test_what_is_due_goes_though_spark_finds_no_room(
+    late: Lab, monkeypatch: pytest.MonkeyPatch, run: Callable[[Lab], str]
+) -> None:
+    said = "DSQuotaExceededException: The DiskSpace quota of /lake is exceeded"
+    before = len(files(late, "base"))
+
+    def fail(*_: object, **__: object) -> None:
+        raise Py4JError(f"An error occurred.\n: org.apache.hadoop.hdfs.protocol.{said}")
+
+    monkeypatch.setattr(DataFrameWriter, "parquet", fail)
+    told = run(late)
+    assert (said in told, before, len(files(late, "base"))) == (True, 2, 1)
 
 
 def test_where_files_of_the_table_are_missing_nothing_goes_that_they_may_be_restored_from(late: Lab) -> None:

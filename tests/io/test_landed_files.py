@@ -425,6 +425,28 @@ def test_a_job_that_fails_says_why_and_not_only_that_a_call_did(tmp_path: Path, 
         spark.conf.set(mode, "CORRECTED")
 
 
+def test_a_job_that_finds_no_room_is_the_storage_s_fault() -> None:
+    from schemasync.io.parquet.tasks import of_task
+
+    said = "could only be written to 0 of the 1 minReplication nodes."
+    error = of_task(ConnectionError(f"Caused by: java.io.IOException: File /x {said}"), "it failed", where="delta/1")
+    told = f"delta/1: it failed: {said} Free some space and run again: the old state is in force."
+    assert (type(error), str(error)) == (StorageError, told)
+
+
+def test_what_cannot_be_put_aside_for_spark_is_the_storage_s_fault(tmp_path: Path) -> None:
+    from schemasync.io.parquet.spark import _decoder
+
+    land(tmp_path, "x.parquet", own(1))
+    decode = _decoder(
+        ArrowFiles(fs.LocalFileSystem(), str(tmp_path)),
+        request(tmp_path, ["x.parquet"], ID, directory="delta/1"),
+        "no such directory",
+    )
+    with pytest.raises(StorageError, match=r"no such directory/part-000000-.*: a file of the table cannot be written"):
+        decode(0)
+
+
 @pytest.mark.spark
 @pytest.mark.one_spark
 @pytest.mark.parametrize("harm", [Path.unlink, partial(os.truncate, length=100)], ids=["missing", "corrupt"])

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from unittest.mock import Mock
 
 import pytest
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from schemasync.errors import EngineError, MetastoreBusyError, StorageError, UsageError
@@ -43,6 +44,13 @@ def test_a_spark_whose_jvm_is_gone_is_an_error_of_ours_and_needs_no_stop() -> No
     with pytest.raises(EngineError, match=r"the compaction's Spark job failed: \[Errno 111\] Connection refused"):
         SparkFold(gone).run("SELECT 1", into="file:///base", sort_by=(), unsent={})
     stop_session(gone)
+
+
+def test_a_fold_that_finds_no_room_is_the_storage_s_fault() -> None:
+    quota = "DSQuotaExceededException: The DiskSpace quota of /lake is exceeded: quota = 1 B"
+    error = Py4JError(f"An error occurred.\n: org.apache.hadoop.hdfs.protocol.{quota}\n\tat org.apache.hadoop.hdfs")
+    with pytest.raises(StorageError, match=rf"^hdfs://lake/base: the new base cannot be written: {quota}\. Free some"):
+        SparkFold(Mock(**{"sql.side_effect": error})).run("SELECT 1", into="hdfs://lake/base", sort_by=(), unsent={})
 
 
 def test_a_reason_has_room_for_what_engines_quote_before_they_say_it() -> None:

@@ -40,6 +40,7 @@ from schemasync.io.parquet.calendar import CALENDAR
 from schemasync.io.parquet.looking import NOTHING_SEEN, Looked, Seen, looked_at
 from schemasync.io.parquet.newest import positions, unsent_values
 from schemasync.io.parquet.rows import read_rows, table_schema
+from schemasync.io.parquet.shard_writer import not_written
 from schemasync.io.parquet.tasks import SPARK_FAILED, of_task
 from schemasync.io.parquet.writing import PAGE_BYTES
 
@@ -204,13 +205,17 @@ def _decoder(arrow: ArrowFiles, request: AdmissionRequest, staging: str) -> Call
         unsent: set[str] = set()
         beyond: list[Beyond] = []
         path = f"{staging}/part-{number:06}-{uuid.uuid4().hex}.parquet"
-        with pq.ParquetWriter(f"{base}/{path}", schema, filesystem=filesystem, store_schema=False) as writer:
-            for rows in read_rows(filesystem, base, request.files[number], request, beyond):
-                arrival = pc.add(positions(rows), number * _FILE + count)
-                writer.write_table(rows.append_column(ARRIVAL, arrival).cast(schema))
-                count += rows.num_rows
-                unsent |= unsent_values(rows, request.unsent).keys() if request.unsent and request.keys else set()
-            writer.add_key_value_metadata(CALENDAR)
+        try:
+            with pq.ParquetWriter(f"{base}/{path}", schema, filesystem=filesystem, store_schema=False) as writer:
+                for rows in read_rows(filesystem, base, request.files[number], request, beyond):
+                    arrival = pc.add(positions(rows), number * _FILE + count)
+                    writer.write_table(rows.append_column(ARRIVAL, arrival).cast(schema))
+                    count += rows.num_rows
+                    unsent |= unsent_values(rows, request.unsent).keys() if request.unsent and request.keys else set()
+                writer.add_key_value_metadata(CALENDAR)
+        except OSError as error:
+            # What goes wrong with the landed file is an error of ours already.
+            raise not_written(f"{base}/{path}", error) from error
         return _Part(path=path, events=count, unsent=frozenset(unsent), beyond=tuple(beyond))
 
     return decode_file

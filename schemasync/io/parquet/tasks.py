@@ -7,6 +7,7 @@ from typing import Final
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
+from schemasync.core.no_space import no_space
 from schemasync.errors import DataError, EngineError, SchemasyncError, StorageError
 
 SPARK_FAILED: Final = (PySparkException, Py4JError, ConnectionError)
@@ -18,12 +19,18 @@ _CAUSE: Final = (": ", "Caused by: ")
 
 
 def of_task(error: Exception, what: str, *, where: str) -> SchemasyncError:
-    """Return the error of ours that a task raised; where it raised another, say that ``what`` failed, and why."""
+    """Return the error of ours that a task raised; where it raised another, say that ``what`` failed, and why.
+
+    Of a storage without room it is a StorageError, which lets go what is due: that may make the next run fit.
+    """
     text = str(error)
     for mark, kind in _OURS.items():
         if mark in text:
             # The last one is the one that names the file; the others are its causes.
             return kind(text.rpartition(mark)[2].splitlines()[0])
+    if said := no_space(text):
+        fix = "Free some space and run again: the old state is in force."
+        return StorageError(what, where=where, why=said, fix=fix)
     lines = text.strip().splitlines()
     # Spark 3.5 raises a failed job as Py4J's own error, whose first line only says that a call failed.
     causes = [line.removeprefix("Caused by").removeprefix(": ") for line in lines if line.startswith(_CAUSE)]
