@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import errno
 import importlib.util
+import os
+import re
 from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
 import boto3
 import pytest
+from botocore.awsrequest import AWSPreparedRequest, AWSResponse
 from botocore.exceptions import EndpointConnectionError
+from botocore.httpsession import URLLib3Session
 from botocore.stub import Stubber
 from pyarrow import fs
 
@@ -99,6 +105,40 @@ def test_an_address_that_is_not_reached_is_named(error: Exception, monkeypatch: 
     monkeypatch.setattr(creating, "s3_client", unreachable)
     with pytest.raises(OSError, match="http://nowhere"):
         create()
+
+
+@pytest.mark.parametrize("code", ["ExpiredToken", "InvalidToken", "InvalidAccessKeyId"])
+@pytest.mark.parametrize("renewed", [True, False])
+def test_keys_that_were_renewed_in_their_file_are_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str, renewed: bool
+) -> None:
+    asked: list[str] = []
+    keys = tmp_path / "credentials"
+
+    def send(_: URLLib3Session, request: AWSPreparedRequest) -> AWSResponse:
+        asked.extend(re.findall("Credential=([a-z]+)/", str(request.headers["Authorization"])))
+        refused = len(asked) > 1 and asked[-1] == "old"
+        answer = AWSResponse(request.url, 403 if refused else 200, {}, Mock())
+        answer._content = f"<Error><Code>{code}</Code></Error>".encode() if refused else b""
+        return answer
+
+    def use(key: str) -> None:
+        keys.write_text(f"[default]\naws_access_key_id = {key}\naws_secret_access_key = x\n")
+
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(keys))
+    monkeypatch.setattr(creating, "_client", cache(creating._client.__wrapped__))
+    monkeypatch.setattr(URLLib3Session, "send", send)
+    use("old")
+    first = create()
+    if renewed:
+        use("new")
+        creating.making(fs.S3FileSystem(region=REGION))("bucket/lake/x")
+    else:
+        with pytest.raises(OSError, match=code):
+            create()
+    assert (first, asked) == (True, ["old", "old", "new" if renewed else "old"])
 
 
 def test_hadoop_makes_a_request_that_met_another_one_again() -> None:

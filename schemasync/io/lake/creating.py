@@ -45,6 +45,8 @@ BOTO3: Final = "boto3>=1.36"
 
 _WHOLE_WHEN_CLOSED: Final = {"gcs", "abfs"}
 """Arrow's names of storages where a file is there with all that was written to it, or not at all."""
+_OLD_KEYS: Final = {"ExpiredToken", "InvalidToken", "InvalidAccessKeyId"}
+"""What S3 says of keys that it does not take any more; a file of credentials may have other ones by now."""
 _CONTENDED: Final = "ConditionalRequestConflict"
 """What S3 calls a request that met another one at the same moment; it is to be made again."""
 
@@ -94,7 +96,7 @@ def _marked(region: str, path: str) -> None:
     """Put the object that stands for a directory, as S3A and Arrow do, and none for those above it."""
     bucket, _, key = path.partition("/")
     with _as_os_error(path):
-        s3_client(region).put_object(Bucket=bucket, Key=f"{key}/", Body=b"")
+        ask_s3(region, "put_object", Bucket=bucket, Key=f"{key}/", Body=b"")
 
 
 def _linked(path: str, content: bytes) -> bool:
@@ -117,7 +119,7 @@ def _put(region: str, path: str, content: bytes) -> bool:
     bucket, _, key = path.partition("/")
     try:
         with _as_os_error(path):
-            s3_client(region).put_object(Bucket=bucket, Key=key, Body=content, IfNoneMatch="*")
+            ask_s3(region, "put_object", Bucket=bucket, Key=key, Body=content, IfNoneMatch="*")
     except FileExistsError:
         return False
     return True
@@ -146,6 +148,19 @@ def _as_os_error(path: str) -> Iterator[None]:
 
 
 _opening = threading.Lock()
+
+
+def ask_s3(region: str, verb: str, **request: Any) -> None:
+    """Make one request, once more where S3 refuses its keys: Arrow's client reads their file again, boto3's never."""
+    from botocore.exceptions import ClientError  # noqa: PLC0415 - only tables on S3 need it
+
+    try:
+        getattr(s3_client(region), verb)(**request)
+    except ClientError as error:
+        if error.response["Error"]["Code"] not in _OLD_KEYS:
+            raise
+        _client.cache_clear()
+        getattr(s3_client(region), verb)(**request)
 
 
 def s3_client(region: str) -> Any:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from pyarrow import fs
 
-from schemasync.io.lake.creating import s3_client
+from schemasync.io.lake.creating import ask_s3
 from schemasync.io.lake.hadoop import HadoopFileSystem
 
 Remove = Callable[[str], None]
@@ -46,7 +46,7 @@ def _from_s3(region: str, path: str) -> None:
 
     bucket, _, key = path.partition("/")
     try:
-        s3_client(region).delete_object(Bucket=bucket, Key=f"{key}/")
+        ask_s3(region, "delete_object", Bucket=bucket, Key=f"{key}/")
     except (BotoCoreError, ClientError, ValueError) as error:
         raise OSError(errno.EIO, str(error), path) from error
 
