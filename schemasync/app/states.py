@@ -511,27 +511,33 @@ def forget_states(lake: Lake, in_force: Manifest, *, before_ms: int) -> None:
     """Delete manifests that nobody asks for any more, where they are older than ``before_ms``.
 
     Every run lists all that there are. Kept are the state in force and the one before it, and of one generation a day
-    the first, which the history tells: of two, as the lowest number may be one that was never in force.
+    the first, which the history tells: of two, as the lowest number may be one that was never in force. What a killed
+    process had begun to write of a manifest goes, too.
     """
     before = in_force.parent or in_force.state
-    old = [(state, file) for state, file in _manifests(lake) if state < before and file.modified_ms <= before_ms]
+    files = [file for file in lake.files(GENERATIONS) if file.modified_ms <= before_ms]
+    old = [(state, file) for state, file in _manifests_of(files) if state < before]
     days: set[int] = set()
-    spare: list[tuple[StateId, FileInfo]] = []
+    spare = [file for file in files if file.path.endswith(".tmp")]
     for _, states in groupby(old, key=lambda pair: pair[0].generation):
         first, *more = states
         day = first[1].modified_ms // _DAY_MS
         # Its first states may be gone already, with those of the day before: then these tell nothing.
         told = first[0].admission < 2 and day not in days
-        spare += more[1:] if told else (first, *more)
+        spare += [file for _, file in (more[1:] if told else (first, *more))]
         days |= {day} if told else set()
-    for _, file in spare[:MOST_FORGOTTEN]:
+    for file in spare[:MOST_FORGOTTEN]:
         with suppress(StorageError):
             lake.delete(file.path)
 
 
 def _manifests(lake: Lake) -> list[tuple[StateId, FileInfo]]:
     """Return all states that were written, in order, with their files."""
-    found = [(state, file) for file in lake.files(GENERATIONS) if (state := _state_of(file.path)) is not None]
+    return _manifests_of(lake.files(GENERATIONS))
+
+
+def _manifests_of(files: Iterable[FileInfo]) -> list[tuple[StateId, FileInfo]]:
+    found = [(state, file) for file in files if (state := _state_of(file.path)) is not None]
     return sorted(found, key=itemgetter(0))
 
 

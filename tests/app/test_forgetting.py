@@ -43,6 +43,16 @@ def test_the_first_two_of_a_generation_stay_and_what_is_young_in_force_or_after_
     ]
 
 
+def test_what_was_begun_of_a_manifest_goes_once_it_is_old(tmp_path: Path) -> None:
+    for name, written in (("_old.tmp", LONG_AGO), ("_young.tmp", LONG_AGO + 1)):
+        begun = tmp_path / GENERATIONS / name
+        begun.parent.mkdir(parents=True, exist_ok=True)
+        begun.touch()
+        os.utime(begun, (written, written))
+    left(tmp_path, in_force=(3, 4))
+    assert [path.name for path in (tmp_path / GENERATIONS).glob("*.tmp")] == ["_young.tmp"]
+
+
 def test_of_one_day_the_first_generation_stays(tmp_path: Path) -> None:
     assert left(tmp_path, in_force=(5, 4), days=(1, 1, 2, 2, 9), young={"000004"}) == [
         *("000001", "000001-0001"),

@@ -122,6 +122,23 @@ def test_no_directory_is_one_of_its_own(directory: str, monkeypatch: pytest.Monk
     assert lake.directories(directory) == found
 
 
+@pytest.mark.parametrize(
+    ("number", "told"),
+    [
+        (errno.EPERM, "has no hard links"),
+        (errno.ENOTSUP, "has no hard links"),
+        (errno.EACCES, "give this user write permission"),
+    ],
+)
+def test_a_disk_without_hard_links_is_not_told_as_one_without_permission(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, told: str
+) -> None:
+    monkeypatch.setattr(os, "link", Mock(side_effect=OSError(number, os.strerror(number))))
+    with pytest.raises(StorageError, match=f"x: cannot write it: .*{told}.* change location"):
+        ArrowLake(str(tmp_path)).create("x", b"")
+    assert [*tmp_path.iterdir()] == []
+
+
 def test_a_path_goes_to_engines_below_the_root(tmp_path: Path) -> None:
     lake = ArrowLake(f"file://{tmp_path}/shop")
     assert (lake.root, lake.uri("a/b")) == (f"file:{tmp_path}/shop", f"file:{tmp_path}/shop/a/b")

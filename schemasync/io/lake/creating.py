@@ -45,6 +45,8 @@ BOTO3: Final = "boto3>=1.36"
 
 _WHOLE_WHEN_CLOSED: Final = {"gcs", "abfs"}
 """Arrow's names of storages where a file is there with all that was written to it, or not at all."""
+_WITHOUT_LINKS: Final = {errno.EPERM, errno.ENOTSUP, errno.ENOSYS}
+"""What file systems answer that have none: where a link is denied for want of a right it is EACCES."""
 _OLD_KEYS: Final = {"ExpiredToken", "InvalidToken", "InvalidAccessKeyId"}
 """What S3 says of keys that it does not take any more; a file of credentials may have other ones by now."""
 _CONTENDED: Final = "ConditionalRequestConflict"
@@ -106,12 +108,22 @@ def _linked(path: str, content: bytes) -> bool:
             stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())
-        os.link(temporary, target)
+        _link(temporary, target)
     except FileExistsError:
         return False
     finally:
         temporary.unlink(missing_ok=True)
     return True
+
+
+def _link(file: Path, other: Path) -> None:
+    try:
+        os.link(file, other)
+    except OSError as error:
+        if error.errno not in _WITHOUT_LINKS:
+            raise
+        why = "this file system has no hard links, by which one of two writers wins; change location"
+        raise OSError(errno.ENOTSUP, why, str(other)) from error
 
 
 @_again
