@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from typing import Final
 
+from schemasync.app.kept_footers import footers
 from schemasync.app.workspace import Workspace
 from schemasync.core.admission import Footer, LandedFile, NoWriter, Unreadable, first_offset, lacking_order, writer_in
 from schemasync.core.amounts import many
@@ -21,7 +22,7 @@ from schemasync.core.manifest import AdmittedFile, Manifest
 from schemasync.core.mapping import TableTarget
 from schemasync.core.names import parse_hour
 from schemasync.core.ports import FileInfo, Lake, RegisteredSchema
-from schemasync.core.projection import Unprojectable, project
+from schemasync.core.projection import Projection, Unprojectable, project
 from schemasync.core.schema import SubjectVersion
 from schemasync.core.shape import Shape, version_of
 from schemasync.errors import RegistryError, RegistryUnavailableError, SchemaError, SettingError
@@ -150,55 +151,62 @@ def _is_landed(pattern: str, path: str) -> bool:
     return name.endswith(_ENDING) and not name.startswith(("_", ".")) and parse_hour(pattern, directory) is not None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Waits:
+    """Why a file is not admitted: what is told of it, behind where it lies."""
+
+    code: str
+    said: str
+    fix: str = ""
+
+
 def look_at(workspace: Workspace, shape: Shape, target: TableTarget, files: Sequence[FileInfo]) -> Landed:
     """Read the footers of new files and say how each is read into the table as ``shape`` has it."""
-    reader = workspace.storage(target).small
-    now = workspace.now_ms()
     # Sinks register a version and write files of it at any time: also since the registry was asked for this table.
     asked_again = cache(lambda: _asked_again(workspace, target, shape.history))
+    # Many files say the same of themselves, and mean the same as long as the history is the same.
+    understood = cache(partial(_understood, shape, target, asked_again))
     ready: list[LandedFile] = []
     findings: list[Diagnostic] = []
-    for file in files:
-        outcome = _look_at_one(shape, target, file, reader.footer(file, now_ms=now), asked_again)
-        match outcome:
-            case LandedFile():
-                ready.append(outcome)
-            case Diagnostic():
-                findings.append(outcome)
+    for file, footer in footers(workspace.storage(target), files, now_ms=workspace.now_ms()):
+        if isinstance(footer, Unreadable):
+            outcome: Projection | _Waits = _unread(footer)
+        elif isinstance(outcome := understood(replace(footer, rows=0)), Projection):
+            ready.append(_ready(file, footer.rows, outcome))
+        if isinstance(outcome, _Waits):
+            findings.append(diagnose(outcome.code, f"{target.location}/{file.path}{outcome.said}", fix=outcome.fix))
     return Landed(ready=tuple(ready), findings=tuple(findings))
 
 
-def _look_at_one(
-    shape: Shape,
-    target: TableTarget,
-    file: FileInfo,
-    footer: Footer | Unreadable,
-    asked_again: Callable[[], History],
-) -> LandedFile | Diagnostic:
-    where = f"{target.location}/{file.path}"
-    if isinstance(footer, Unreadable):
-        return diagnose("SS305" if footer.incomplete else "SS301", f"{where}: {footer.reason}")
+def _unread(footer: Unreadable) -> _Waits:
+    return _Waits(code="SS305" if footer.incomplete else "SS301", said=f": {footer.reason}")
+
+
+def _understood(
+    shape: Shape, target: TableTarget, asked_again: Callable[[], History], footer: Footer
+) -> Projection | _Waits:
+    """Say how files with such a footer are read, however many rows each has."""
     try:
         embedded = _embedded(footer, target)
     except SchemaError as error:
         # It speaks of a version in the registry, which this is not, and of what to do about that.
         place = error.where.removeprefix(f"{target.subject} version {_FOOTERS}")
-        said = (where, f"the Avro schema in its footer{place}", error.what, error.why)
+        said = (f": the Avro schema in its footer{place}", error.what, error.why)
         fix = error.fix if isinstance(error, SettingError) else ""
-        return diagnose("SS302", ": ".join(filter(None, said)), fix=fix)
+        return _Waits(code="SS302", said=": ".join(filter(None, said)), fix=fix)
     writer = writer_in(shape.history, footer, embedded=embedded)
     if isinstance(writer, NoWriter):
         writer = writer_in(asked_again(), footer, embedded=embedded)
     if isinstance(writer, NoWriter):
-        return diagnose("SS302", f"{where}: {writer.reason}")
+        return _Waits(code="SS302", said=f": {writer.reason}")
     if lack := lacking_order(footer, writer):
         fix = "Land it anew with all columns, or move it away; it stays where it is."
-        return diagnose("SS302", f"{where}: {lack}", fix=fix)
+        return _Waits(code="SS302", said=f": {lack}", fix=fix)
     if writer in shape.history.elsewhere:
-        message = f"{where} was written under version {writer.version}, of a compatibility group that is not followed"
-        return diagnose("SS304", message)
+        where = f" was written under version {writer.version}, of a compatibility group that is not followed"
+        return _Waits(code="SS304", said=where)
     if writer.version > shape.version.version:
-        return diagnose("SS304", f"{where} was written under version {writer.version}")
+        return _Waits(code="SS304", said=f" was written under version {writer.version}")
     found = project(
         shape.history,
         writer=writer,
@@ -208,14 +216,18 @@ def _look_at_one(
         fill_defaults=shape.fill_defaults,
     )
     if isinstance(found, Unprojectable):
-        return diagnose("SS302", f"{where}, written under version {found.writer}: {'; '.join(found.reasons)}")
+        return _Waits(code="SS302", said=f", written under version {found.writer}: {'; '.join(found.reasons)}")
+    return found
+
+
+def _ready(file: FileInfo, rows: int, projection: Projection) -> LandedFile:
     return LandedFile(
         path=file.path,
         bytes=file.bytes,
         modified_ms=file.modified_ms,
-        rows=footer.rows,
+        rows=rows,
         first_offset=first_offset(file.path),
-        projection=found,
+        projection=projection,
     )
 
 

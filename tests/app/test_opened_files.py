@@ -59,3 +59,21 @@ def test_only_files_that_are_new_are_opened(lab: Lab, opened: set[str]) -> None:
     lab.apply()
     (delta,) = opened - {new}
     assert delta.startswith("delta/g=000006/")
+
+
+def test_files_that_wait_are_opened_once(lab: Lab, opened: set[str]) -> None:
+    lab.settings = {"defaults": {"policies": {"add": "hold"}}}
+    lab.register(TOPIC, lab.flat("Student", ("n", "int")))
+    lab.land(TOPIC, [{"id": 1, "n": 1, "op": "c", "ts_ms": 1}])
+    lab.apply()
+    lab.register(TOPIC, lab.flat("Student", ("n", "int"), ("more", ["null", "int"])))
+    event = {"id": 2, "n": 1, "more": 1, "op": "c", "ts_ms": 2}
+    for name in "abc":
+        lab.land(TOPIC, [event], name=f"{name}.parquet")
+    (applied,) = lab.apply().tables
+    assert [d.code for d in applied.diagnostics].count("SS304") == 3
+    opened.clear()
+    lab.land(TOPIC, [event], name="d.parquet")
+    lab.land(TOPIC, [event, {**event, "id": 3}], name="a.parquet")
+    lab.apply()
+    assert opened == {f"incremental/increment_2026112000/{name}.parquet" for name in "ad"}
