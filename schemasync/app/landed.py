@@ -153,11 +153,26 @@ def _is_landed(pattern: str, path: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Waits:
-    """Why a file is not admitted: what is told of it, behind where it lies."""
+    """Why a file is not admitted: what is told of it, behind where it lies; of ``several`` in other words."""
 
     code: str
     said: str
+    several: str = ""
     fix: str = ""
+
+
+_FEW: Final = 3
+"""So many files that wait for one reason are told of one by one."""
+
+
+def _told(why: _Waits, places: Sequence[str]) -> tuple[Diagnostic, ...]:
+    """Tell of files that wait for one reason; a hold of days may have thousands, which no receiver of events takes."""
+    each = tuple(diagnose(why.code, f"{where}{why.said}", fix=why.fix) for where in places)
+    if len(each) <= _FEW:
+        return each
+    first = min(places)
+    said = f"{many(len(each), 'file')}, first {first}{why.several or why.said}"
+    return (diagnose(why.code, said, fix=why.fix, first=f"{first}{why.said}"),)
 
 
 def look_at(workspace: Workspace, shape: Shape, target: TableTarget, files: Sequence[FileInfo]) -> Landed:
@@ -167,15 +182,15 @@ def look_at(workspace: Workspace, shape: Shape, target: TableTarget, files: Sequ
     # Many files say the same of themselves, and mean the same as long as the history is the same.
     understood = cache(partial(_understood, shape, target, asked_again))
     ready: list[LandedFile] = []
-    findings: list[Diagnostic] = []
+    waiting: dict[_Waits, list[str]] = {}
     for file, footer in footers(workspace.storage(target), files, now_ms=workspace.now_ms()):
         if isinstance(footer, Unreadable):
             outcome: Projection | _Waits = _unread(footer)
         elif isinstance(outcome := understood(replace(footer, rows=0)), Projection):
             ready.append(_ready(file, footer.rows, outcome))
         if isinstance(outcome, _Waits):
-            findings.append(diagnose(outcome.code, f"{target.location}/{file.path}{outcome.said}", fix=outcome.fix))
-    return Landed(ready=tuple(ready), findings=tuple(findings))
+            waiting.setdefault(outcome, []).append(f"{target.location}/{file.path}")
+    return Landed(ready=tuple(ready), findings=tuple(d for why, places in waiting.items() for d in _told(why, places)))
 
 
 def _unread(footer: Unreadable) -> _Waits:
@@ -203,10 +218,9 @@ def _understood(
         fix = "Land it anew with all columns, or move it away; it stays where it is."
         return _Waits(code="SS302", said=f": {lack}", fix=fix)
     if writer in shape.history.elsewhere:
-        where = f" was written under version {writer.version}, of a compatibility group that is not followed"
-        return _Waits(code="SS304", said=where)
+        return _of_version(f"{writer.version}, of a compatibility group that is not followed")
     if writer.version > shape.version.version:
-        return _Waits(code="SS304", said=f" was written under version {writer.version}")
+        return _of_version(f"{writer.version}")
     found = project(
         shape.history,
         writer=writer,
@@ -218,6 +232,11 @@ def _understood(
     if isinstance(found, Unprojectable):
         return _Waits(code="SS302", said=f", written under version {found.writer}: {'; '.join(found.reasons)}")
     return found
+
+
+def _of_version(version: str) -> _Waits:
+    said = f"written under version {version}"
+    return _Waits(code="SS304", said=f" was {said}", several=f", were {said}")
 
 
 def _ready(file: FileInfo, rows: int, projection: Projection) -> LandedFile:

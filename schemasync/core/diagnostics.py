@@ -36,12 +36,16 @@ class Code:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnostic:
-    """One finding about one table: a code, and the sentence that names the place."""
+    """One finding about one table: a code, and the sentence that names the place.
+
+    ``first`` is what one about many files would say of the first alone.
+    """
 
     code: str
     severity: Severity
     message: str
     fix: str
+    first: str = ""
 
 
 _HOLD = "The view goes on under the old schema and nothing is lost; "
@@ -700,13 +704,13 @@ CODES: Final[dict[str, Code]] = {code.code: code for code in _ALL}
 """Every code, in order."""
 
 FILE_ERRORS: Final = frozenset(c.code for c in _ALL if c.code.startswith("SS3") and c.severity is Severity.ERROR)
-"""Codes of landed files and data files that a person must look at; their messages begin with the file."""
+"""Codes of landed files and data files that a person must look at; what they say of one begins with the file."""
 
 
-def diagnose(code: str, message: str, *, fix: str = "") -> Diagnostic:
+def diagnose(code: str, message: str, *, fix: str = "", first: str = "") -> Diagnostic:
     """Make a diagnostic of a known code; ``fix`` replaces the table's general advice where more is known."""
     known = CODES[code]
-    return Diagnostic(code=code, severity=known.severity, message=message, fix=fix or known.fix)
+    return Diagnostic(code=code, severity=known.severity, message=message, fix=fix or known.fix, first=first)
 
 
 def refused(error: SchemaError) -> Diagnostic:

@@ -88,7 +88,7 @@ def _occasion(seen: Seen) -> str:
     Files that are held have no note of when that began; the first of them stands for it.
     """
     errors = [d for d in seen.diagnostics if d.severity is Severity.ERROR]
-    files = [d.message for d in errors if d.code in FILE_ERRORS]
+    files = [d.first or d.message for d in errors if d.code in FILE_ERRORS]
     return json.dumps([sorted({d.code for d in errors}), seen.held_since_ms, min(files, default=None)])
 
 

@@ -6,9 +6,10 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -35,8 +36,10 @@ from schemasync.app.workspace import Storage, Workspace
 from schemasync.cli.history_text import history_text
 from schemasync.cli.rendering import apply_text
 from schemasync.core.admission import Footer, Unreadable
+from schemasync.core.events import SchemaEvent
 from schemasync.core.manifest import FORMAT
 from schemasync.core.mapping import TableTarget
+from schemasync.core.news import Seen, Told, news
 from schemasync.core.policy import Verdict
 from schemasync.core.ports import FileInfo, Lake, RegisteredSchema, Rows, SqlEngine
 from schemasync.core.properties import KEPT, PARTITION_BY, STATE
@@ -735,6 +738,41 @@ def test_a_file_of_no_version_waits_for_a_person_whatever_was_registered_since_t
     landed_with(still, avro(("colour", "string")), "b.parquet", colour="red")
     admitted = taken_in(still, lambda: since(still))
     assert (admitted.files, [d.code for d in admitted.findings]) == (1, ["SS302"])
+
+
+def test_many_files_that_wait_for_one_reason_are_told_of_together(still: Still) -> None:
+    """Receivers refuse events of a megabyte; and the hold is the same one, however many land."""
+    still.register(avro())
+    still.settle()
+    still.register(NAMED)
+    landed_with(still, NAMED, "new-0000.parquet", name="b")
+    landed_with(still, avro(("colour", "string")), "odd-0000.parquet", colour="red")
+    (target,) = map_tables(still.workspace).targets
+
+    def held_by(count: int) -> tuple[Sequence[str], SchemaEvent]:
+        for kind in ("new", "odd"):
+            first = still.root / f"lake/student/incremental/increment_2026112000/{kind}-0000.parquet"
+            for number in range(1, count):
+                first.with_name(f"{kind}-{number:04}.parquet").unlink(missing_ok=True)
+                os.link(first, first.with_name(f"{kind}-{number:04}.parquet"))
+        found = taken_in(still)
+        assert found.waiting == 2 * count
+        seen = Seen(target=target, before=1, after=1, desired=1, verdict=Verdict.NONE, held=True)
+        (event,), _ = news(Told(), replace(seen, diagnostics=found.findings), time=datetime(2026, 11, 20, tzinfo=UTC))
+        place = f"{target.location}/incremental/increment_2026112000/"
+        return [f"{d.code} {d.message.replace(place, '')}" for d in found.findings], event
+
+    few, before = held_by(3)
+    many, after = held_by(1000)
+    assert few == [
+        *(f"SS304 new-000{n}.parquet was written under version 2" for n in range(3)),
+        *(f"SS302 odd-000{n}.parquet: the Avro schema in its footer is no version of the subject" for n in range(3)),
+    ]
+    assert many == [
+        "SS304 1000 files, first new-0000.parquet, were written under version 2",
+        "SS302 1000 files, first odd-0000.parquet: the Avro schema in its footer is no version of the subject",
+    ]
+    assert (after.id, len(after.json()) < 2000) == (before.id, True)
 
 
 def test_a_file_whose_footer_speaks_of_an_order_that_it_lacks_is_not_admitted_as_the_oldest(still: Still) -> None:

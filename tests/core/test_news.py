@@ -145,6 +145,7 @@ REASON = diagnose("SS113", "column price was retyped")
 FILE = diagnose("SS302", "increment_2026112001/a.parquet: its columns fit no version of the subject")
 NEXT = diagnose("SS302", "increment_2026112002/b.parquet: its columns fit no version of the subject")
 NOTED = replace(HELD, diagnostics=(REASON,), held_since_ms=7)
+MANY = diagnose("SS302", f"4 files, first {FILE.message}", first=FILE.message)
 FILES = replace(QUIET, diagnostics=(FILE,), held=True)
 
 
@@ -157,6 +158,7 @@ FILES = replace(QUIET, diagnostics=(FILE,), held=True)
         pytest.param(NOTED, replace(NOTED, held_since_ms=8), False, id="it was over in between"),
         pytest.param(NOTED, replace(NOTED, diagnostics=(FILE, REASON)), False, id="a file beside it"),
         pytest.param(FILES, replace(FILES, diagnostics=(NEXT, FILE)), True, id="more files"),
+        pytest.param(FILES, replace(FILES, diagnostics=(MANY,)), True, id="so many that they are told of together"),
         pytest.param(FILES, replace(FILES, diagnostics=(NEXT,)), False, id="another file"),
     ],
 )
