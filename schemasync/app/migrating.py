@@ -21,6 +21,9 @@ from schemasync.core.shape import Shape
 
 SAMPLES: Final = 5
 """How many of the values that do not fit are shown."""
+_KNOWN: Final[dict[tuple[str, str], tuple[object, tuple[Misfits, ...]]]] = {}
+"""What was found in tables that are held, by location and name, with the question and the rows that it was asked of:
+files land all the time, each makes for another look, and to ask takes a scan."""
 
 
 def with_values_checked(workspace: Workspace, found: TableView) -> TableView:
@@ -33,7 +36,7 @@ def with_values_checked(workspace: Workspace, found: TableView) -> TableView:
     if not findings and decision.current is not None:
         findings = detoured(decision.current, shape, _older(found.manifest, decision.current))
     if not findings and decision.verdict is Verdict.MIGRATE and not lacks_columns(found):
-        findings = tuple(m.finding for m in misfits(workspace, decision.target, shape, found.manifest))
+        findings = tuple(m.finding for m in misfits(workspace, found, shape, found.manifest))
     if not findings:
         return found
     kept = (d for d in decision.diagnostics if d.code != "SS113")  # it says that all of them fit
@@ -41,17 +44,28 @@ def with_values_checked(workspace: Workspace, found: TableView) -> TableView:
     return replace(found, decision=held)
 
 
-def misfits(workspace: Workspace, target: TableTarget, shape: Shape, manifest: Manifest) -> tuple[Misfits, ...]:
-    """Ask the table for values that do not fit a shape."""
+def misfits(workspace: Workspace, found: TableView, shape: Shape, manifest: Manifest) -> tuple[Misfits, ...]:
+    """Ask the table for values that do not fit a shape; a table that they hold is asked again once its rows change."""
+    target = found.decision.target
     asked = questions(shape, _older(manifest, shape))
     if not asked:
         return ()
-    (counts,) = workspace.sql.query(workspace.text(ddl.count_misfits(target, asked, manifest.contents))).rows
-    return tuple(
-        Misfits(question=question, count=count, samples=_samples(workspace, target, question, manifest))
-        for question, count in zip(asked, counts, strict=True)
-        if count
-    )
+    text = workspace.text(ddl.count_misfits(target, asked, manifest.contents))
+    table = (workspace.storage(target).lake.root, target.full_name)
+    rows = (text, tuple(s.location for s in manifest.segments), found.partitions)
+    known = _KNOWN.pop(table, None)
+    if known is None or known[0] != rows:
+        (counts,) = workspace.sql.query(text).rows
+        answer = tuple(
+            Misfits(question=question, count=count, samples=_samples(workspace, target, question, manifest))
+            for question, count in zip(asked, counts, strict=True)
+            if count
+        )
+        known = (rows, answer)
+    # That all of them fit is never taken from here.
+    if known[1]:
+        _KNOWN[table] = known
+    return known[1]
 
 
 def _older(manifest: Manifest, shape: Shape) -> tuple[int, ...]:

@@ -235,6 +235,35 @@ def test_what_is_in_a_partition_that_was_dropped_by_hand_is_looked_at_before_the
     assert ([d.code for d in applied.plan.diagnostics], column(lab)) == (["SS125"], [1, 2**40])
 
 
+def test_values_that_do_not_fit_are_looked_for_once_while_the_rows_are_the_same(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    retyped(lab, "long", "int", 1, 2**40)
+    sql, asked = lab.workspace.sql, []
+    query = sql.query
+
+    def counted(text: str) -> Any:
+        asked.append(text)
+        return query(text)
+
+    monkeypatch.setattr(sql, "query", counted)
+
+    def looked(**landed: Any) -> tuple[list[str], int]:
+        """Let an event land and return what holds the table, and how often its values were asked for."""
+        asked.clear()
+        lab.land(TOPIC, [event(3, 3, a=landed.pop("a"))], **landed)
+        lab.now_ms += 1000
+        (applied,) = lab.apply().tables
+        told = [d.message for d in applied.plan.diagnostics if d.code == "SS125"]
+        return told, sum("count_if" in text for text in asked)
+
+    one = ["column a: 1 value does not fit int: '1099511627776'"]
+    assert looked(a=1, hour="2026112002") == (one, 1)
+    assert looked(a=1, hour="2026112003") == (one, 0)
+    assert looked(a=2**41, hour="2026112004", version=1) == (one, 0)
+    assert looked(a=1, hour="2026112005")[1] == 1
+
+
 def test_a_late_file_of_the_old_type_follows_or_is_named(lab: Lab) -> None:
     retyped(lab, "string", "int", "1", "2")
     lab.apply()
