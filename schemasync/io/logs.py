@@ -33,6 +33,7 @@ QUIET_LOGGERS: Final[Mapping[str, int]] = {
     "DataFrameQueryContextLogger": _NEVER,  # the same for DataFrame calls
     "sqlglot": logging.ERROR,  # tells of every text that it takes for no query; that is reported as a finding
     "urllib3": logging.ERROR,  # tells of every retry with the URL's path, which is a webhook's secret
+    "botocore": logging.INFO,  # tells of each answer as a whole, which may be the keys of a role, and of what it signs
 }
 
 # After a key or secret Azure's settings have the account that it opens.
@@ -60,6 +61,10 @@ _SECRETS: Final = (
     _pattern(r"""-----BEGIN\ [A-Z\ ]{0,20}PRIVATE\ KEY-----""", r"""(?:(?!-----END)[\s\S])+"""),
     # https://host/container/file?se=...&sig=...
     _pattern(r"""[?&](?:[\w-]+-)?sig(?:nature)?=""", r"""[^\s&\#"']+"""),
+    # <SecretAccessKey>...</SecretAccessKey>; <Key> is a file's name
+    _pattern(rf"""<\w{{0,40}}{_SENSITIVE}>""", r"""[^<]+"""),
+    # A header as AWS signs it
+    _pattern(r"""x-amz-security-token:""", _VALUE),
     # password=..., "token": "..."; a bare colon is prose ("unexpected token: }")
     _pattern(rf"""{_SENSITIVE}(?:\s*=\s*|\\*["']\s*[:=]\s*)""", _VALUE),
 )
@@ -79,7 +84,7 @@ def configure_logging(log_format: Format, verbosity: int, stream: TextIO) -> Non
     logging.basicConfig(handlers=[handler], level=_level(verbosity - 1), force=True)
     logging.getLogger("schemasync").setLevel(_level(verbosity))
     for name, level in QUIET_LOGGERS.items():
-        logging.getLogger(name).setLevel(level)
+        logging.getLogger(name).setLevel(max(level, _level(verbosity - 1)))
     logging.getLogger().addFilter(_not_of_py4j)
 
 

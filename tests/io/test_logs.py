@@ -27,7 +27,8 @@ def logging_restored() -> Iterator[None]:
     yield
     root.handlers[:], root.level = before[0], before[1]
     ours.setLevel(before[2])
-    logging.getLogger("urllib3").setLevel(logging.NOTSET)
+    for name in ("urllib3", "botocore"):
+        logging.getLogger(name).setLevel(logging.NOTSET)
 
 
 def record(message: str, *, created: float = 1_795_262_400.0015) -> logging.LogRecord:
@@ -104,6 +105,17 @@ def test_loggers_that_repeat_what_is_raised_anyway_are_silent(name: str) -> None
     configure_logging("text", 3, stream)
     logging.getLogger(name).critical("noise")
     assert stream.getvalue() == ""
+
+
+@pytest.mark.parametrize(("verbosity", "shown"), [(0, ["WARNING"]), (3, ["INFO", "WARNING"])])
+def test_botocore_which_tells_of_answers_with_keys_in_them_is_never_heard_in_full(
+    verbosity: int, shown: list[str]
+) -> None:
+    stream = io.StringIO()
+    configure_logging("text", verbosity, stream)
+    for level in (logging.DEBUG, logging.INFO, logging.WARNING):
+        logging.getLogger("botocore.parsers").log(level, "m")
+    assert [line.split()[1] for line in stream.getvalue().splitlines()] == shown
 
 
 def test_what_py4j_tells_of_calls_that_were_broken_off_is_not_told_again() -> None:
@@ -197,6 +209,9 @@ SHAPES = (
     "GET https://lake.blob.core.windows.net/landed/a.parquet?sv=2024-11-04&sig={}&sp=r",
     "https://lake.s3.amazonaws.com/a.parquet?X-Amz-Expires=60&X-Amz-Signature={}",
     "DefaultEndpointsProtocol=https;AccountKey={};EndpointSuffix=core.windows.net",
+    "<Credentials><SecretAccessKey>{}</SecretAccessKey></Credentials>",
+    "<AccessKeyId>ASIA</AccessKeyId><SessionToken>{}</SessionToken>",
+    "x-amz-security-token:{}",
     '{{"password": "{}", "user": "u"}}',
     "{{'token': '{}'}}",
     "{{'token': b'{}'}}",
@@ -229,6 +244,7 @@ def test_no_secret_survives_in_any_shape(shape: str, secret: str) -> None:
         "thrift://localhost:9083, alice@example.org",
         "password is not set",
         "https://h/x?significant=1&sign=2",
+        "<Contents><Key>landed/a.parquet</Key></Contents>",
     ],
 )
 def test_a_line_without_secrets_stays_as_it_is(line: str) -> None:
