@@ -11,7 +11,7 @@ import logging
 import random
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack
 from dataclasses import replace
@@ -117,7 +117,7 @@ class _Watcher:
         self.board = board
         self._workspace = workspace
         self._workers = workers
-        self._upkeep = _Upkeep(workers, stop, workspace.now_ms, self._keep_up)
+        self._upkeep = _Upkeep(workers, stop, workspace.now_ms, self._keep_up, self._is_over)
         self._outbox = outbox
         self._stop = stop
         self._draw = draw
@@ -325,6 +325,11 @@ class _Watcher:
         if table.failures > failures and not self._once:
             self._ask_metastore()
 
+    def _is_over(self, error: BaseException | None) -> bool:
+        """Tell whether an error is one of the registry's, and that answers by now."""
+        registry = self._workspace.registry
+        return isinstance(error, RegistryError | RegistryUnavailableError) and not is_silence(error, registry)
+
     def _gives_a_sign(self) -> None:
         # A compaction that hangs does so beside the ticks: it counts from when it began.
         self.board.alive_ms = min([self._workspace.now_ms(), *self._upkeep.at_hand.copy().values()])
@@ -339,6 +344,7 @@ class _Upkeep:
         stop: threading.Event,
         now_ms: Callable[[], int],
         keep_up: Callable[[TendedTable], None],
+        is_over: Callable[[BaseException | None], bool],
     ) -> None:
         self.at_hand: dict[TendedTable, int] = {}
         """Tables whose upkeep goes on, and since when."""
@@ -346,6 +352,7 @@ class _Upkeep:
         self._stop = stop
         self._now_ms = now_ms
         self._keep_up = keep_up
+        self._is_over = is_over
         # Guards the way from the one to the other.
         self._claim = threading.Lock()
         self._waiting: deque[TendedTable] = deque()
@@ -361,16 +368,23 @@ class _Upkeep:
     def begin(self, tables: Iterable[TendedTable]) -> None:
         """Let these have theirs, one after the other, in as many threads as are to spare."""
         self._waiting.extend(tables)
-        for ended in [going for going in self._rounds if going.done()]:
-            self._rounds.remove(ended)
-            ended.result()
+        for ended in self._ended():
+            # Maybe hours ago, before an outage that is over; its table is still due.
+            if not self._is_over(ended.exception()):
+                ended.result()
         self._start(self._workers.size - 1 or 1)
 
     def finish(self) -> None:
         """Wait until all had theirs; nobody else wants a thread."""
         self._start(self._workers.size)
         finished(self._rounds)
-        self.begin(())
+        for ended in self._ended():
+            ended.result()
+
+    def _ended(self) -> Iterator[Future[None]]:
+        for ended in [going for going in self._rounds if going.done()]:
+            self._rounds.remove(ended)
+            yield ended
 
     def _start(self, threads: int) -> None:
         for _ in range(min(len(self._waiting), threads - len(self._rounds))):

@@ -790,6 +790,35 @@ def test_a_registry_that_goes_down_before_an_admission_of_very_much_leaves_it_du
     assert looked == [["b", "a"]]
 
 
+def test_an_outage_that_is_over_is_no_failure_again_for_an_admission_of_very_much_that_it_ended(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Admission(world).may_end.set()
+    futures, boards = submitted(monkeypatch), kept_boards(monkeypatch)
+    seen: list[tuple[bool, list[str]]] = []
+
+    def goes_down(table: str) -> None:
+        if table == "a":
+            world.goes_down(down=True)
+            world.errors["a"] = DOWN
+
+    def ended() -> None:
+        futures[-1].exception(PATIENCE_SECONDS)
+
+    def up() -> None:
+        world.goes_down(down=False)
+        world.on_look = lambda _: None
+        world.errors.clear()
+
+    def note() -> None:
+        ended()
+        seen.append((bool(boards[0].snapshot.registry_trouble), [*world.looks]))
+
+    world.on_look = goes_down
+    world.watch(ended, note, world.later(HOUR, up), note)
+    assert seen == [(True, ["b", "a"]), (False, ["b", "a"])]
+
+
 class Due:
     """Lets a compaction of each of these tables be due once it was looked at, and keeps what is done in its order."""
 
