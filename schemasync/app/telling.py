@@ -17,6 +17,7 @@ from typing import Final
 from schemasync.app.announcing import Outbox
 from schemasync.app.planning import TablePlan
 from schemasync.app.workspace import Workspace
+from schemasync.core.diagnostics import Diagnostic, Severity
 from schemasync.core.events import SchemaEvent
 from schemasync.core.mapping import TableTarget
 from schemasync.core.news import Seen, Told, news
@@ -41,6 +42,7 @@ class Telling:
         self._paths: tuple[str, ...] = ()
         self._last = 0
         self._complained = False
+        self._logged: tuple[Diagnostic, ...] = ()
         # For what the receivers' threads change.
         self._guard = threading.Lock()
         self._waiting: dict[str, SchemaEvent] = {}
@@ -85,11 +87,22 @@ class Telling:
         if before.holds and not self._told.holds:
             name = found.target.full_name
             _log.info("table %s is no longer held", name, extra={"table": name})
+        self._log_nameless(found)
         with self._guard:
             self._waiting |= {event.id: event for event in events}
         self._keep(found.target, self._told)
         for event in events:
             self._post(event)
+
+    def _log_nameless(self, found: Seen) -> None:
+        """Log why a table is held of which nothing else tells: it is not there, and no version is known to name."""
+        nameless = found.held and found.desired is None and self._told.version is None
+        errors = tuple(d for d in found.diagnostics if nameless and d.severity is Severity.ERROR)
+        if {d.code for d in errors} != {d.code for d in self._logged}:
+            for error in errors:
+                name = found.target.full_name
+                _log.warning("table %s is held: %s %s", name, error.code, error.message, extra={"table": name})
+        self._logged = errors
 
     def settle(self, target: TableTarget) -> None:
         """Keep what has arrived since the last time."""

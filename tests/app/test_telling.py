@@ -15,7 +15,9 @@ from schemasync.app.announcing import Outbox
 from schemasync.app.inspecting import map_tables
 from schemasync.app.planning import TablePlan
 from schemasync.app.telling import TOLD, Telling
+from schemasync.app.watching import watch
 from schemasync.app.workspace import Workspace
+from schemasync.core.diagnostics import diagnose
 from schemasync.core.events import SchemaEvent
 from schemasync.core.mapping import TableTarget
 from schemasync.core.news import Seen
@@ -147,6 +149,25 @@ def test_a_file_of_another_process_is_not_overwritten(still: Still, kept: Path) 
     third.sees(3, 3)
     third.deliver()
     assert (third.told, names(kept)) == ([(2, 3)], ["00000004.json"])
+
+
+def test_a_hold_of_a_table_that_is_not_there_is_logged_where_no_version_can_be_named(
+    still: Still, caplog: pytest.LogCaptureFixture
+) -> None:
+    still.settings["tables"] = [{"subject": "typo-value"}]
+    assert watch(still.workspace, once=True).exit_code == 4
+    assert caplog.messages == ["table lake.typo is held: SS405 the registry has no versions of typo-value"]
+
+
+def test_such_a_hold_is_logged_again_only_when_its_reasons_are_others(
+    still: Still, caplog: pytest.LogCaptureFixture
+) -> None:
+    process = Process(still)
+    for codes in (["SS406"], ["SS406"], ["SS405"], [], ["SS405"]):
+        process.sees(None, None, held=bool(codes), diagnostics=tuple(diagnose(code, "why") for code in codes))
+    process.sees(None, None, held=True, desired=1, diagnostics=(diagnose("SS402", "why"),))
+    logged = [message.partition(" is held: ")[2] for message in caplog.messages]
+    assert [text for text in logged if text] == ["SS406 why", "SS405 why", "SS405 why"]
 
 
 class Troubled:
