@@ -72,7 +72,9 @@ class Telling:
     def before(self, plan: TablePlan) -> None:
         """Keep what the table is before it is changed: who is killed right after that tells of it at the next start."""
         if self._kept is None and not self._told.met:
-            self._keep(plan.target, Told(met=True, version=plan.current_version))
+            properties = plan.view.decision.properties if plan.view else None
+            keys = properties.keys if properties else None
+            self._keep(plan.target, Told(met=True, version=plan.current_version, keys=keys))
 
     def tell(self, found: Seen) -> None:
         """Tell of what a look found, where that is new."""

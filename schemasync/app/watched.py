@@ -135,6 +135,8 @@ def seen_of(applied: Applied, listed: Listed, *, refused: bool, mode: str) -> Se
         changed=changed,
         held=applied.held or refused,
         held_since_ms=applied.held_since_ms,
+        keys=standing.keys if standing else None,
+        key_version=standing.key_version if standing else 0,
     )
 
 

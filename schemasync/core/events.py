@@ -26,7 +26,8 @@ class SchemaEvent:
     ``table`` is a name that no other configured table has: without its database where that is enough.
     ``from_version`` is None where the table is new. ``verdict`` is the plan's (``none``, ``evolve``, ``migrate``,
     ``hold``); ``changes`` and ``diagnostics`` have the shape that ``plan --json`` prints, and hold only what JSON can.
-    ``time`` is when the change was decided, with a time zone. ``occasion`` tells holds of the same versions apart.
+    ``time`` is when the change was decided, with a time zone. ``occasion`` tells holds and changes of the key apart
+    that are of the same versions.
 
     Raises:
         ValueError: ``time`` has no time zone.

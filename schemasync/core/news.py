@@ -6,11 +6,11 @@ Called by `schemasync.app.tending` after every look at a table.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from schemasync.core.changes import Change
+from schemasync.core.changes import Change, ChangeKey
 from schemasync.core.describe import change_json, diagnostic_json
 from schemasync.core.diagnostics import FILE_ERRORS, Diagnostic, Severity
 from schemasync.core.events import SchemaEvent
@@ -24,7 +24,8 @@ class Seen:
 
     ``before`` and ``after`` are the versions that the table had and has (None: no table, or not known because the
     look failed halfway); ``desired`` is the newest that the registry lists. ``changed``: the plan's schema steps were
-    all done. ``held``: something waits for a person; ``held_since_ms`` is noted where that is a schema.
+    all done. ``held``: something waits for a person; ``held_since_ms`` is noted where that is a schema. ``keys`` are
+    those that the table has, None as for ``after``, and ``key_version`` is the version that they are from, 0 for none.
     """
 
     target: TableTarget
@@ -37,19 +38,23 @@ class Seen:
     changed: bool = False
     held: bool = False
     held_since_ms: int | None = None
+    keys: tuple[str, ...] | None = None
+    key_version: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
     """What was told of one table so far.
 
-    ``version`` is the table's when it was first looked at (``met``), later the last one that was told of; ``planned``
-    are the changes towards a version that are under way; ``ids`` the events but for holds; ``holds`` those of the hold
-    that lasts, of which there are several where its reasons changed.
+    ``version`` is the table's when it was first looked at (``met``), later the last one that was told of; ``keys`` are
+    its keys then, None where they are not known; ``planned`` are the changes towards a version that are under way;
+    ``ids`` the events but for holds; ``holds`` those of the hold that lasts, of which there are several where its
+    reasons changed.
     """
 
     met: bool = False
     version: int | None = None
+    keys: tuple[str, ...] | None = None
     planned: tuple[int | None, tuple[Change, ...]] = (None, ())
     ids: frozenset[str] = frozenset()
     holds: frozenset[str] = frozenset()
@@ -58,16 +63,20 @@ class Told:
 def news(told: Told, seen: Seen, *, time: datetime) -> tuple[tuple[SchemaEvent, ...], Told]:
     """Return what to tell of a look, and the memory of having told it.
 
-    Versions are compared, not remembered steps: a change that was interrupted and finished later, or done by someone
-    else, is told like any other. The same news (table, versions, verdict) is told once; a hold that is over and comes
-    again, or has other reasons, is told again, under an id of its own.
+    Versions and keys are compared, not remembered steps: a change that was interrupted and finished later, or done by
+    someone else, is told like any other. The same news (table, versions, verdict, another key) is told once; a hold
+    that is over and comes again, or has other reasons, is told again, under an id of its own.
     """
     known = told.version if told.met else seen.before
     planned = (seen.desired, seen.changes) if seen.changes else told.planned
     events = []
-    if seen.after is not None and (seen.after != known or (seen.changed and seen.changes)):
+    rekeyed = _rekeyed(told, seen)
+    if seen.after is not None and (seen.after != known or rekeyed or (seen.changed and seen.changes)):
         changes = planned[1] if planned[0] == seen.after else ()
         verdict = seen.verdict if seen.changed else Verdict.EVOLVE
+        if seen.after == known and not (seen.changed and seen.changes):
+            # By a release, which moves no version; what was planned for this one may be what made it.
+            changes, verdict = rekeyed, Verdict.MIGRATE
         events.append(_event(seen, known, seen.after, verdict, changes, time))
     fresh = [event for event in events if event.id not in told.ids]
     ids = told.ids | {event.id for event in fresh}
@@ -79,7 +88,14 @@ def news(told: Told, seen: Seen, *, time: datetime) -> tuple[tuple[SchemaEvent, 
         held = _event(seen, current, newest, Verdict.HOLD, seen.changes if not seen.changed else (), time)
         fresh += [held] if held.id not in told.holds else []
         holds = told.holds | {held.id}
-    return tuple(fresh), Told(met=True, version=current, planned=planned, ids=ids, holds=holds)
+    keys = told.keys if seen.keys is None else seen.keys
+    return tuple(fresh), Told(met=True, version=current, keys=keys, planned=planned, ids=ids, holds=holds)
+
+
+def _rekeyed(told: Told, seen: Seen) -> tuple[ChangeKey, ...]:
+    if told.keys is None or seen.keys is None or told.keys == seen.keys:
+        return ()
+    return (ChangeKey(current=told.keys, desired=seen.keys),)
 
 
 def _occasion(seen: Seen) -> str:
@@ -92,8 +108,14 @@ def _occasion(seen: Seen) -> str:
     return json.dumps([sorted({d.code for d in errors}), seen.held_since_ms, min(files, default=None)])
 
 
+def _new_key(seen: Seen, changes: Sequence[Change]) -> str:
+    """Return what tells changes of the key apart: several may leave the table at one version."""
+    keys = [change.desired for change in changes if isinstance(change, ChangeKey)]
+    return json.dumps([*keys, seen.key_version]) if keys else ""
+
+
 def _event(
-    seen: Seen, current: int | None, desired: int, verdict: Verdict, changes: Iterable[Change], time: datetime
+    seen: Seen, current: int | None, desired: int, verdict: Verdict, changes: Sequence[Change], time: datetime
 ) -> SchemaEvent:
     return SchemaEvent(
         table=seen.target.name,
@@ -102,7 +124,7 @@ def _event(
         to_version=desired,
         verdict=verdict.value,
         time=time,
-        occasion=_occasion(seen) if verdict is Verdict.HOLD else "",
+        occasion=_occasion(seen) if verdict is Verdict.HOLD else _new_key(seen, changes),
         changes=tuple(change_json(change) for change in changes),
         diagnostics=tuple(diagnostic_json(d) for d in seen.diagnostics),
     )

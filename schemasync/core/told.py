@@ -13,8 +13,9 @@ from schemasync.core.news import Told
 class ToldRecord(BaseModel):
     """The version that was told of last, the hold that lasts, and the events that somebody does not have yet.
 
-    ``version`` is None where there was no table. ``holds`` are the ids of the hold's events, sorted. ``table`` is
-    ``database.table``: a location may become another's.
+    ``version`` is None where there was no table, ``keys`` are None there, too, and where they were not kept yet.
+    ``holds`` are the ids of the hold's events, sorted. ``table`` is ``database.table``: a location may become
+    another's.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -22,18 +23,20 @@ class ToldRecord(BaseModel):
     format: Literal[1] = 1
     table: str
     version: int | None
+    keys: tuple[str, ...] | None = None
     holds: tuple[str, ...] = ()
     waiting: tuple[SchemaEvent, ...] = ()
 
     @property
     def told(self) -> Told:
         """What the next look at the table is compared with."""
-        return Told(met=True, version=self.version, holds=frozenset(self.holds))
+        return Told(met=True, version=self.version, keys=self.keys, holds=frozenset(self.holds))
 
 
 def record(table: str, told: Told, waiting: tuple[SchemaEvent, ...]) -> ToldRecord:
     """Return what there is to keep."""
-    return ToldRecord(table=table, version=told.version, holds=tuple(sorted(told.holds)), waiting=waiting)
+    holds = tuple(sorted(told.holds))
+    return ToldRecord(table=table, version=told.version, keys=told.keys, holds=holds, waiting=waiting)
 
 
 def parse(content: bytes, *, table: str) -> ToldRecord | None:

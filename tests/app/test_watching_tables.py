@@ -20,6 +20,7 @@ from schemasync.app.announcing import Outbox
 from schemasync.app.applying import apply_table
 from schemasync.app.compacting import compact_table
 from schemasync.app.inspecting import map_tables
+from schemasync.app.releasing import release
 from schemasync.app.telling import TOLD, Telling
 from schemasync.app.tending import TendedTable
 from schemasync.app.watched import WatchResult
@@ -28,9 +29,11 @@ from schemasync.app.workspace import Storage, Workspace
 from schemasync.core.compaction import FoldCounts
 from schemasync.core.events import SchemaEvent
 from schemasync.core.mapping import TableTarget
+from schemasync.core.release import Release
 from schemasync.errors import EngineError, NotificationError
 from schemasync.io.parquet.arrow import ArrowFiles
 from tests.app.mortal import Fuse, mortal
+from tests.app.still import key
 from tests.io.failing import Failing
 from tests.lab import DAY, HOUR, Lab
 
@@ -211,6 +214,7 @@ def test_what_was_told_is_one_small_file(lab: Lab, listener: Listener) -> None:
         "format": 1,
         "table": f"{lab.database}.student",
         "version": 2,
+        "keys": ["id"],
         "holds": [],
         "waiting": [],
     }
@@ -344,6 +348,18 @@ def test_what_a_person_applied_while_it_watches_is_told_as_done(lab: Lab, listen
     lab.settings["watch"] = {"apply": "manual"}
     watching(lab, lambda: register(lab, NAME, AGE), lab.apply, lambda: lab.land("student", []), listener=listener)
     assert listener.told == [("student", 1, 2, "hold"), ("student", 1, 2, "evolve")]
+
+
+def test_another_key_that_a_person_released_is_told_too(lab: Lab, listener: Listener) -> None:
+    register(lab, ("line", {"type": "long", "default": 0}))
+    once(lab, listener)
+    lab.registry.register("student-key", key("id", "line"))
+    once(lab, listener)
+    release(lab.workspace, "student", Release(rebuild=True))
+    once(lab, listener)
+    once(lab, listener)
+    assert listener.told[1:] == [("student", 1, 1, "hold"), ("student", 1, 1, "migrate")]
+    assert [dict(change)["to"] for change in listener.events[-1].changes] == [["id", "line"]]
 
 
 def test_safe_adds_by_itself_and_leaves_drops_to_a_person(lab: Lab, listener: Listener) -> None:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from schemasync.core.changes import AddColumn, DropColumn
+from schemasync.core.changes import AddColumn, ChangeKey, DropColumn
 from schemasync.core.config import Config
 from schemasync.core.describe import change_json, diagnostic_json
 from schemasync.core.diagnostics import diagnose
@@ -171,6 +171,30 @@ def test_a_hold_has_an_id_of_its_own(first: Seen, second: Seen, *, same: bool) -
 def test_a_hold_whose_reasons_come_and_go_tells_each_once() -> None:
     other = replace(NOTED, diagnostics=(diagnose("SS406", "403"),))
     assert len(told_of(NOTED, other, NOTED, other)) == 2
+
+
+WIDER = ChangeKey(current=("id",), desired=("id", "r"))
+REKEYED = replace(QUIET, verdict=Verdict.MIGRATE, changes=(WIDER,), changed=True, keys=("id", "r"), key_version=2)
+BACK = replace(REKEYED, changes=(ChangeKey(current=("id", "r"), desired=("id",)),), keys=("id",), key_version=3)
+
+
+def test_each_change_of_the_key_is_told_though_the_version_stays() -> None:
+    told, ids = Told(), []
+    for seen in (REKEYED, REKEYED, BACK, replace(REKEYED, key_version=4)):
+        events, told = news(told, seen, time=NOON)
+        ids += [event.id for event in events]
+    assert len(set(ids)) == len(ids) == 3
+
+
+def test_another_key_that_a_person_applied_is_told() -> None:
+    made, standing = replace(CREATED, keys=("id",)), replace(QUIET, before=2, after=2, desired=2)
+    looks = [made, replace(standing, keys=None), replace(standing, keys=("id",)), replace(standing, keys=("id", "r"))]
+    assert told_of(*looks) == [(None, 2, "evolve", ("add_column",)), (2, 2, "migrate", ("change_key",))]
+
+
+def test_another_key_that_comes_with_another_version_is_one_event() -> None:
+    looks = [replace(QUIET, keys=("id",)), replace(WENT, keys=("id", "r"))]
+    assert told_of(*looks) == [EVOLVED]
 
 
 def test_after_a_restart_a_standing_hold_has_the_id_that_it_had() -> None:

@@ -23,7 +23,7 @@ EVENT = SchemaEvent(
     changes=({"kind": "add_column", "column": "größe", "from": None, "to": {"type": "int"}},),
     diagnostics=({"code": "SS113", "fix": ""},),
 )
-WHOLE = record("lake.student", Told(met=True, version=2, holds=frozenset({"b", "a"})), (EVENT,))
+WHOLE = record("lake.student", Told(met=True, version=2, keys=("id",), holds=frozenset({"b", "a"})), (EVENT,))
 
 
 def written(**changes: object) -> bytes:
@@ -36,12 +36,13 @@ def test_events_come_back_with_all_that_they_said() -> None:
     assert [event.cloudevent() for event in back.waiting] == [EVENT.cloudevent()]
 
 
-def test_a_start_goes_on_from_the_version_and_the_hold() -> None:
-    assert WHOLE.told == Told(met=True, version=2, holds=frozenset({"a", "b"}))
+def test_a_start_goes_on_from_the_version_the_key_and_the_hold() -> None:
+    assert WHOLE.told == Told(met=True, version=2, keys=("id",), holds=frozenset({"a", "b"}))
 
 
 def test_what_is_the_same_is_equal() -> None:
-    told = Told(met=True, version=2, planned=(2, ()), ids=frozenset({"c"}), holds=frozenset({"a", "b"}))
+    holds = frozenset({"a", "b"})
+    told = Told(met=True, version=2, keys=("id",), planned=(2, ()), ids=frozenset({"c"}), holds=holds)
     assert record("lake.student", told, (replace(EVENT),)) == WHOLE
 
 
