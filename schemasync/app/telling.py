@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Final
@@ -61,8 +62,12 @@ class Telling:
         self._begun = True
         if self._kept is None:
             return
-        if not self._told.met:
-            self._told = self._kept.told
+        if not self._told.ids:
+            # Looks while it could not be read told of no change: what there was is still to be told.
+            kept = self._kept.told
+            self._told = replace(
+                self._told, met=True, version=kept.version, keys=kept.keys, holds=self._told.holds | kept.holds
+            )
         for event in self._kept.waiting:
             _log.info("table %s: %s is told again", target.full_name, event.id, extra=_extra(target, event))
             self._waiting[event.id] = event

@@ -210,6 +210,22 @@ def test_what_cannot_be_read_is_warned_of_once_and_never_overwritten(
     assert late.heard == []
 
 
+def test_what_changed_meanwhile_is_told_once_what_was_kept_can_be_read(still: Still) -> None:
+    first = Process(still)
+    first.sees(1, 1, held=True)
+    first.deliver()
+    storage = still.workspace.storage(first.target)
+    lake = Troubled(storage.lake)
+    lake.failures = 1
+    troubled = replace(still.workspace, storage=lambda _: replace(storage, lake=cast(Any, lake)))
+    process = Process(still, workspace=troubled)
+    process.sees(2, 2, held=True)
+    process.telling.begin(process.target)
+    process.sees(2, 2, held=True)
+    process.deliver()
+    assert process.told == [(2, 2), (1, 2)]
+
+
 def test_what_could_not_be_written_is_written_later(still: Still, kept: Path) -> None:
     target: TableTarget
     [target] = map_tables(still.workspace).targets
