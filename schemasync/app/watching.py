@@ -60,8 +60,9 @@ def watch(
         outbox = Outbox(notifiers, first_ms=poll, draw=draw, now_ms=workspace.now_ms)
         tended: dict[str, TendedTable] = {}
         outbox.start()
+        missed: list[int] = []
         # Also where it ends with an error.
-        stack.callback(_end, outbox, tended, stop)
+        stack.callback(lambda: missed.append(_end(outbox, tended, stop)))
         board = Board(alive_ms=workspace.now_ms())
         listen = "" if once else workspace.config.server.listen
         if listen:
@@ -73,12 +74,11 @@ def watch(
         if once:
             watcher.tick()
             watcher.finish()
-            return replace(watcher.result(), given_up=_end(outbox, tended, stop))
-        while not stop.is_set():
+        while not (once or stop.is_set()):
             watcher.patient_tick()
             # A tenth more than the longest poll is longer than a thread can wait.
             (wait or stop.wait)(min(jittered(poll, draw()) / 1000, threading.TIMEOUT_MAX))
-    return watcher.result()
+    return replace(watcher.result(), given_up=sum(missed))
 
 
 def _end(outbox: Outbox, tended: Mapping[str, TendedTable], stop: threading.Event) -> int:

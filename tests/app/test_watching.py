@@ -1079,6 +1079,11 @@ def test_the_result_as_json(world: World) -> None:
     }
 
 
+def test_a_result_says_how_many_deliveries_were_not_made(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Outbox, "finish", lambda *_: 3)
+    assert (watch(world.workspace, once=True).given_up, world.watch().given_up) == (3, 3)
+
+
 def test_where_it_is_to_listen_it_tells_of_itself_until_it_stops(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_PROXY", "*")
     world.settings["server"] = {"listen": "127.0.0.1:0"}
