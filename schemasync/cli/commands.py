@@ -216,8 +216,10 @@ def watch(call: Call, *, once: bool) -> int:
                 raise
             call.answer(WatchResult(tables=(), ticks=0, stopped=True).to_json(), ())
             return outcomes.Exit.DONE
-        lines: Notifier = LinesNotifier(stream=call.err if call.options.json else call.out)
-        notifiers = (lines, *open_notifiers(config, sleep=call.stop.wait))
+        stream = call.err if call.options.json else call.out
+        # Closed by whoever started us (>&-), it is None.
+        lines: tuple[Notifier, ...] = (LinesNotifier(stream=stream),) if stream else ()
+        notifiers = (*lines, *open_notifiers(config, sleep=call.stop.wait))
         result = keep_watching(workspace, notifiers=notifiers, once=once, stop=call.stop)
     call.answer(result.to_json(), ())
     return int(result.exit_code)

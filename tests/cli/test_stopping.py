@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -9,15 +10,20 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
+from schemasync.app import watching
 from schemasync.app.opening import open_session
+from schemasync.app.watched import WatchResult
+from schemasync.cli.context import Call, Opened, World
+from schemasync.cli.program import run
 from schemasync.cli.signals import stopping
+from schemasync.core.ports import Notifier
 from schemasync.io.spark_session import held
 from tests.app.still import ID
 from tests.cli.bench import Bench
@@ -105,6 +111,20 @@ def test_an_answer_for_which_there_is_no_space_is_one_error(
         )
     errors = [line for line in done.stderr.splitlines() if "warning" not in line]
     assert (done.returncode, errors) == (1, [*first, "error: the answer cannot be written: No space left on device"])
+
+
+def test_a_watcher_whose_stdout_is_closed_writes_no_lines(configured: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[Sequence[Notifier]] = []
+
+    def watched(*_: object, notifiers: Sequence[Notifier], **__: object) -> WatchResult:
+        given.append(notifiers)
+        return WatchResult(tables=(), ticks=1)
+
+    monkeypatch.setattr(watching, "watch", watched)
+    monkeypatch.setattr(Call, "workspace", lambda *_: None)
+    for out in (io.StringIO(), None):
+        run(["watch"], Call(world=World(cwd=configured.root), opened=Opened(), out=cast(Any, out)))
+    assert [len(notifiers) for notifiers in given] == [1, 0]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
