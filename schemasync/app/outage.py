@@ -13,8 +13,8 @@ from schemasync.core.watching import SERVICE_PATIENCE_MS, Backoff
 from schemasync.errors import SchemasyncError
 from schemasync.io.logs import redact
 
-_REMIND_MS: Final = 3_600_000
-"""So often it is said that it still does not answer."""
+REMIND_MS: Final = 3_600_000
+"""So often it is said that it still does not answer, or that something else is still wrong for tables."""
 
 _log: Final = logging.getLogger("schemasync.watch")
 
@@ -47,7 +47,7 @@ class Outage:
         self._backoff = self._backoff.failed(
             now_ms=now, first_ms=self._first_ms, longest_ms=SERVICE_PATIENCE_MS, draw=self._draw()
         )
-        if str(error) != self._said or now - self._said_ms >= _REMIND_MS:
+        if str(error) != self._said or now - self._said_ms >= REMIND_MS:
             _log.warning("nothing is done until the %s answers again: %s", self._service, error)
             self._said_ms = now
         self._said = str(error)

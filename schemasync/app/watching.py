@@ -21,7 +21,7 @@ from typing import Final
 from schemasync.app.announcing import Outbox
 from schemasync.app.crew import Crew, crew, finished
 from schemasync.app.inspecting import is_silence, map_tables, select
-from schemasync.app.outage import Outage
+from schemasync.app.outage import REMIND_MS, Outage
 from schemasync.app.tending import TendedTable
 from schemasync.app.watched import WatchResult
 from schemasync.app.workspace import Workspace
@@ -29,6 +29,7 @@ from schemasync.core.mapping import TableMapping, TableTarget
 from schemasync.core.ports import Notifier
 from schemasync.core.watching import Listed, Reach, Rhythm, jittered
 from schemasync.errors import EngineError, RegistryError, RegistryUnavailableError, UsageError
+from schemasync.io.logs import redact
 from schemasync.io.status_server import Board, serving
 
 _log: Final = logging.getLogger("schemasync.watch")
@@ -129,6 +130,7 @@ class _Watcher:
         # Several looks may fail at once.
         self._asking = threading.Lock()
         self._problems: tuple[UsageError, ...] = ()
+        self._problems_said_ms = 0
         self._tables: tuple[TendedTable, ...] = ()
         # Also those that are gone from the registry: should they come back, what was told is not told again.
         self._ever = tended
@@ -188,7 +190,11 @@ class _Watcher:
             self._show_tables()
 
     def _show_tables(self) -> None:
-        self.board.snapshot = replace(self.board.snapshot, tables=tuple(table.metrics for table in self._tables))
+        self.board.snapshot = replace(
+            self.board.snapshot,
+            problems=tuple(redact(str(problem)) for problem in self._problems),
+            tables=tuple(table.metrics for table in self._tables),
+        )
 
     def finish(self) -> None:
         """Wait for what the last tick began, and for what looks that took long found due."""
@@ -274,10 +280,15 @@ class _Watcher:
         return self._ever[name]
 
     def _tell_problems(self, problems: tuple[UsageError, ...]) -> None:
+        """Say what is new, and once an hour all that lasts: tables that were watched before may not be now."""
+        now = self._workspace.now_ms()
         known = {str(problem) for problem in self._problems}
+        again = now - self._problems_said_ms >= REMIND_MS
         for problem in problems:
-            if str(problem) not in known:
+            if again or str(problem) not in known:
                 _log.error("%s", problem)
+        if again or not known:
+            self._problems_said_ms = now
         self._problems = problems
 
     def _versions(self, target: TableTarget) -> Listed:

@@ -84,6 +84,7 @@ class Snapshot:
     """The watcher at one moment. ``ready``: a full sweep went well; times are ms since 1970 UTC.
 
     ``registry_trouble`` and ``metastore_trouble`` are why nothing is done without them, empty while they answer.
+    ``problems`` are what in the configuration keeps tables from being watched.
     Events wait for, or never get to, so many receivers.
     """
 
@@ -92,6 +93,7 @@ class Snapshot:
     ready: bool = False
     registry_trouble: str = ""
     metastore_trouble: str = ""
+    problems: tuple[str, ...] = ()
     events_waiting: int = 0
     events_given_up: int = 0
     tables: tuple[TableMetrics, ...] = ()
@@ -256,6 +258,7 @@ def _page(now: Snapshot) -> str:
         for service, trouble in _troubles(now)
         if trouble
     )
+    told += "".join(f"<p>In the way of tables: {escape(problem)}</p>\n" for problem in now.problems)
     return _PAGE.format(state=f"{ready} {ticks}", trouble=told, rows="\n".join(map(_row, now.tables)))
 
 

@@ -589,12 +589,18 @@ def test_a_stop_ends_a_listing(world: World, monkeypatch: pytest.MonkeyPatch) ->
     assert (world.registry.questions, world.looks) == (["probe", "subjects", "a-value"], [])
 
 
-def test_a_mistake_in_the_configuration_is_said_once_and_the_others_go_on(
-    world: World, warnings: Callable[[], list[str]]
+def test_a_mistake_in_the_configuration_is_shown_and_said_once_an_hour_and_the_others_go_on(
+    world: World, warnings: Callable[[], list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    boards, said = kept_boards(monkeypatch), list[int]()
+
+    def note() -> None:
+        said.append(len(warnings()))
+
     world.settings["tables"] = [{"subject": "a-value", "table": "x"}, {"subject": "a-value"}, {"subject": "b-value"}]
-    result = world.watch(world.later(60 * MINUTE))
-    assert (world.looks, len(warnings()), len(result.problems)) == (["b"], 1, 1)
+    result = world.watch(world.later(59 * MINUTE), note, world.later(MINUTE), note)
+    assert (world.looks, said, len(set(warnings())), len(result.problems)) == (["b"], [1, 2], 1, 1)
+    assert boards[0].snapshot.problems == tuple(set(warnings()))
 
 
 def test_a_stop_lets_the_table_at_hand_finish_and_begins_no_other(world: World) -> None:

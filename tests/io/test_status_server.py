@@ -139,6 +139,11 @@ def test_what_does_not_answer_can_be_seen(url: str, board: Board, now: Snapshot,
     )
 
 
+def test_what_keeps_tables_from_being_watched_can_be_seen(url: str, board: Board) -> None:
+    board.snapshot = Snapshot(ready=True, problems=("a-value and <b>-value both want lake.a",))
+    assert "<p>In the way of tables: a-value and &lt;b&gt;-value both want lake.a</p>" in get(f"{url}/")[1]
+
+
 def test_what_the_page_shows_is_escaped(url: str, board: Board) -> None:
     board.snapshot = Snapshot(tables=(TableMetrics(table="lake.<script>", state="<b>"),))
     assert "<td>lake.&lt;script&gt;</td><td>&lt;b&gt;</td>" in get(f"{url}/")[1]
