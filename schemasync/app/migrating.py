@@ -52,7 +52,8 @@ def misfits(workspace: Workspace, found: TableView, shape: Shape, manifest: Mani
         return ()
     text = workspace.text(ddl.count_misfits(target, asked, manifest.contents))
     table = (workspace.storage(target).lake.root, target.full_name)
-    rows = (text, tuple(s.location for s in manifest.segments), found.partitions)
+    # By its hash, as partitions carry all their columns.
+    rows = (asked, text, hash((tuple(s.location for s in manifest.segments), frozenset(found.partitions.items()))))
     known = _KNOWN.pop(table, None)
     if known is None or known[0] != rows:
         (counts,) = workspace.sql.query(text).rows

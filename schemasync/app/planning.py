@@ -141,7 +141,8 @@ class TablePlan:
         schema = (step.to_json() for step in self.steps if step.kind in SCHEMA_STEPS)
         # The view's statement names the segments of the moment; what it shows is part of what was seen.
         steps = [step | {"sql": ""} if step["kind"] == "replace_view" else step for step in schema]
-        written = None if self.properties is None else _stateless(write_properties(self.properties))
+        # A key's next version may have the same columns.
+        written = self.properties and _stateless(write_properties(replace(self.properties, key_version=0)))
         return fingerprint([self.target.table, self.verdict.value, self.desired_version, steps, written, self.seen])
 
 

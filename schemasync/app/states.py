@@ -518,7 +518,8 @@ def forget_states(lake: Lake, in_force: Manifest, *, before_ms: int) -> None:
     files = [file for file in lake.files(GENERATIONS) if file.modified_ms <= before_ms]
     old = [(state, file) for state, file in _manifests_of(files) if state < before]
     days: set[int] = set()
-    spare = [file for file in files if file.path.endswith(".tmp")]
+    # A day, as one may be configured to wait for nothing, and a live writer's is there for a moment.
+    spare = [file for file in files if file.path.endswith(".tmp") and file.modified_ms <= before_ms - _DAY_MS]
     for _, states in groupby(old, key=lambda pair: pair[0].generation):
         first, *more = states
         day = first[1].modified_ms // _DAY_MS

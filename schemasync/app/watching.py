@@ -381,7 +381,9 @@ class _Upkeep:
         self._waiting.extend(tables)
         for ended in self._ended():
             # Maybe hours ago, before an outage that is over; its table is still due.
-            if not self._is_over(ended.exception()):
+            if self._is_over(error := ended.exception()):
+                _log.warning("what was done with a table ended with an error, and begins again: %s", error)
+            else:
                 ended.result()
         self._start(self._workers.size - 1 or 1)
 

@@ -227,7 +227,9 @@ def _command(value: object) -> object:
 
 
 ZONE: Final = "spark.sql.session.timeZone"
-UTC_NAMES: Final = frozenset({"UTC", "Etc/UTC", "GMT", "Z"})
+UTC_NAMES: Final = frozenset(
+    {"UTC", "GMT", "UCT", "Universal", "Zulu", "Z", "Etc/UTC", "Etc/GMT", "Etc/UCT", "Etc/Universal", "Etc/Zulu"}
+)
 """What a Spark session's time zone may be called; in another one a date is another moment."""
 
 

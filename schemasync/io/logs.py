@@ -62,7 +62,7 @@ _SECRETS: Final = (
     # https://host/container/file?se=...&sig=...
     _pattern(r"""[?&](?:[\w-]+-)?sig(?:nature)?=""", r"""[^\s&\#"']+"""),
     # <SecretAccessKey>...</SecretAccessKey>; <Key> is a file's name
-    _pattern(rf"""<\w{{0,40}}{_SENSITIVE}>""", r"""[^<]+"""),
+    _pattern(rf"""<\w{{0,40}}{_SENSITIVE}>""", r"""[^<\s]+"""),
     # A header as AWS signs it
     _pattern(r"""x-amz-security-token:""", _VALUE),
     # password=..., "token": "..."; a bare colon is prose ("unexpected token: }")

@@ -596,6 +596,13 @@ def test_a_kept_plan_is_of_what_older_rows_read_once_it_is_carried_out(tmp_path:
     assert (len(set(plans())), plans()) == (3, plans())
 
 
+def test_a_kept_plan_stays_good_where_the_keys_next_version_says_the_same(still: Still) -> None:
+    before = kept(still, 42)
+    still.registry.register("student-key", key("id") + " ")
+    assert still.registry.versions("student-key") == (1, 2)
+    assert still.plan().fingerprint == before
+
+
 def test_a_kept_plan_is_of_what_a_field_was_called_before(tmp_path: Path) -> None:
     def planned(renames: dict[str, str]) -> str:
         still = Still(tmp_path, tables=[{"subject": "student-value", "renames": renames}])
@@ -614,7 +621,7 @@ def test_a_kept_plan_is_of_what_a_field_was_called_before(tmp_path: Path) -> Non
 _PLANS = """
 import json
 from pathlib import Path
-from tests.app.still import Still, avro
+from tests.app.still import Still, avro, key
 still = Still(Path("/nowhere"), defaults={"policies": {"drop": "keep"}})
 for names in ("abcdefghi", "aklmnopqr", "abkl"):
     still.register(avro(*((name, ["null", "string", "long"]) for name in names)))

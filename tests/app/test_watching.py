@@ -797,7 +797,7 @@ def test_a_registry_that_goes_down_before_an_admission_of_very_much_leaves_it_du
 
 
 def test_an_outage_that_is_over_is_no_failure_again_for_an_admission_of_very_much_that_it_ended(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    world: World, monkeypatch: pytest.MonkeyPatch, warnings: Callable[[], list[str]]
 ) -> None:
     Admission(world).may_end.set()
     futures, boards = submitted(monkeypatch), kept_boards(monkeypatch)
@@ -823,6 +823,9 @@ def test_an_outage_that_is_over_is_no_failure_again_for_an_admission_of_very_muc
     world.on_look = goes_down
     world.watch(ended, note, world.later(HOUR, up), note)
     assert seen == [(True, ["b", "a"]), (False, ["b", "a"])]
+    assert [line for line in warnings() if "begins again" in line] == [
+        f"what was done with a table ended with an error, and begins again: {DOWN}"
+    ]
 
 
 class Due:

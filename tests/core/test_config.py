@@ -298,7 +298,8 @@ def test_registry_urls_are_http_or_a_directory(url: str) -> None:
 
 def test_spark_reads_times_in_utc_and_in_no_other_zone() -> None:
     zone = "spark.sql.session.timeZone"
-    assert config(spark={"conf": {zone: "Etc/UTC"}}).spark.conf == {zone: "Etc/UTC"}
+    for name in ("Etc/UTC", "Zulu"):
+        assert config(spark={"conf": {zone: name}}).spark.conf == {zone: name}
     assert problems(spark={"conf": {zone: "Asia/Tokyo"}}) == [
         (
             "spark.conf",

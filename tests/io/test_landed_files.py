@@ -627,11 +627,13 @@ def test_the_writers_schema_is_found_beside_one_of_arrows_own(tmp_path: Path) ->
     assert footer == Footer(rows=0, avro="{}", type=Struct(fields=(StructField(name="id", type=Primitive.BIGINT),)))
 
 
-def test_a_file_that_may_not_be_read_is_told_by_name(tmp_path: Path) -> None:
+def test_of_files_that_may_not_be_read_all_tell_the_same(tmp_path: Path) -> None:
+    """Arrow names each in its words; thousands are one finding."""
     land(tmp_path, "x.parquet", own(3))
-    files = ArrowFiles(Failing([PermissionError(errno.EACCES, "Permission denied")]), str(tmp_path))
+    said = f"[Errno 13] Failed to open local file '{tmp_path}/x.parquet'"
+    files = ArrowFiles(Failing([PermissionError(errno.EACCES, said)]), str(tmp_path))
     file = FileInfo(path="x.parquet", bytes=1, modified_ms=0)
-    told = Unreadable(reason="[Errno 13] Permission denied")
+    told = Unreadable(reason="Permission denied")
     assert files.footer(file, now_ms=10**9) == told
 
 

@@ -245,6 +245,7 @@ def test_no_secret_survives_in_any_shape(shape: str, secret: str) -> None:
         "password is not set",
         "https://h/x?significant=1&sign=2",
         "<Contents><Key>landed/a.parquet</Key></Contents>",
+        "401: send Bearer <token> as the gateway says",
     ],
 )
 def test_a_line_without_secrets_stays_as_it_is(line: str) -> None:

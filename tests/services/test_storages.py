@@ -88,6 +88,7 @@ def test_changes_gather_are_folded_and_cleaned_up(
     lab: Lab, put: Callable[[Path], None], way: dict[str, Any], named: str, kinds: str
 ) -> None:
     lab.settings["defaults"]["compaction"] = way
+    lab.readers = "spark"
     lab.register(TOPIC, lab.flat("Student", ("n", "int")))
     put(lab.land(TOPIC, changes(*range(40), ts_ms=1)))
     with naming(named):

@@ -7,6 +7,7 @@ writes one sorted file. Memory is what the request says, however much landed; `s
 from __future__ import annotations
 
 import json
+import os
 import posixpath
 from array import array
 from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
@@ -102,7 +103,10 @@ class ArrowFiles:
             young = now_ms - file.modified_ms < STILL_WRITING_MS
             beginning = self._beginning(file)
             incomplete = beginning == b"" or (young and beginning == _MAGIC)
-            return Unreadable(reason=str(error).splitlines()[0], incomplete=incomplete)
+            # Arrow's own words name the file, so that of many no two would be told in the same ones.
+            number = error.errno if isinstance(error, OSError) else None
+            reason = str(error).splitlines()[0] if number is None else os.strerror(number)
+            return Unreadable(reason=reason, incomplete=incomplete)
         # Beside a schema of Arrow's own it shows what stands in that, and hides the rest of the footer.
         words = (schema.metadata or {}) | (metadata.metadata or {})
         avro = next((words[key].decode(errors="replace") for key in _AVRO_KEYS if key in words), None)
