@@ -274,7 +274,10 @@ def test_a_fold_that_engines_would_misread_is_not_published(lab: Lab) -> None:
         (refused,) = lab.compact().tables
     assert isinstance(refused.error, StorageError)
     assert "at is stored as INT64 timestamp(milliseconds,utc) and declared as timestamp" in str(refused.error)
-    assert (lab.rows("shop_item"), refused.generation) == (before, 0)
+    view = lab.plan().tables[0].view
+    assert view is not None
+    assert view.manifest is not None
+    assert (lab.rows("shop_item"), view.manifest.state.generation) == (before, 0)
     lab.now_ms += HOUR
     (folded,) = lab.compact().tables
     assert (folded.error, lab.rows("shop_item")) == (None, before)
