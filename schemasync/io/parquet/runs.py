@@ -197,6 +197,8 @@ class Runs:
                     run.write_table(rows, max_chunksize=_rows_of(rows, self._share // (4 * _FAN_IN)))
         except (OSError, pa.ArrowException) as error:
             raise self._failed("cannot put aside what is admitted", path, error) from error
+        # Other threads work on what comes next, to whom pages that the allocator keeps of this are of no use.
+        pa.default_memory_pool().release_unused()
         return path
 
     def _batches(self, path: str) -> Iterator[pa.RecordBatch]:
