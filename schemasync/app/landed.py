@@ -167,11 +167,10 @@ _FEW: Final = 3
 
 def _told(why: _Waits, places: Sequence[str]) -> tuple[Diagnostic, ...]:
     """Tell of files that wait for one reason; a hold of days may have thousands, which no receiver of events takes."""
-    each = tuple(diagnose(why.code, f"{where}{why.said}", fix=why.fix) for where in places)
-    if len(each) <= _FEW:
-        return each
+    if len(places) <= _FEW:
+        return tuple(diagnose(why.code, f"{where}{why.said}", fix=why.fix) for where in places)
     first = min(places)
-    said = f"{many(len(each), 'file')}, first {first}{why.several or why.said}"
+    said = f"{many(len(places), 'file')}, first {first}{why.several or why.said}"
     return (diagnose(why.code, said, fix=why.fix, first=f"{first}{why.said}"),)
 
 

@@ -23,7 +23,7 @@ from schemasync.core.sharding import KeyRange
 from schemasync.errors import StorageError
 from schemasync.io.parquet.ahead import ahead, side_by_side
 from schemasync.io.parquet.newest import newest_per_key, newest_places, unsent_values
-from schemasync.io.parquet.rows import table_schema
+from schemasync.io.parquet.rows import give_back, table_schema
 from schemasync.io.parquet.sorted_rows import SortedRows
 from schemasync.io.parquet.writing import make_directory
 
@@ -64,6 +64,7 @@ class Runs:
         types = dict(request.columns)
         self._spills = all(is_ordered(types[key]) for key in request.keys)
         self._puts_aside = False
+        self._passed = 0
         self._runs: list[str] = []
 
     def __enter__(self) -> Self:
@@ -186,6 +187,7 @@ class Runs:
         """Write a run in small batches, so that many can be read at once; Parquet's pages would be larger."""
         path = f"{self._directory}/{uuid.uuid4().hex}.run"
         self._puts_aside = True
+        before = self._passed
         try:
             make_directory(self._filesystem, self._directory)
             options = pa.ipc.IpcWriteOptions(compression=self._codec)
@@ -195,10 +197,10 @@ class Runs:
             ):
                 for rows, _ in ahead(parts):
                     run.write_table(rows, max_chunksize=_rows_of(rows, self._share // (4 * _FAN_IN)))
+                    self._passed += rows.nbytes
         except (OSError, pa.ArrowException) as error:
             raise self._failed("cannot put aside what is admitted", path, error) from error
-        # Other threads work on what comes next, to whom pages that the allocator keeps of this are of no use.
-        pa.default_memory_pool().release_unused()
+        give_back(self._passed - before, passed=self._passed, memory=self._request.memory)
         return path
 
     def _batches(self, path: str) -> Iterator[pa.RecordBatch]:
