@@ -5,6 +5,7 @@ One table's trouble is a finding about that table; it never stops the others.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -27,16 +28,36 @@ from schemasync.core.partitioning import segment_of
 from schemasync.core.plan import Decision, Inspected, decide, in_place_of_next_view
 from schemasync.core.policy import Verdict
 from schemasync.core.ports import FileInfo, HivePartition, HiveTable, Lake, RegisteredSchema, Registry
-from schemasync.core.properties import is_ours, read_properties, readable
+from schemasync.core.properties import SUBJECT, is_ours, read_properties, readable
 from schemasync.core.renamed import OldNames, old_names
 from schemasync.core.schema import SubjectVersion
 from schemasync.core.shape import history_of, version_of
-from schemasync.errors import DataError, RegistryError, RegistryUnavailableError, SchemaError, UsageError
+from schemasync.errors import DataError, EngineError, RegistryError, RegistryUnavailableError, SchemaError, UsageError
+
+_log: Final = logging.getLogger("schemasync.inspecting")
 
 
 def map_tables(workspace: Workspace) -> TableMapping:
-    """Ask the registry for its subjects and map them to tables."""
-    return map_subjects(workspace.registry.subjects(), workspace.config)
+    """Ask the registry for its subjects and map them to tables.
+
+    A table that is there goes on where a new subject claims what it has: it would stop by what somebody else registers.
+    """
+    subjects = workspace.registry.subjects()
+    mapping = map_subjects(subjects, workspace.config)
+    living = frozenset(target.subject for target in mapping.clashing if _lives(workspace, target))
+    return map_subjects(subjects, workspace.config, living=living) if living else mapping
+
+
+def _lives(workspace: Workspace, target: TableTarget) -> bool:
+    """Tell whether there is a table of a subject; not where the metastore does not answer."""
+    try:
+        table = workspace.metastore.tables(target.database, (target.table,)).get(target.table)
+    except EngineError as error:
+        _log.debug("whether there is a table %s is not known: %s", target.name, error)
+        return False
+    if table is None or table.properties.get(SUBJECT) != target.subject:
+        return False
+    return same_place(table.location, target.location)
 
 
 def is_silence(error: Exception, registry: Registry) -> bool:

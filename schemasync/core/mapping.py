@@ -98,14 +98,16 @@ class TableMapping:
     """All targets, ordered by database and table.
 
     ``missing`` are targets whose entry names a subject exactly that the registry does not have. ``skipped`` are
-    value subjects that `DEFAULT_EXCLUDES` left out. Whoever is part of a problem is not among the targets. ``named``:
-    each subject, topic and table that is part of one -> the first such problem.
+    value subjects that `DEFAULT_EXCLUDES` left out. Whoever is part of a problem is not among the targets; of these,
+    ``clashing`` are those whose names or places others claim, too. ``named``: each subject, topic and table that is
+    part of a problem -> the first such problem.
     """
 
     targets: tuple[TableTarget, ...]
     missing: tuple[TableTarget, ...]
     skipped: tuple[str, ...]
     problems: tuple[UsageError, ...]
+    clashing: tuple[TableTarget, ...] = ()
     named: Mapping[str, UsageError] = field(default_factory=dict)
 
     def problem_of(self, name: str) -> UsageError | None:
@@ -126,13 +128,15 @@ class _Problem(NamedTuple):
         return (*self.subjects, *topics, *filter(None, (self.claimed, self.claimed.partition(".")[2])))
 
 
-def map_subjects(subjects: Sequence[str], config: Config) -> TableMapping:
+def map_subjects(subjects: Sequence[str], config: Config, *, living: AbstractSet[str] = frozenset()) -> TableMapping:
     """Find the table of every value subject that the configuration takes.
 
     An entry that names a subject exactly wins; then the first entry whose regular expression matches all of it;
     with no entries at all every ``-value`` subject is taken. An expression takes a subject of another name
     (RecordNameStrategy) where it cannot mean a ``-value`` subject, too: ``.*`` means these alone. `Config` promises
     that all expressions compile.
+
+    A subject of ``living``, whose table there is, keeps what others that have none begin to claim.
     """
     present = frozenset(subjects)
     exact, problems = _exact_entries(config.tables, present)
@@ -143,7 +147,7 @@ def map_subjects(subjects: Sequence[str], config: Config) -> TableMapping:
     found = [_target(subject, entry, config, present) for subject, entry in sorted(entries.items())]
     problems += [t for t in found if isinstance(t, _Problem)]
     whole = [t for t in found if isinstance(t, TableTarget)]
-    separate, clashes = _separate(sorted(whole, key=lambda t: (t.database, t.table, t.subject)))
+    separate, clashes = _separate(sorted(whole, key=lambda t: (t.database, t.table, t.subject)), living)
     names = Counter(t.table for t in separate)
     usable = [replace(t, shares_name=names[t.table] > 1) for t in separate]
     problems += clashes
@@ -152,6 +156,7 @@ def map_subjects(subjects: Sequence[str], config: Config) -> TableMapping:
         missing=tuple(t for t in usable if t.subject not in present),
         skipped=skipped,
         problems=tuple(problem.error for problem in problems),
+        clashing=tuple(t for t in whole if t not in separate),
         # The first of a name is the last that is put there.
         named={name: problem.error for problem in reversed(problems) for name in problem.names},
     )
@@ -329,25 +334,29 @@ def _table(subject: str, entry: TableEntry) -> str:
     return table_name(expand_pattern(entry.table, values | groups))
 
 
-def _separate(targets: Sequence[TableTarget]) -> tuple[list[TableTarget], list[_Problem]]:
+def _separate(targets: Sequence[TableTarget], living: AbstractSet[str]) -> tuple[list[TableTarget], list[_Problem]]:
     """Part the targets that can live side by side from those that cannot, and say why."""
     problems = []
     told: set[frozenset[str]] = set()
+    guilty: set[str] = set()
     for name, claims in _clashes(targets):
         parties = frozenset(target.subject for target, _ in claims)
         if parties in told:
             continue
         told.add(parties)
+        keeper = parties & living if len(parties) > 1 else frozenset()
+        others = parties - keeper if len(keeper) == 1 else parties
+        guilty |= others
         roles = " and as ".join(f"the {role} of {target.subject}" for target, role in claims)
+        kept = f"{next(iter(keeper))}, whose table is there, keeps it. " if others != parties else ""
         error = UsageError(
             f"{name} is claimed {len(claims)} times",
             where="tables",
             why=f"as {roles}",
-            fix="Give one of them another table, names or location, or exclude a subject.",
+            fix=f"{kept}Give one of them another table, names or location, or exclude a subject.",
         )
         claimed = "" if claims[0][1] == "location" else name
-        problems.append(_Problem(error, [target.subject for target, _ in claims], claimed))
-    guilty = frozenset().union(*told)
+        problems.append(_Problem(error, [t.subject for t, _ in claims if t.subject in others], claimed))
     return [t for t in targets if t.subject not in guilty], problems
 
 

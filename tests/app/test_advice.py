@@ -135,6 +135,29 @@ def test_a_table_that_is_part_of_a_problem_is_refused_with_that(tmp_path: Path) 
         select(mapping, ["teacher"])
 
 
+@pytest.mark.parametrize(
+    ("place", "answers", "goes_on"),
+    [("lake/student", True, True), ("lake/pupils", True, False), ("lake/student", False, False)],
+)
+def test_a_table_that_is_there_goes_on_where_a_new_subject_claims_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, *, answers: bool, goes_on: bool
+) -> None:
+    still = settled(tmp_path)
+    still.register(avro(), topic="Student")
+    still.settings["tables"] = [
+        {"subject": "student-value", "location": f"file://{tmp_path}/{place}"},
+        {"subject": "Student-value", "location": f"file://{tmp_path}/lake/new"},
+    ]
+
+    def fails(*_: object) -> None:
+        raise EngineError("the metastore does not answer")
+
+    if not answers:
+        monkeypatch.setattr(still.metastore, "tables", fails)
+    mapping = map_tables(still.workspace)
+    assert ([t.subject for t in mapping.targets], len(mapping.problems)) == (["student-value"] if goes_on else [], 1)
+
+
 def told(still: Still, *names: str) -> list[list[str]]:
     """Return what plan, status and apply tell beside what they tell of each table."""
     found = (plan(still.workspace, names), status(still.workspace, names), apply(still.workspace, names))

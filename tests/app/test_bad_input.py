@@ -427,14 +427,21 @@ class TestTables:
         found_rows = shop.session.table(f"{shop.database}.shifts").collect()
         assert (found_rows, shop.rows("shop_shift")) == ([(1, "early")], [{"mine": 7}])
 
-    def test_two_subjects_that_claim_one_table_are_both_left_alone(self, shop: Lab) -> None:
-        shop.register("shop-student", shop.flat("Row", NAME))
+    def test_two_new_subjects_that_claim_one_table_are_both_left_alone(self, shop: Lab) -> None:
+        for topic in ("shop-shift", "shop.shift"):
+            shop.register(topic, shop.flat("Row", NAME))
         result = shop.apply()
         (problem,) = result.problems
-        assert [
-            w for w in ("shop-student-value", "shop.student-value", "Give one of them") if w not in str(problem)
-        ] == []
-        assert ([t.target.table for t in result.tables], shop.rows("shop_course")) == (["shop_course"], COURSES)
+        assert [w for w in ("shop-shift-value", "shop.shift-value", "Give one of them") if w not in str(problem)] == []
+        assert [t.target.table for t in result.tables] == ["shop_course", "shop_student"]
+
+    def test_a_table_goes_on_when_a_new_subject_claims_its_name(self, shop: Lab) -> None:
+        shop.register("shop-student", shop.flat("Row", NAME))
+        shop.land("shop.student", [event(9, "late")])
+        result = shop.apply()
+        assert [t.target.subject for t in result.tables] == ["shop.course-value", "shop.student-value"]
+        assert "shop.student-value, whose table is there, keeps it" in str(result.problems[0])
+        assert shop.rows("shop_student")[-1] == {"id": 9, "name": "late"}
         shop.settings = {"tables": [{"subject": "shop-student-value", "table": "pupil"}, {"subject": ".*-value"}]}
         assert [t.target.table for t in shop.apply().tables] == ["pupil", "shop_course", "shop_student"]
 

@@ -111,7 +111,7 @@ class World:
         return Workspace(
             config=Config.model_validate({**defaults, **self.settings}),
             registry=self.registry,
-            metastore=cast(Metastore, SimpleNamespace(names=self.names, table=lambda *_: None)),
+            metastore=cast(Metastore, SimpleNamespace(names=self.names, table=lambda *_: None, tables=lambda *_: {})),
             sql=cast(SqlEngine, SimpleNamespace(query=self.query)),
             renderer=unused,
             fold=unused,

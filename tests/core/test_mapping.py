@@ -1,3 +1,4 @@
+from collections.abc import Collection
 from typing import Any
 
 import pytest
@@ -13,8 +14,8 @@ def config(*tables: dict[str, Any], **defaults: Any) -> Config:
     return Config.model_validate({"registry": {"url": "file:r"}, "tables": tables, "defaults": defaults})
 
 
-def mapped(subjects: list[str], *tables: dict[str, Any], **defaults: Any) -> TableMapping:
-    return map_subjects(subjects, config(*tables, **defaults))
+def mapped(subjects: list[str], *tables: dict[str, Any], living: Collection[str] = (), **defaults: Any) -> TableMapping:
+    return map_subjects(subjects, config(*tables, **defaults), living=frozenset(living))
 
 
 def tables(mapping: TableMapping) -> dict[str, str]:
@@ -330,6 +331,36 @@ def test_a_missing_subject_keeps_its_claim() -> None:
     )
 
 
+def test_a_subject_whose_table_there_is_keeps_what_another_begins_to_claim() -> None:
+    found = mapped(["a.b-value", "a_b-value", "c-value"], living={"a_b-value"})
+    (problem,) = found.problems
+    assert [t.subject for t in found.targets] == ["a_b-value", "c-value"]
+    assert ([t.subject for t in found.clashing], problem.fix) == (
+        ["a.b-value"],
+        "a_b-value, whose table is there, keeps it. "
+        "Give one of them another table, names or location, or exclude a subject.",
+    )
+    assert [bool(found.problem_of(name)) for name in ("a.b-value", "a_b-value", "lake.a_b")] == [True, False, True]
+
+
+@pytest.mark.parametrize("living", [{"c-value"}, {"a.b-value", "a_b-value"}])
+def test_neither_keeps_what_both_have_or_none(living: set[str]) -> None:
+    found = mapped(["a.b-value", "a_b-value", "c-value"], living=living)
+    assert [t.subject for t in found.targets] == ["c-value"]
+    assert ([t.subject for t in found.clashing], "keeps it" in found.problems[0].fix) == (
+        ["a.b-value", "a_b-value"],
+        False,
+    )
+
+
+def test_a_subject_that_lost_one_name_keeps_no_other() -> None:
+    entries = ({"subject": "b-value", "table": "a_view"}, {"subject": "c-value", "table": "a"})
+    found = mapped(["a-value", "b-value", "c-value"], *entries, {"subject": "a-value"}, living={"a-value"})
+    assert ([t.subject for t in found.targets], len(found.problems)) == (["a-value"], 2)
+    found = mapped(["a-value", "b-value", "c-value"], *entries, {"subject": "a-value"}, living={"a-value", "b-value"})
+    assert ([t.subject for t in found.targets], len(found.problems)) == ([], 2)
+
+
 def test_two_views_cannot_have_one_name() -> None:
     found = mapped(["a-value", "b-value"], names={"view": "everything"})
     assert (found.targets, claims(found)) == (
@@ -339,9 +370,11 @@ def test_two_views_cannot_have_one_name() -> None:
 
 
 def test_a_view_cannot_have_its_own_tables_name() -> None:
-    assert claims(mapped(["a-value"], names={"view": "{table}"})) == [
-        "lake.a is claimed 2 times: as the table of a-value and as the view of a-value"
-    ]
+    found = mapped(["a-value"], names={"view": "{table}"}, living={"a-value"})
+    assert (found.targets, claims(found)) == (
+        (),
+        ["lake.a is claimed 2 times: as the table of a-value and as the view of a-value"],
+    )
 
 
 def test_no_table_may_have_the_name_of_a_per_run_table() -> None:
