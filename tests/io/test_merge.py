@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import resource
 import tempfile
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import count, pairwise
 from pathlib import Path
@@ -335,6 +336,37 @@ def test_row_groups_of_a_merged_delta_are_as_small_as_those_of_an_admitted_one(
     (written,) = files.root.glob("out-*/*.parquet")
     metadata = pq.read_metadata(written)
     assert max(metadata.row_group(n).num_rows for n in range(metadata.num_row_groups)) == largest
+
+
+@pytest.fixture
+def few_files_open() -> Iterator[None]:
+    """Let this process have 100 files open, as some systems let it have 1,024, until it says that it wants more."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len([*Path("/proc/self/fd").iterdir()]) + 100, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def of_many_files(files: Files) -> list[SortedFile]:
+    """Return files that are read side by side to their ends, as those of a shard with many user partitions are."""
+    rows = [[of({"a": 200 * n + number}) for n in range(3)] for number in range(200)]
+    return [SortedFile(path=files.write(some, group=1), version=2, rank=0) for some in rows]
+
+
+@pytest.mark.usefixtures("few_files_open")
+def test_a_shard_of_more_files_than_a_process_may_have_open_by_itself_is_merged(files: Files) -> None:
+    assert [row["a"] for row in files.merge(of_many_files(files))[0]] == list(range(600))
+
+
+@pytest.mark.usefixtures("few_files_open")
+def test_where_no_more_files_may_be_open_the_error_says_so(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shard_writer, "allow_open_files", lambda: None)
+    shard = ShardMerge(
+        shard="base_s00000000", directory="out", keys=EVERYWHERE, files=tuple(of_many_files(files)), bytes=0
+    )
+    with pytest.raises(DataError, match="Too many open files") as caught:
+        ArrowShards(fs.LocalFileSystem(), str(files.root)).merge(merging([shard]))
+    assert "ulimit -n" in caught.value.fix
 
 
 @pytest.mark.parametrize(("shards", "alone"), [(1, True), (2, False)])

@@ -18,6 +18,7 @@ from schemasync.core.partitioning import PartitionColumn
 from schemasync.errors import StorageError
 from schemasync.io.parquet.calendar import CALENDAR
 from schemasync.io.parquet.moments import NewestSeen
+from schemasync.io.parquet.open_files import MORE_FILES, allow_open_files, is_too_many
 from schemasync.io.parquet.pages import is_long, write_page_footers
 from schemasync.io.parquet.partitions import by_partition
 from schemasync.io.parquet.rows import give_back, table_schema
@@ -77,6 +78,7 @@ class ShardWriter:
         Raises:
             StorageError: that is not possible.
         """
+        allow_open_files()
         self._attempt(lambda: self._make_directory(self._directory))
         return self
 
@@ -183,5 +185,7 @@ def not_written(where: str, error: Exception) -> StorageError:
         "a file of the table cannot be written",
         where=where,
         why=str(error),
-        fix="Free some space or give this user write permission, and run again: the old state is in force.",
+        fix=MORE_FILES
+        if is_too_many(error)
+        else "Free some space or give this user write permission, and run again: the old state is in force.",
     )

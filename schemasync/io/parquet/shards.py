@@ -22,6 +22,7 @@ from schemasync.core.merging import MergedShard, MergeRequest, ShardMerge
 from schemasync.core.sharding import KeyRange, Spread
 from schemasync.errors import DataError
 from schemasync.io.parquet.merge import merge_shard
+from schemasync.io.parquet.open_files import MORE_FILES, is_too_many
 from schemasync.io.parquet.sorted_rows import key_batches, sampled, spread
 from schemasync.io.parquet.tasks import SPARK_FAILED, of_task
 
@@ -94,7 +95,7 @@ def _reading(base: str) -> Iterator[None]:
             "a file of the table cannot be read",
             where=base,
             why=f"{error}".splitlines()[0],
-            fix="Run again once the storage answers; the old state is in force.",
+            fix=MORE_FILES if is_too_many(error) else "Run again once the storage answers; the old state is in force.",
         ) from error
 
 
