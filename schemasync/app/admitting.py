@@ -47,13 +47,15 @@ from schemasync.errors import DataError
 class AdmissionOutcome:
     """What one admission did: files and events made visible, files that wait for whatever reason, and findings.
 
-    The former are visible once the ``draft`` is published. ``odd`` are the findings about what they hold.
+    Of those that wait some are ``unfinished``: they are still being written. The others are visible once the ``draft``
+    is published. ``odd`` are the findings about what they hold.
     """
 
     draft: Draft
     files: int = 0
     events: int = 0
     waiting: int = 0
+    unfinished: int = 0
     findings: tuple[Diagnostic, ...] = ()
     odd: tuple[Diagnostic, ...] = ()
 
@@ -98,7 +100,9 @@ def take_in(workspace: Workspace, target: TableTarget, shape: Shape, draft: Draf
     """
     files = pending_files(workspace, target, draft.manifest)
     landed = look_at(workspace, shape, target, files)
-    unchanged = AdmissionOutcome(draft=draft, waiting=len(files), findings=landed.findings)
+    unchanged = AdmissionOutcome(
+        draft=draft, waiting=len(files), unfinished=landed.unfinished, findings=landed.findings
+    )
     if landed.blocked or not landed.ready:
         return unchanged
     workspace.progress(target.table, f"admitting {many(len(landed.ready), 'landed file')}")
@@ -165,6 +169,7 @@ def _admitted(
         files=len(landed.ready),
         events=written.events,
         waiting=before.waiting - len(landed.ready),
+        unfinished=before.unfinished,
         findings=(*before.findings, *odd),
         odd=odd,
     )

@@ -411,7 +411,6 @@ def _planned(
         now_ms=workspace.now_ms(),
         tombstone_retention_ms=target.compaction.tombstone_retention,
     )
-    # A file that could not be admitted may hold an older event of a deleted key.
     return replace(fold, purge_before_ms=0) if _something_waits(applied) else fold
 
 
@@ -420,4 +419,10 @@ def _why_not_minor(shape: Shape, manifest: Manifest, old: frozenset[str]) -> str
 
 
 def _something_waits(applied: Applied) -> bool:
-    return applied.admitted is None or applied.admitted.waiting > 0
+    """Tell whether a file that could not be admitted may hold an older event of a deleted key.
+
+    One that is still being written lands after this, as any other later on: a sink may have one open at all times, and
+    leave an empty one for good.
+    """
+    admitted = applied.admitted
+    return admitted is None or admitted.waiting > admitted.unfinished

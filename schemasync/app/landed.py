@@ -34,10 +34,12 @@ class Landed:
 
     ``ready`` files can be admitted now; ``findings`` say why the others cannot: they are of a schema that the table
     does not have (a hold), still being written, or wrong. A file that fits no version stays where it is while others
-    are admitted; a corrupt one holds the table, because nobody knows what it held.
+    are admitted; a corrupt one holds the table, because nobody knows what it held. ``unfinished`` are still being
+    written: so many.
     """
 
     ready: tuple[LandedFile, ...] = ()
+    unfinished: int = 0
     findings: tuple[Diagnostic, ...] = ()
 
     @property
@@ -161,6 +163,8 @@ class _Waits:
     fix: str = ""
 
 
+_UNFINISHED: Final = "SS305"
+
 _FEW: Final = 3
 """So many files that wait for one reason are told of one by one."""
 
@@ -189,11 +193,15 @@ def look_at(workspace: Workspace, shape: Shape, target: TableTarget, files: Sequ
             ready.append(_ready(file, footer.rows, outcome))
         if isinstance(outcome, _Waits):
             waiting.setdefault(outcome, []).append(f"{target.location}/{file.path}")
-    return Landed(ready=tuple(ready), findings=tuple(d for why, places in waiting.items() for d in _told(why, places)))
+    return Landed(
+        ready=tuple(ready),
+        unfinished=sum(len(places) for why, places in waiting.items() if why.code == _UNFINISHED),
+        findings=tuple(d for why, places in waiting.items() for d in _told(why, places)),
+    )
 
 
 def _unread(footer: Unreadable) -> _Waits:
-    return _Waits(code="SS305" if footer.incomplete else "SS301", said=f": {footer.reason}")
+    return _Waits(code=_UNFINISHED if footer.incomplete else "SS301", said=f": {footer.reason}")
 
 
 def _understood(

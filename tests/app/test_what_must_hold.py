@@ -94,6 +94,17 @@ def test_a_tombstone_stays_while_a_file_waits_that_may_be_older(
     assert [row["id"] for row in lab.rows("student")] == [2]
 
 
+def test_a_tombstone_goes_though_a_file_is_still_being_written(lab: Lab) -> None:
+    lab.register("student", lab.flat("Student"))
+    lab.land("student", [event(1, 1, "c"), event(1, 6, "d")])
+    lab.compact()
+    lab.land("student", [event(2, 7)]).with_name("empty.parquet").touch()
+    lab.now_ms += 8 * DAY
+    (done,) = lab.compact().tables
+    assert done.fold is not None
+    assert ([d.code for d in done.applied.diagnostics], done.fold.purge_before_ms > 0) == (["SS305"], True)
+
+
 def test_of_two_equal_events_the_one_admitted_later_counts_though_the_clock_was_put_back(lab: Lab) -> None:
     lab.register("student", lab.flat("Student", ("name", TEXT)))
     lab.land("student", [event(1, 1, name="first")])
