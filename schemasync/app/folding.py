@@ -10,6 +10,7 @@ import logging
 import posixpath
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -21,7 +22,7 @@ from schemasync.app.workspace import Workspace
 from schemasync.core import ddl
 from schemasync.core.compaction import FoldCounts, FoldPlan, after_fold
 from schemasync.core.keys import Key
-from schemasync.core.manifest import Manifest, Segment, SegmentKind, new_run_directory, shard_directory
+from schemasync.core.manifest import Manifest, Segment, SegmentKind, new_run_directory, run_directory, shard_directory
 from schemasync.core.mapping import TableTarget
 from schemasync.core.merge_request import merge_request
 from schemasync.core.merging import MergedShard
@@ -33,6 +34,9 @@ from schemasync.core.toast import asked_placeholders, left_unsent
 from schemasync.errors import DataError, StorageError
 
 _log: Final = logging.getLogger("schemasync.compaction")
+
+_DEAD_MS: Final = 6 * 3_600_000
+"""A fold that lives writes files, and publishes them right after it has read the last one back."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +111,8 @@ def run_fold(
     lake = workspace.storage(target).lake
     directory = new_run_directory(SegmentKind.BASE, fold.generation, workspace.token())
     require_files(lake, (*fold.rewrite, *fold.fold))
+    named = draft.in_force.locations | manifest.locations
+    _delete_dead_tries(lake, directory, named, before_ms=workspace.now_ms() - _DEAD_MS)
     workspace.progress(target.table, f"folding {fold.events} events into generation {fold.generation}")
     with abandoned(lake, directory):
         merged = merge_shards(
@@ -129,6 +135,19 @@ def run_fold(
     folded = after_fold(cleaned.manifest, fold, written=written, now_ms=workspace.now_ms())
     counts = sum((m.counts for m in merged), start=FoldCounts())
     return Folded(written=written, counts=counts, draft=publish(workspace, target, cleaned, folded))
+
+
+def _delete_dead_tries(lake: Lake, directory: str, named: AbstractSet[str], *, before_ms: int) -> None:
+    """Delete what runs that were killed wrote for the generation of this ``directory``: each try leaves as much again.
+
+    Whoever is only slow finds that its files are gone when it reads them back.
+    """
+    kept = {run_directory(location) for location in named}
+    with suppress(StorageError):
+        for run in sorted(set(lake.directories(posixpath.dirname(directory))) - kept):
+            files = lake.files(run)
+            if files and all(file.modified_ms <= before_ms for file in files):
+                lake.delete_directory(run)
 
 
 def merge_shards(

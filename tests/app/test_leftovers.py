@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -105,3 +106,16 @@ def test_the_tables_of_a_fold_by_sql(
     assert compacts(table, kernel="spark") == [1, 2, 3]
     found.append(table.workspace.metastore.names(table.database, f"{TABLE}_base|{TABLE}_compactor"))
     assert found == [(f"{TABLE}_base", f"{TABLE}_compactor"), ()]
+
+
+def test_what_folds_wrote_that_were_killed(table: Lab) -> None:
+    """Each try of one that is killed again and again leaves all that it wrote, for a generation that never is."""
+    generation = table.root / "lake" / TOPIC / "base/g=000001"
+    written = {name: generation / name / "s=00000000" / "part-0.parquet" for name in ("dead", "young")}
+    for name, file in written.items():
+        file.parent.mkdir(parents=True)
+        file.write_text("cut off")
+        moment = table.now_ms / 1000 - (7 if name == "dead" else 5) * 3600
+        os.utime(file, (moment, moment))
+    assert compacts(table) == [1, 2]
+    assert {name: file.exists() for name, file in written.items()} == {"dead": False, "young": True}
