@@ -7,7 +7,7 @@ arriving last.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, assert_never
 
@@ -20,6 +20,7 @@ from schemasync.errors import SettingError
 _FLAT_FIELDS: Final = frozenset({"op", "ts_ms", "kafka_offset"})
 _UNWRAPPED_PREFIX: Final = "__"
 _TS: Final = ("ts_ns", "ts_us", "ts_ms")
+_BARE_CLOCK: Final = "ts_ms"
 
 _ORDERED_TYPES: Final = frozenset(
     {
@@ -60,7 +61,7 @@ class OrderingRule:
 
 _UNWRAPPED_CLOCKS: Final = (
     ("__source_ts_ns", "__source_ts_us", "__source_ts_ms"),
-    ("__ts_ns", "__ts_us", "__ts_ms", "ts_ms"),
+    ("__ts_ns", "__ts_us", "__ts_ms", _BARE_CLOCK),
 )
 
 
@@ -219,11 +220,21 @@ def _required(kind: EnvelopeKind, root: Mapping[str, Column]) -> EnvelopeKind:
 
 
 def _detected(kind: EnvelopeKind, root: Mapping[str, Column]) -> Iterator[OrderingField]:
+    if kind is EnvelopeKind.UNWRAPPED and not _is_bare(root):
+        root = {name: field for name, field in root.items() if name != _BARE_CLOCK}
     rule = next(r for r in ORDERINGS[kind] if _applies(r, root))
     for alternatives in rule.order:
         found = next(filter(None, (_ordered(root, path) for path in alternatives)), None)
         if found is not None:
             yield found
+
+
+def _is_bare(names: Container[str]) -> bool:
+    """Tell whether unwrapping added its fields under their own names (``add.fields.prefix``): the operation's, too.
+
+    Else `_BARE_CLOCK` is a column of the row, which may say anything.
+    """
+    return "op" in names and "__op" not in names
 
 
 def _applies(rule: OrderingRule, root: Mapping[str, Column]) -> bool:

@@ -169,6 +169,26 @@ def test_the_positions_of_unwrapped_rows_order_them(
     assert order(version) == [*(f"{prefix}{name}" for name in expected), "__ts_ms"]
 
 
+@pytest.mark.parametrize(
+    ("added", "expected"),
+    [
+        (("__op",), []),
+        (("__deleted",), []),
+        (("__op", "__source_ts_ms"), ["__source_ts_ms"]),
+        (("__op", "__lsn"), ["__lsn"]),
+        # The row is one of an audit table, say.
+        (("__op", "op"), []),
+        (("__deleted", "op"), ["ts_ms"]),
+    ],
+)
+def test_a_clock_without_a_prefix_is_debeziums_where_the_operation_has_none_either(
+    added: tuple[str, ...], expected: list[str]
+) -> None:
+    fields = [field(name, "long" if name.endswith(("lsn", "ms")) else "string") for name in (*added, "ts_ms")]
+    version = read(field("id", "long"), *fields)
+    assert (version.envelope.kind, order(version)) == (EnvelopeKind.UNWRAPPED, expected)
+
+
 def test_an_event_without_its_own_clock_takes_the_sources() -> None:
     assert debezium(field("ts_ms", "long"), ts=()).envelope.ts_ms == ("source", "ts_ms")
 
