@@ -67,12 +67,18 @@ _UNWRAPPED_CLOCKS: Final = (
 
 def _unwrapped(prefix: str) -> tuple[OrderingRule, ...]:
     """Return the rules for log positions that were added to an unwrapped row under names with this prefix."""
-    clocks = _UNWRAPPED_CLOCKS
+    of_source, of_connector = clocks = _UNWRAPPED_CLOCKS
     files, lsns = (f"{prefix}file", f"{prefix}pos"), (f"{prefix}commit_lsn", f"{prefix}change_lsn")
+    number = f"{prefix}ord"
     return (
         OrderingRule(when=(f"{prefix}lsn",), order=((f"{prefix}lsn",), *clocks), numbers=True),
         OrderingRule(when=files, order=(*((path,) for path in files), (f"{prefix}row",), *clocks)),
         OrderingRule(when=lsns, order=(*((path,) for path in lsns), (f"{prefix}event_serial_no",), *clocks)),
+        # MongoDB: its source's clock has seconds, whatever their unit, and ``ord`` counts the changes of each
+        *(
+            OrderingRule(when=(number, clock), order=((clock,), (number,), of_connector), numbers=True)
+            for clock in of_source
+        ),
     )
 
 

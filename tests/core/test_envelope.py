@@ -172,6 +172,23 @@ def test_the_positions_of_unwrapped_rows_order_them(
 @pytest.mark.parametrize(
     ("added", "expected"),
     [
+        (("__source_ts_ms", "__source_ord", "__ts_ms"), ["__source_ts_ms", "__source_ord", "__ts_ms"]),
+        (("__source_ts_ms", "__ord"), ["__source_ts_ms", "__ord"]),
+        (("__source_ts_ms", "__source_ts_ns", "__ord"), ["__source_ts_ns", "__ord"]),
+        # The count begins anew in every second: without the second it says nothing.
+        (("__ord", "__ts_ms"), ["__ts_ms"]),
+    ],
+)
+def test_the_changes_of_one_second_of_mongodb_are_ordered_by_their_number_in_it(
+    added: tuple[str, ...], expected: list[str]
+) -> None:
+    fields = [field(name, ["null", "int" if name.endswith("ord") else "long"]) for name in added]
+    assert order(read(field("id", "string"), field("__op", "string"), *fields)) == expected
+
+
+@pytest.mark.parametrize(
+    ("added", "expected"),
+    [
         (("__op",), []),
         (("__deleted",), []),
         (("__op", "__source_ts_ms"), ["__source_ts_ms"]),
