@@ -509,7 +509,7 @@ _ALL: Final = (
     Code(
         code="SS403",
         severity=Severity.ERROR,
-        meaning="Events carry nothing that says which of two is newer.",
+        meaning="Events, or some kinds of them, carry nothing that says which of two is newer.",
         example="events of shop.student-value have no known log position, clock or offset",
         fix="Set sequence_by: to fields that grow with every change.",
     ),
@@ -660,6 +660,16 @@ _ALL: Final = (
         fix="Let ExtractNewRecordState keep deletes (delete.tombstone.handling.mode: rewrite; older versions call it "
         "delete.handling.mode); the table follows. Those before it are not made up for. Where another transformation "
         "writes d to __op, nothing is to be done.",
+    ),
+    Code(
+        code="SS423",
+        severity=Severity.WARNING,
+        meaning="Events are ordered by a column of the row. Debezium's deletes have there what it held last, nothing, "
+        "or zero (PostgreSQL's REPLICA IDENTITY DEFAULT): a delete may count as older than the row, which then stays.",
+        example="events of shop.student-value are ordered by updated_at of the row: what deletes have there may be "
+        "older, or nothing",
+        fix="Order by a field that is written for each event (sequence_by:): one of Debezium's (add.fields), the Kafka "
+        "offset. Where deletes come with a newer value in that column, nothing is to be done.",
     ),
     Code(
         code="SS501",

@@ -164,6 +164,25 @@ def compared_as_text(ordering: Iterable[OrderingField]) -> tuple[str, ...]:
     return tuple(str(field) for field in texts if str(field) not in _MADE_FOR_ORDER)
 
 
+def inside_row(envelope: Envelope, columns: Iterable[Column]) -> tuple[str, ...]:
+    """Return the paths by which events are ordered that lead into the row, none where no event can be a delete.
+
+    A delete has no ``after``. What stands in its ``before``, which unwrapping makes its row of, is what the row held
+    last, or beside the key nothing and zeros (PostgreSQL's REPLICA IDENTITY DEFAULT): never anything newer.
+    ``columns`` are the row's.
+    """
+    names = {column.name for column in columns}
+    match envelope.kind:
+        case EnvelopeKind.PLAIN:
+            names = set()
+        case EnvelopeKind.DEBEZIUM:
+            names = {"before", "after"}
+        case _:
+            names -= {envelope.offset or "", _BARE_CLOCK if _is_bare({*names, envelope.op or ""}) else ""}
+    inside = set(map(folded, names))
+    return tuple(str(field) for field in envelope.ordering if folded(field.path[0]) in inside)
+
+
 def clock_behind(ordering: Sequence[OrderingField]) -> int | None:
     """Return the place of the first clock, None where no log position stands before one."""
     clocks = (place for place, field in enumerate(ordering) if _is_clock(field.path[-1]))

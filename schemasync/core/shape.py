@@ -11,7 +11,7 @@ from schemasync.core.canonical import fingerprint
 from schemasync.core.diagnostics import Diagnostic, diagnose
 from schemasync.core.diff import retypes
 from schemasync.core.encoding import lives
-from schemasync.core.envelope import compared_as_text, listed_columns
+from schemasync.core.envelope import compared_as_text, inside_row, listed_columns
 from schemasync.core.history import History, read_history
 from schemasync.core.layout import METADATA, Layout, MetaColumn, lay_out, meta_columns, shown_metadata
 from schemasync.core.locations import parse_location
@@ -243,6 +243,10 @@ _ADD_ORDER: Final = {
     EnvelopeKind.UNWRAPPED: "Let Debezium's ExtractNewRecordState add it (add.fields: op,source.ts_ms and lsn, or "
     "file,pos,row), or set sequence_by: to fields that grow with every change."
 }
+_OUTSIDE: Final = (
+    "Leave sequence_by: out, or name fields that every event has, those of source or beside it. A table that is there "
+    "keeps its order: make it anew."
+)
 _IMAGES: Final = frozenset({"before", "after"})
 _UNWRAP: Final = (
     "The events are not unwrapped: let the connector's own transformation do that (MongoDB's is "
@@ -273,6 +277,14 @@ def _keys(
     if not envelope.ordering and envelope.offset is None:
         message = f"events of {target.subject} have no known log position, clock or offset"
         problems.append(diagnose("SS403", message, fix=_ADD_ORDER.get(envelope.kind, "")))
+    if paths := inside_row(envelope, [c for c in columns if c not in found]):
+        message = f"events of {target.subject} are ordered by {', '.join(paths)}"
+        if envelope.row is not None:
+            message += ": deletes have no row after them, creates none before"
+            problems.append(diagnose("SS403", message, fix=_OUTSIDE))
+        else:
+            message += " of the row: what deletes have there may be older, or nothing"
+            problems.append(diagnose("SS423", message))
     if envelope.kind is EnvelopeKind.UNWRAPPED and envelope.deleted is None:
         message = f"events of {target.subject} have no __deleted: rows that are deleted at the source stay"
         problems.append(diagnose("SS422", message))

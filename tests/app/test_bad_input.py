@@ -565,11 +565,13 @@ class TestRegistry:
         shop.registry.delete(f"{STUDENT}-value", 2)
 
     def test_files_from_before_what_is_to_order_the_table_go_on_being_admitted(self, shop: Lab) -> None:
-        shop.register(STUDENT, shop.flat("Row", NAME, ("rev", ["null", "long"])))
-        shop.settings = {"tables": [{"subject": f"{STUDENT}-value", "sequence_by": ["rev"]}, {"subject": ".*-value"}]}
+        shop.register(STUDENT, shop.flat("Row", NAME, ("kafka_offset", ["null", "long"])))
+        shop.settings = {
+            "tables": [{"subject": f"{STUDENT}-value", "sequence_by": ["kafka_offset"]}, {"subject": ".*-value"}]
+        }
         shop.land(STUDENT, [event(2, "goes on")], version=1)
         found = applied(shop)
-        told(found, "SS123", "ts_ms", "rev")
+        told(found, "SS123", "ts_ms", "kafka_offset")
         assert (found.held, students(shop)) == (True, [row(1, "first"), row(2, "goes on")])
 
     def test_a_version_that_goes_backwards_is_another_history(self, shop: Lab) -> None:

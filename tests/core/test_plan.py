@@ -31,6 +31,7 @@ from tests.core.builders import (
     INT,
     MICROS,
     MILLIS,
+    PLAIN,
     STRING,
     col,
     histories,
@@ -792,6 +793,56 @@ def test_events_without_any_order_hold_a_keyed_table_only(kind: EnvelopeKind) ->
     assert ("add.fields" in seen(found).diagnostics[0].fix) == (kind is EnvelopeKind.UNWRAPPED)
 
 
+AGE = col("age", BIGINT)
+
+
+def by(*path: str) -> tuple[OrderingField, ...]:
+    return (OrderingField(path=path, type=Primitive.BIGINT),)
+
+
+@pytest.mark.parametrize("side", ["before", "after"])
+def test_wrapped_events_are_not_ordered_by_a_row_that_some_of_them_lack(side: str) -> None:
+    """A delete would be older than what it deletes, and the row would stay."""
+    found = history((ID, AGE), envelope=replace(DEBEZIUM, ordering=(*DEBEZIUM.ordering, *by(side, "age"))))
+    decision = seen(found, options={"sequence_by": ("source.lsn", "ts_ms", f"{side}.age")})
+    assert (outcome(decision), decision.diagnostics[0].message) == (
+        (Verdict.HOLD, ["SS403"]),
+        f"events of shop.student-value are ordered by {side}.age: deletes have no row after them, creates none before",
+    )
+    assert "sequence_by:" in decision.diagnostics[0].fix
+    assert outcome(seen(found, applied(found, 1))) == (Verdict.HOLD, ["SS403"])
+    assert outcome(seen(found, options={"insert_only": True})) == (Verdict.EVOLVE, [])
+
+
+DELETED = Envelope(kind=EnvelopeKind.UNWRAPPED, op="__op", deleted="__deleted", offset="kafka_offset")
+
+
+@pytest.mark.parametrize(
+    ("envelope", "path", "told"),
+    [
+        (FLAT, "age", True),
+        (DELETED, "age", True),
+        (DELETED, "AGE", True),
+        (DELETED, "ts_ms", True),
+        (replace(DELETED, op=None), "ts_ms", False),
+        (DELETED, "kafka_offset", False),
+        (DELETED, "id", False),
+        (DELETED, "__lsn", False),
+        (FLAT, "kafka_offset", False),
+        (DEBEZIUM, "ts_ms", False),
+        (PLAIN, "age", False),
+    ],
+)
+def test_an_order_by_what_deletes_may_hold_an_older_value_of_is_said(
+    envelope: Envelope, path: str, *, told: bool
+) -> None:
+    offset = (col("kafka_offset", BIGINT),) if envelope.kind is EnvelopeKind.UNWRAPPED else ()
+    columns = (ID, AGE, col("op", STRING), col("ts_ms", BIGINT), *offset)
+    found = history(columns, envelope=replace(envelope, ordering=by(path)))
+    assert outcome(seen(found)) == (Verdict.EVOLVE, ["SS423"] if told else [])
+    assert outcome(seen(found, options={"insert_only": True})) == (Verdict.EVOLVE, [])
+
+
 def test_events_that_only_their_offset_orders_are_fine() -> None:
     for kind in (EnvelopeKind.UNWRAPPED, EnvelopeKind.PLAIN):
         found = history((ID,), envelope=Envelope(kind=kind, deleted="__deleted", offset="kafka_offset"))
@@ -862,7 +913,7 @@ def test_a_table_keeps_a_configured_order_that_the_configuration_no_longer_has()
     """Without it nothing orders these events; they still carry what the table was made with."""
     found = history((ID, NAME), envelope=Envelope(kind=EnvelopeKind.UNWRAPPED, deleted="__deleted"))
     decision = seen(found, applied(found, 1, ordering=FINER.ordering[:1]))
-    assert outcome(decision) == (Verdict.NONE, ["SS418"])
+    assert outcome(decision) == (Verdict.NONE, ["SS423", "SS418"])
     assert decision.desired is not None
     assert decision.desired.envelope.ordering == FINER.ordering[:1]
 
@@ -885,14 +936,14 @@ def test_a_configured_order_is_followed_and_a_change_of_it_holds_the_table() -> 
     found = reordered(FLAT, FINER)
     decision = seen(found, applied(found, 1), options={"sequence_by": ("name", "ts_ms")})
     assert (outcome(decision), decision.changes) == (
-        (Verdict.HOLD, ["SS123", "SS418"]), (ChangeEnvelope(current=FLAT, desired=FINER),),
+        (Verdict.HOLD, ["SS123", "SS423", "SS418"]), (ChangeEnvelope(current=FLAT, desired=FINER),),
     )  # fmt: skip
 
 
 def test_a_version_whose_events_are_not_known_carries_no_order() -> None:
     blind = replace(version(2, ID, NAME, envelope=FINER), event=None)
     found = read_history([version(1, ID, NAME), blind])
-    assert outcome(seen(found, applied(found, 1))) == (Verdict.HOLD, ["SS123", "SS418"])
+    assert outcome(seen(found, applied(found, 1))) == (Verdict.HOLD, ["SS123", "SS423", "SS418"])
 
 
 def shown(found: History, number: int, **policies: str) -> list[tuple[str, int, bool]]:
@@ -1067,7 +1118,7 @@ def test_an_order_by_text_is_said_whoever_chose_it() -> None:
 def test_a_text_that_does_not_order_this_table_is_not_said() -> None:
     """It has the order that it began with."""
     by_text = reordered(replace(FLAT, ordering=FINER.ordering[:1]), FLAT)
-    assert outcome(seen(by_text, applied(by_text, 1))) == (Verdict.EVOLVE, ["SS418"])
+    assert outcome(seen(by_text, applied(by_text, 1))) == (Verdict.EVOLVE, ["SS423", "SS418"])
     by_number = reordered(FLAT, FINER)
     assert outcome(seen(by_number, applied(by_number, 1))) == (Verdict.EVOLVE, [])
 
