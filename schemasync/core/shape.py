@@ -239,9 +239,16 @@ def _kept(target: TableTarget, history: History, layout: Layout, shown: Sequence
     return tuple(c for c in found if folded(c.name) not in names)
 
 
+_POSITIONS: Final = (
+    "add.fields: op,source.ts_ms and the place in the source's log: lsn for PostgreSQL, file,pos,row for MySQL and "
+    "MariaDB, commit_lsn,change_lsn,event_serial_no for SQL Server, commit_lsn,change_lsn for Db2, ord for MongoDB"
+)
+_GROWING: Final = "set sequence_by: to fields that grow with every change"
 _ADD_ORDER: Final = {
-    EnvelopeKind.UNWRAPPED: "Let Debezium's ExtractNewRecordState add it (add.fields: op,source.ts_ms and lsn, or "
-    "file,pos,row), or set sequence_by: to fields that grow with every change."
+    EnvelopeKind.UNWRAPPED: f"Let Debezium's ExtractNewRecordState add it ({_POSITIONS}), or {_GROWING}.",
+    EnvelopeKind.PLAIN: "Where Debezium unwraps the events, let its ExtractNewRecordState add what they did and their "
+    f"order ({_POSITIONS}), and keep deletes (delete.tombstone.handling.mode: rewrite), which are missing else. "
+    f"Or {_GROWING}.",
 }
 _OUTSIDE: Final = (
     "Leave sequence_by: out, or name fields that every event has, those of source or beside it. A table that is there "

@@ -784,13 +784,20 @@ def test_a_key_column_must_be_a_simple_value() -> None:
     assert outcome(seen(found)) == (Verdict.HOLD, ["SS407"])
 
 
+POSITIONS = ("lsn", "file,pos,row", "commit_lsn,change_lsn,event_serial_no", "commit_lsn,change_lsn", "ord")
+
+
 @pytest.mark.parametrize("kind", EnvelopeKind)
 def test_events_without_any_order_hold_a_keyed_table_only(kind: EnvelopeKind) -> None:
     found = history((ID,), envelope=Envelope(kind=kind, deleted="__deleted"))
     assert outcome(seen(found)) == (Verdict.HOLD, ["SS403"])
     assert outcome(seen(found, options={"insert_only": True})) == (Verdict.EVOLVE, [])
     assert seen(found, key=None).verdict is Verdict.EVOLVE
-    assert ("add.fields" in seen(found).diagnostics[0].fix) == (kind is EnvelopeKind.UNWRAPPED)
+    fix = seen(found).diagnostics[0].fix
+    unwrapped = kind in (EnvelopeKind.UNWRAPPED, EnvelopeKind.PLAIN)
+    assert [("add.fields: op," in fix, f" {fields} " in fix) for fields in POSITIONS] == [(unwrapped, unwrapped)] * 5
+    # Debezium's unwrapping by its defaults leaves the row alone.
+    assert ("deletes" in fix) == (kind is EnvelopeKind.PLAIN)
 
 
 AGE = col("age", BIGINT)
