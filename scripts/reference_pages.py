@@ -218,10 +218,13 @@ Sources hold values that a column's type does not have. One rule says what shows
   comparisons find. Told as SS308.
 - Any other value that the type cannot hold shows as NULL, because no other number is near enough. Told as SS309, and the
   landed file that holds the value is moved to `archive/` where `on_fold` says `delete`.
-- A key is held exactly: a file with a key value beyond its type is refused (SS303), because two keys could become one.
+- Digits of a moment or a time that its type does not have are cut, which is not told: those of SQL Server's
+  `datetimeoffset(7)` behind the microsecond, and of files with nanoseconds.
+- A key is held exactly: a file with a key value beyond its type, or of more digits than it has, is refused (SS303), because two
+  keys could become one.
 
-Both are told by the run that admits the file: column, how many values, the first of them and its file. No such value stops
-a table. What is no value of its kind at all (a timestamp that is no timestamp) is refused with its file, as SS303.
+SS308 and SS309 are told by the run that admits the file: column, how many values, the first of them and its file. No such
+value stops a table. What is no value of its kind at all (a timestamp that is no timestamp) is refused with its file, as SS303.
 
 A decimal that is declared with more than 38 digits (Connect's default is 64, PostgreSQL has up to 1000) is shown as `decimal(38, s)`; with a scale of more
 than 38 it is shown as the bytes that it is. A default in the schema follows the same rule as a value.

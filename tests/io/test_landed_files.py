@@ -347,6 +347,40 @@ def test_a_key_beyond_its_type_is_refused_for_two_of_them_would_be_one_row(tmp_p
         open_arrow(tmp_path).admit(wanted)
 
 
+CLOCK = Leaf(type=Primitive.STRING, meaning=Meaning.TIME_MICROS)
+FINER = {
+    "texts": (ZONED, pa.array(["2026-11-20T00:00:00.123456Z", "2026-11-20T00:00:00.1234561+01:00"]), r"\S+4561\+01:00"),
+    "timestamps": (ZONED, pa.array([1_000, 1_001], pa.timestamp("ns", tz="UTC")), "1001"),
+    "times": (CLOCK, pa.array([1_000, 1_001], pa.time64("ns")), "1001"),
+}
+"""Values of which the second is none of whole microseconds, as those of SQL Server's ``datetimeoffset(7)``."""
+
+
+@pytest.mark.parametrize(("leaf", "values", "told"), FINER.values(), ids=FINER)
+def test_a_key_finer_than_its_type_is_refused_for_two_of_them_would_be_one_row(
+    tmp_path: Path, opened: LandedFiles, leaf: Leaf, values: pa.Array, told: str
+) -> None:
+    land(tmp_path, "x.parquet", own(2) | {"at": values})
+    wanted = request(tmp_path, ["x.parquet"], {"at": leaf}, directory="delta/1", keys=("at",))
+    said = f"the key column at cannot hold the value of an event: {told} has more digits than its type"
+    with pytest.raises(DataError, match=said):
+        opened.admit(wanted)
+
+
+@pytest.mark.parametrize(("leaf", "values", "_"), FINER.values(), ids=FINER)
+def test_digits_that_a_column_does_not_show_are_not_told(tmp_path: Path, leaf: Leaf, values: pa.Array, _: str) -> None:
+    land(tmp_path, "x.parquet", own(2) | {"at": values})
+    done = open_arrow(tmp_path).admit(request(tmp_path, ["x.parquet"], ID | {"at": leaf}, directory="delta/1"))
+    assert (done.rows, done.beyond) == (2, ())
+
+
+def test_a_key_of_more_digits_that_are_zeros_is_held(tmp_path: Path) -> None:
+    """What has a fixed width is written with them."""
+    land(tmp_path, "x.parquet", own(2) | {"at": pa.array(["2026-11-20T00:00:00.1234560Z", "2026-11-20T00:00:00,000Z"])})
+    wanted = request(tmp_path, ["x.parquet"], {"at": ZONED}, directory="delta/1", keys=("at",))
+    assert [row["at"].microsecond for row in admitted(open_arrow(tmp_path), tmp_path, wanted)] == [0, 123456]
+
+
 def test_a_key_that_is_no_text_is_refused_with_its_row(tmp_path: Path) -> None:
     """Whoever reads it sees another text: Python none at all."""
     word: dict[str, Encoding] = {"word": Leaf(type=Primitive.STRING), "note": Leaf(type=Primitive.STRING)}

@@ -342,11 +342,11 @@ class _Projector:
     def _check_keys(self, table: pa.Table, events: Sequence[int]) -> None:
         """Refuse keys that could not tell rows apart; ``events`` are the places of the rows' events."""
         for key in self._request.keys:
-            for _, sample in self._losses[key].found.values():
+            if unheld := self._losses[key].unheld:
                 # Two keys that show as one would be one row.
                 raise DataError(
                     f"the key column {key} cannot hold the value of an event",
-                    why=f"{sample} is beyond its type",
+                    why=unheld,
                     fix="Leave the column out of keys: in the configuration, or repair the events at their source.",
                 )
             if (missing := _first_missing(table, key)) is not None:

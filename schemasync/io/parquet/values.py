@@ -67,6 +67,14 @@ class Losses:
     """What was beyond its type while one column was decoded: how many values, and the first as it was written."""
 
     found: dict[Shown, tuple[int, str]] = dataclasses.field(default_factory=dict)
+    cut: str = ""
+    """The first value of more digits than its type has, which shows without them: only a key may not."""
+
+    @property
+    def unheld(self) -> str:
+        """Say of a value that shows otherwise than it was written, what is wrong with it; empty where there is none."""
+        beyond = next((f"{sample} is beyond its type" for _, sample in self.found.values()), "")
+        return beyond or (self.cut and f"{self.cut} has more digits than its type")
 
     def note(self, written: Sequence[Any] | pa.Array, beyond: pa.Array, shown: Shown) -> None:
         """Count the values that the mask ``beyond`` (null where the value is) marks."""
@@ -75,6 +83,11 @@ class Losses:
             sample = str(written[pc.index(beyond, pa.scalar(True)).as_py()])[:80]
             before, first = self.found.get(shown, (0, sample))
             self.found[shown] = before + count, first
+
+    def note_cut(self, written: pa.Array, cut: pa.Array) -> None:
+        """Remember the first value that the mask ``cut`` (null where the value is) marks."""
+        if not self.cut and cut.true_count:
+            self.cut = str(written[pc.index(cut, pa.scalar(True)).as_py()])[:80]
 
 
 def decode(values: pa.Array, encoding: Encoding, losses: Losses) -> pa.Array:
@@ -361,8 +374,15 @@ _MICROS_PER: Final[dict[str, int]] = {"s": 1_000_000, "ms": 1000, "us": 1}
 def _timestamps(values: pa.Array, losses: Losses) -> pa.Array:
     counts = values.cast(pa.int64())
     if values.type.unit == "ns":
-        return _instants(pc.divide(counts, 1000), 1, counts, losses)
+        return _instants(_cut(counts, 1000, losses), 1, counts, losses)
     return _instants(counts, _MICROS_PER[values.type.unit], counts, losses)
+
+
+def _cut(counts: pa.Array, by: int, losses: Losses) -> pa.Array:
+    """Return counts of a unit as those of one that is so many times as long."""
+    found = pc.divide(counts, by)
+    losses.note_cut(counts, pc.not_equal(pc.multiply(found, by), counts))
+    return found
 
 
 def _instants(counts: pa.Array, micros: int, written: pa.Array, losses: Losses) -> pa.Array:
@@ -382,16 +402,23 @@ def _within(values: pa.Array, lowest: int, highest: int, written: pa.Array, loss
     return pc.max_element_wise(capped, low, skip_nulls=False)
 
 
+_FINER: Final = "[.,][0-9]{6}0*[1-9]"
+"""In an ISO 8601 timestamp: not of whole microseconds."""
+
+
 def _zoned(values: pa.Array, _: Leaf, losses: Losses) -> pa.Array:
-    if not pa.types.is_timestamp(values.type):
-        # Whatever holds the texts: bytes, views, a dictionary.
-        try:
-            values = values.cast(pa.string())
-        except pa.ArrowInvalid as error:
-            raise DataError("a value is no timestamp", why=str(error)) from error
+    if pa.types.is_timestamp(values.type):
+        return _timestamps(values, losses)
+    # Whatever holds the texts: bytes, views, a dictionary.
+    try:
+        values = values.cast(pa.string())
+    except pa.ArrowInvalid as error:
+        raise DataError("a value is no timestamp", why=str(error)) from error
     try:
         micros = values.cast(_TIMESTAMP).cast(pa.int64())
     except pa.ArrowInvalid:
+        # Arrow takes no text of more than six digits behind the point.
+        losses.note_cut(values, pc.match_substring_regex(values, _FINER))
         micros = pa.array(map(_zoned_micros, values.to_pylist()), pa.int64())
     return _instants(micros, 1, values, losses)
 
@@ -404,9 +431,9 @@ def _zoned_micros(text: str | None) -> int | None:
 
 
 def _clock(digits: int) -> Callable[[pa.Array, Leaf, Losses], pa.Array]:
-    def decode_clock(values: pa.Array, _: Leaf, __: Losses) -> pa.Array:
-        texts = [None if v is None else clock_text(v, digits=digits) for v in _ticks(values, digits).to_pylist()]
-        return pa.array(texts, pa.string())
+    def decode_clock(values: pa.Array, _: Leaf, losses: Losses) -> pa.Array:
+        ticks = _ticks(values, digits, losses).to_pylist()
+        return pa.array([None if v is None else clock_text(v, digits=digits) for v in ticks], pa.string())
 
     return decode_clock
 
@@ -415,14 +442,14 @@ DIGITS: Final = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 """Of Arrow's units, behind the second's point."""
 
 
-def _ticks(values: pa.Array, digits: int) -> pa.Array:
+def _ticks(values: pa.Array, digits: int, losses: Losses) -> pa.Array:
     """Return times as counts of so many digits behind the second's point, whatever a writer counts them by."""
     counts = values.cast(pa.int32() if pa.types.is_time32(values.type) else pa.int64()).cast(pa.int64())
     if not (pa.types.is_time(values.type) or pa.types.is_duration(values.type)):
         return counts
     # Some have one unit only: Polars nanoseconds, DuckDB microseconds.
     more = DIGITS[values.type.unit] - digits
-    return pc.divide(counts, 10**more) if more > 0 else pc.multiply(counts, 10**-more)
+    return _cut(counts, 10**more, losses) if more > 0 else pc.multiply(counts, 10**-more)
 
 
 def _variable_decimal(values: pa.Array, _: Leaf, losses: Losses) -> pa.Array:
