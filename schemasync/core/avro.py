@@ -142,10 +142,10 @@ class _Walk:
     values: Iterator[int] = field(default_factory=lambda: iter(range(MAX_NODES)))
 
     def root_record(self) -> Mapping[str, Any]:
-        root = self.schema.root
-        if isinstance(root, dict) and root["type"] == "record":
-            return root
-        raise self.error(_At(), "the top level is not a record", "Only records have columns.")
+        root: Mapping[str, Any] | None = self.sole_record(self.schema.root)
+        if root is None:
+            raise self.error(_At(), "the top level is not a record", "Only records have columns.")
+        return root
 
     def sole_record(self, node: Any) -> Any:
         """Return the one record that a type is, directly or as the only branch beside null; None for other types."""

@@ -64,9 +64,19 @@ def resolve(registered: RegisteredSchema) -> ResolvedSchema:
 
 
 def schema_fingerprint(registered: RegisteredSchema) -> str:
-    """Return the hex SHA-256 of the canonical JSON (sorted keys, no blanks) of the schema and its references."""
+    """Return the hex SHA-256 of the canonical JSON (sorted keys, no blanks) of the schema and its references.
+
+    A record that may be null counts as the record: Connect's converter registers an optional struct so, and files have
+    the record alone in their footers.
+    """
     texts = (registered.text, *registered.references)
-    return fingerprint([_json(text, registered) for text in texts])
+    root, *references = (_json(text, registered) for text in texts)
+    return fingerprint([_without_null(root), *references])
+
+
+def _without_null(root: Any) -> Any:
+    others = [branch for branch in branches_of(root) if branch != "null"]
+    return others[0] if len(others) == 1 else root
 
 
 def schema_error(

@@ -361,6 +361,8 @@ def test_a_default_that_does_not_fit_is_refused(type_: Any, default: Any) -> Non
 
 # ---- fingerprint
 
+ROW = record("shop.Row", field("a", "int", doc="text"), field("b", ["null", record("I", field("x", "int"))]))
+
 
 def test_the_fingerprint_ignores_blanks_and_order_but_no_content() -> None:
     schema = record("R", field("a", "int"))
@@ -370,6 +372,13 @@ def test_the_fingerprint_ignores_blanks_and_order_but_no_content() -> None:
         registered(record("R", field("a", "int", doc="x")))
     )
     assert schema_fingerprint(registered(schema)) != schema_fingerprint(registered(schema, schema))
+
+
+@pytest.mark.parametrize("nullable", [["null", ROW], [ROW, "null"], [ROW]], ids=["null first", "null last", "alone"])
+def test_a_record_that_may_be_null_is_that_record(nullable: list[Any]) -> None:
+    """Connect's converter writes it for an optional struct, and its sinks the record alone into footers."""
+    found, bare = read_value_schema(registered(nullable)), read_value_schema(registered(ROW))
+    assert found == bare
 
 
 # ---- keys
@@ -409,7 +418,8 @@ DEEP_CHAIN = [record(f"T{n}", field("a", f"T{n - 1}" if n else "int")) for n in 
         ("[" * 100_000, "the schema is not JSON"),
         ("[" * 300 + "]" * 300, "nested deeper than 160 levels"),
         (json.dumps("string"), "the top level is not a record"),
-        (["null", record("R", field("a", "int"))], "the top level is not a record"),
+        (["null", "string"], "the top level is not a record"),
+        ([record("R", field("a", "int")), record("S", field("a", "int"))], "the top level is not a record"),
         (ENUM, "the top level is not a record"),
         (json.dumps("com.x.Missing"), "unknown type: com.x.Missing"),
         (record("R", field("a", "com.x.Missing")), "unknown type: com.x.Missing"),
