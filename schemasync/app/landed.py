@@ -220,7 +220,7 @@ def _understood(
     if isinstance(writer, NoWriter):
         writer = writer_in(asked_again(), footer, embedded=embedded)
     if isinstance(writer, NoWriter):
-        return _Waits(code="SS302", said=f": {writer.reason}")
+        return _Waits(code="SS302", said=f": {writer.reason}", fix=writer.fix)
     if lack := lacking_order(footer, writer):
         fix = "Land it anew with all columns, or move it away; it stays where it is."
         return _Waits(code="SS302", said=f": {lack}", fix=fix)

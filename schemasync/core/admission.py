@@ -18,6 +18,7 @@ from schemasync.core.encoding import (
     ListOf,
     MapOf,
     Meaning,
+    Member,
     Record,
     lives_by_name,
     without_lives,
@@ -204,9 +205,10 @@ class Admitted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoWriter:
-    """No version, or several with different meanings, could have written a file."""
+    """No version, or several with different meanings, could have written a file; ``fix`` says what helps, if known."""
 
     reason: str
+    fix: str = ""
 
 
 def writer_in(history: History, footer: Footer, *, embedded: SubjectVersion | None) -> SubjectVersion | NoWriter:
@@ -249,13 +251,48 @@ def match_writer(
         if alike:
             return _one_of(alike)
         alike = [v for v in versions if _may_pass_as(v, embedded)]
-        if not alike:
-            return NoWriter(reason="the Avro schema in its footer is no version of the subject")
-        return _of_one_meaning(alike)
+        return _of_one_meaning(alike) if alike else _of_no_version(embedded, versions)
     fitting = _fitting(footer, versions)
     if not fitting:
         return NoWriter(reason=f"{_UNFIT}{_difference(footer, versions)}")
     return _of_one_meaning(fitting)
+
+
+_OF_NO_VERSION: Final = "the Avro schema in its footer is no version of the subject"
+_BEFORE: Final = "belongs to the source's connector, before the registry"
+_OWN_SUBJECT: Final = "register the schema of these files under a subject of its own, and map that (README, Limits)"
+
+
+def _of_no_version(embedded: SubjectVersion, versions: Sequence[SubjectVersion]) -> NoWriter:
+    """Say that a file is of no version, and which one a transform of the sink's connector made it of, if it did."""
+    theirs = {m.name: without_names(m.encoding) for m in _fields(embedded)}
+    for version in reversed(versions):
+        ours = {m.name: m.encoding for m in _fields(version)}
+        row = ours.get(version.envelope.row or "")
+        if isinstance(row, Record) and _has_all(theirs, {m.name: m.encoding for m in row.members}):
+            said = f"the row that version {version.version} has in {version.envelope.row}"
+            return NoWriter(
+                reason=f"{_OF_NO_VERSION}, but {said}: a transform of the sink's has unwrapped it",
+                fix=f"A transform {_BEFORE}. Or {_OWN_SUBJECT}.",
+            )
+        more = [name for name in theirs if name not in ours]
+        if ours and more and _has_all(theirs, ours):
+            said = f"version {version.version} with more fields: {', '.join(_first_of(more))}"
+            return NoWriter(
+                reason=f"{_OF_NO_VERSION}, but {said}",
+                fix=f"If a transform of the sink's adds them: it {_BEFORE}; or {_OWN_SUBJECT}. Else register the "
+                "schema as the subject's next version, or move the file away; it stays where it is.",
+            )
+    return NoWriter(reason=_OF_NO_VERSION)
+
+
+def _fields(version: SubjectVersion) -> tuple[Member, ...]:
+    return version.event.members if version.event is not None else ()
+
+
+def _has_all(theirs: Mapping[str, Encoding], ours: Mapping[str, Encoding]) -> bool:
+    """Tell whether there is, of each of these fields, what Connect would have written for it."""
+    return all(name in theirs and _passes_as(encoding, theirs[name]) for name, encoding in ours.items())
 
 
 def lacking_order(footer: Footer, writer: SubjectVersion) -> str:
@@ -288,9 +325,12 @@ def _difference(footer: Footer, versions: Iterable[SubjectVersion]) -> str:
     number, event = next(((v.version, v.event) for v in reversed([*versions]) if v.event is not None), (0, None))
     if event is None:
         return ""
-    found = [*misfits(event, footer.type)]
+    return f"; compared with version {number}, {', '.join(_first_of([*misfits(event, footer.type)]))}"
+
+
+def _first_of(found: Sequence[str]) -> tuple[str, ...]:
     more = [f"{len(found) - _SHOWN} more"] if len(found) > _SHOWN else []
-    return f"; compared with version {number}, {', '.join((*found[:_SHOWN], *more))}"
+    return (*found[:_SHOWN], *more)
 
 
 def _of_one_meaning(fitting: Sequence[SubjectVersion]) -> SubjectVersion | NoWriter:

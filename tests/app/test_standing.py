@@ -771,15 +771,24 @@ def test_many_files_that_wait_for_one_reason_are_told_of_together(still: Still) 
 
     few, before = held_by(3)
     many, after = held_by(1000)
+    odd = "the Avro schema in its footer is no version of the subject, but version 1 with more fields: colour"
     assert few == [
         *(f"SS304 new-000{n}.parquet was written under version 2" for n in range(3)),
-        *(f"SS302 odd-000{n}.parquet: the Avro schema in its footer is no version of the subject" for n in range(3)),
+        *(f"SS302 odd-000{n}.parquet: {odd}" for n in range(3)),
     ]
     assert many == [
         "SS304 1000 files, first new-0000.parquet, were written under version 2",
-        "SS302 1000 files, first odd-0000.parquet: the Avro schema in its footer is no version of the subject",
+        f"SS302 1000 files, first odd-0000.parquet: {odd}",
     ]
     assert (after.id, len(after.json()) < 2000) == (before.id, True)
+
+
+def test_files_that_a_transform_of_the_sinks_may_have_changed_come_with_advice_about_that(still: Still) -> None:
+    still.register(avro())
+    still.settle()
+    landed_with(still, avro(("colour", "string")), "odd.parquet", colour="red")
+    (finding,) = taken_in(still).findings
+    assert (finding.code, finding.fix.partition(":")[0]) == ("SS302", "If a transform of the sink's adds them")
 
 
 def test_a_file_whose_footer_speaks_of_an_order_that_it_lacks_is_not_admitted_as_the_oldest(still: Still) -> None:

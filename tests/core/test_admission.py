@@ -226,9 +226,51 @@ def test_a_file_that_fits_two_lives_of_a_name_is_not_guessed() -> None:
     ids=["another column", "another type", "nullable", "another envelope"],
 )
 def test_a_schema_that_reads_otherwise_is_no_version(other: SubjectVersion) -> None:
-    assert (
-        matched(footer(), [avro(A, version=1)], other) == "the Avro schema in its footer is no version of the subject"
-    )
+    found = matched(footer(), [avro(A, version=1)], other)
+    assert str(found).startswith("the Avro schema in its footer is no version of the subject")
+
+
+ROW = record("Value", field("id", "int"), field("at", {"type": "long", "logicalType": "timestamp-micros"}))
+WRAPPED = (field("before", ["null", ROW]), field("after", ["null", "Value"]), field("op", "string"))
+BARE = (field("id", "int"), field("at", "long"))
+UNWRAPPED = "the row that version 1 has in after: a transform of the sink's has unwrapped it"
+
+
+@pytest.mark.parametrize(
+    ("registered_fields", "found", "told", "fix"),
+    [
+        (WRAPPED, BARE, UNWRAPPED, "A transform belongs to"),
+        (WRAPPED, (*BARE, field("__deleted", "string"), field("__op", "string")), UNWRAPPED, "A transform belongs to"),
+        ((A,), (field("z", "int"), A, B, field("x", "int"), field("y", "int")),
+         "version 1 with more fields: z, b, x, 1 more", "If a transform"),
+    ],
+    ids=["row", "row with fields", "fields"],
+)  # fmt: skip
+def test_what_a_transform_of_the_sinks_makes_of_a_version_is_told_as_that(
+    registered_fields: Sequence[Any], found: Sequence[Any], told: str, fix: str
+) -> None:
+    versions = [avro(*registered_fields, version=1), avro(field("other", "int"), version=2)]
+    outcome = match_writer(footer(), versions, embedded=avro(*found, version=9))
+    assert isinstance(outcome, NoWriter)
+    assert outcome.reason == f"the Avro schema in its footer is no version of the subject, but {told}"
+    assert (outcome.fix.startswith(fix), "under a subject of its own, and map that" in outcome.fix) == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("registered_fields", "found"),
+    [
+        (WRAPPED, (field("id", "int"), field("at", "string"))),
+        (WRAPPED, (field("id", "int"),)),
+        ((A, B), (B, A)),
+        ((A, B), (A, field("b", "int"), field("c", "int"))),
+    ],
+    ids=["another type", "less", "another order", "more fields and another type"],
+)
+def test_what_no_transform_that_is_known_makes_of_a_version_is_not_taken_for_one(
+    registered_fields: Sequence[Any], found: Sequence[Any]
+) -> None:
+    reason = NoWriter(reason="the Avro schema in its footer is no version of the subject")
+    assert match_writer(footer(), [avro(*registered_fields, version=1)], embedded=avro(*found, version=9)) == reason
 
 
 def test_without_a_footers_schema_the_types_tell_the_version() -> None:
