@@ -82,17 +82,36 @@ _ENDING: Final = ".parquet"
 _ENDINGS: Final = (_ENDING, ".parq", ".pq")
 """How names of Parquet files end, in capitals or not; only what ends with the first as it is is admitted."""
 
+_IN_PASSING: Final = (".crc", ".tmp", ".inprogress", "._copying_")
+"""In names of checksums, and of what is still being written: by Flink, by HDFS's client."""
+
 _OURS = ("_schemasync/", "base/", "delta/", "archive/", "changes/", "history/")
 
 
 def strays_among(files: Iterable[FileInfo], pattern: str) -> tuple[FileInfo, ...]:
-    """Return the Parquet files that lie where increments are expected, and are none: of no hour, or misnamed."""
-    return tuple(f for f in files if _is_visible(f.path) and not _is_landed(pattern, f.path))
+    """Return the files that lie where increments are expected, and are none.
+
+    Parquet files of no hour or misnamed, and of an hour whatever else is not hidden: sinks write other formats, too,
+    and some give Parquet other names.
+    """
+    return tuple(f for f in files if _is_stray(pattern, f.path))
+
+
+def _is_stray(pattern: str, path: str) -> bool:
+    if not _is_visible(path) or _is_landed(pattern, path):
+        return False
+    directory, _, name = path.rpartition("/")
+    in_passing = any(part in name.lower() for part in _IN_PASSING)
+    return _is_parquet(path) or not (in_passing or parse_hour(pattern, directory) is None)
 
 
 def _is_visible(path: str) -> bool:
     hidden = any(part.startswith(("_", ".")) for part in path.split("/"))
-    return path.lower().endswith(_ENDINGS) and not hidden and not path.startswith(_OURS)
+    return not hidden and not path.startswith(_OURS)
+
+
+def _is_parquet(path: str) -> bool:
+    return path.lower().endswith(_ENDINGS)
 
 
 def strays_beside(lake: Lake, pattern: str) -> tuple[FileInfo, ...]:
@@ -103,11 +122,11 @@ def strays_beside(lake: Lake, pattern: str) -> tuple[FileInfo, ...]:
     tops = _tops(lake, pattern)[0]
     beside = (d for d in lake.directories("") if not any(f"{top}/".startswith(f"{d}/") for top in tops))
     found = (f for d in beside if not f"{d}/".startswith(_OURS) for f in lake.files(d))
-    return tuple(f for f in (*lake.files("", below=False), *found) if _is_visible(f.path))
+    return tuple(f for f in (*lake.files("", below=False), *found) if _is_visible(f.path) and _is_parquet(f.path))
 
 
 def of_strays(strays: Sequence[FileInfo], where: str) -> Iterator[Diagnostic]:
-    """Tell of Parquet files that are left alone."""
+    """Tell of files that are left alone."""
     lost = [f for f in strays if f.path.endswith(_ENDING)]
     if lost:
         counted = f"{many(len(lost), 'Parquet file')} {'matches' if len(lost) == 1 else 'match'}"
@@ -115,7 +134,8 @@ def of_strays(strays: Sequence[FileInfo], where: str) -> Iterator[Diagnostic]:
     misnamed = [f for f in strays if not f.path.endswith(_ENDING)]
     if misnamed:
         said = f"{many(len(misnamed), 'file')} not called *{_ENDING}, first {misnamed[0].path}"
-        yield diagnose("SS307", said, fix="Have the sink call them so if they should be admitted, or move them away.")
+        fix = "Have the sink write Parquet files, and call them so, if they should be admitted; or move these away."
+        yield diagnose("SS307", said, fix=fix)
 
 
 def files_there(lake: Lake, pattern: str) -> Iterator[FileInfo]:

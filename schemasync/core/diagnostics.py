@@ -455,8 +455,9 @@ _ALL: Final = (
     Code(
         code="SS307",
         severity=Severity.WARNING,
-        meaning="Parquet files below the table's location match no hour of increments:, or are not called *.parquet, "
-        "and are left alone. Of those outside of the directory in which all hours lie only a plan tells.",
+        meaning="Files below the table's location are left alone: Parquet files that match no hour of increments:, and "
+        "whatever lies in an hour's directory and is not called *.parquet, but for hidden and unfinished files. Of "
+        "those outside of the directory in which all hours lie only a plan tells.",
         example="3 Parquet files match no hour of incremental/increment_{yyyyMMddHH}, first incremental/a.parquet",
         fix="Correct increments: if they should be admitted, or move them away.",
     ),

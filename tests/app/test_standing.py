@@ -251,6 +251,7 @@ def test_files_that_landed_are_looked_into_once(still: Still, monkeypatch: pytes
         ("../b.parquet", b"", "SS307", False),
         ("b.PARQUET", b"", "SS307", False),
         ("b.parq", b"", "SS307", False),
+        ("part-0f3c-0", b"", "SS307", False),
     ],
 )
 def test_plan_status_and_apply_agree_on_what_waits_for_a_person(
@@ -270,6 +271,21 @@ def test_a_plan_tells_of_files_right_in_the_tables_location(still: Still) -> Non
     landed(still, name="../../readme.txt").write_bytes(b"")
     (table,) = still.plan().tables
     told = "1 Parquet file matches no hour of incremental/increment_{yyyyMMddHH}, first part-0.parquet"
+    assert [d.message for d in table.diagnostics if d.code == "SS307"] == [told]
+
+
+def test_whatever_lies_in_an_hour_under_another_name_is_told_of_together(still: Still) -> None:
+    """Flink's files have no ending, Connect's sinks write Avro, JSON and packed text, too."""
+    still.register(avro())
+    hour = still.root / "lake/student/incremental/increment_2026112000"
+    misnamed = ("part-0f3c-0", "t-0-0.gz", "t+0+0000000000.avro", "t+0+0000000000.json", "b.parq")
+    passed_over = ("_SUCCESS", "_t/part-0", ".part-0.crc", "part-0.crc", "below/readme", "../readme")
+    written = ("a.parquet.tmp", "a.parquet._COPYING_", "part-0.inprogress.5")
+    for name in (*misnamed, *passed_over, *written):
+        (hour / name).parent.mkdir(parents=True, exist_ok=True)
+        (hour / name).touch()
+    (table,) = still.plan().tables
+    told = "5 files not called *.parquet, first incremental/increment_2026112000/b.parq"
     assert [d.message for d in table.diagnostics if d.code == "SS307"] == [told]
 
 
