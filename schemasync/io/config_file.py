@@ -331,10 +331,11 @@ _WORDS = {
     "int_type": "must be a whole number",
     "string_too_short": "must not be empty",
     "too_short": "must not be empty",
-    "invalid_key": "has a key that is not text",
+    "invalid_key": "is a key, and no text",
 }
 """Pydantic's error types in our words; what is not here keeps pydantic's text."""
 _DOES = {
+    "invalid_key": "Put quotes around it.",
     "tuple_type": "Write [ONE, OTHER].",
     "string_too_short": "Write a value, or leave the key out.",
     "too_short": "Write a value, or leave the key out.",
@@ -354,6 +355,9 @@ def _explained(error: ValidationError, file: Path, variables: Mapping[str, Where
 def _one(detail: ErrorDetails, file: Path, variables: Mapping[str, Where]) -> UsageError:
     where = tuple(part for part in detail["loc"] if part != "[key]")
     kind, context = detail["type"], detail.get("ctx", {})
+    if kind == "invalid_key" or (kind == "string_type" and detail["loc"][-1] == "[key]"):
+        # Pydantic names it as Python does; of keys that are no text YAML has this one, where no tag makes others.
+        kind, where = "invalid_key", (*where[:-1], "null" if where[-1] == "None" else where[-1])
     place = f"{_source(where, variables, file, kind)}: {dotted(where)}"
     match kind:
         case "extra_forbidden":

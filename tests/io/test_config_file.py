@@ -353,6 +353,25 @@ def test_a_key_that_is_a_list_is_refused(tmp_path: Path) -> None:
     assert "found unhashable key" in refused(tmp_path, "? [a]\n: b")
 
 
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("null: x", "null"),
+        ("server: {~: x}", "server.null"),
+        ("spark: {conf: {Null: x}}", "spark.conf.null"),
+        ("tables: [{subject: a-value, renames: {null: a}}]", "tables[0].renames.null"),
+    ],
+)
+def test_a_key_that_is_null_is_told_as_people_write_it(tmp_path: Path, text: str, place: str) -> None:
+    assert refused(tmp_path, MINIMAL + text) == f"FILE: {place}: is a key, and no text. Put quotes around it."
+
+
+def test_a_key_called_like_pythons_null_is_text(tmp_path: Path) -> None:
+    assert refused(tmp_path, MINIMAL + "None: x").startswith("FILE: None: is not a known key.")
+    said = refused(tmp_path, MINIMAL + "tables: [{subject: a-value, partition_by: {None: year(a)}}]")
+    assert said.startswith("FILE: tables[0].partition_by.None: ")
+
+
 def test_an_empty_key_is_refused(tmp_path: Path) -> None:
     assert refused(tmp_path, MINIMAL + "watch: {? : b}").startswith("FILE: watch")
 
