@@ -14,7 +14,7 @@ from typing import Any
 from schemasync.app.dependents import ReadingViews
 from schemasync.app.forsaken import forsaken
 from schemasync.app.history_table import plan_history
-from schemasync.app.inspecting import TableView, is_silence, look, map_tables, select
+from schemasync.app.inspecting import TableView, is_silence, look, map_tables, read_key, select
 from schemasync.app.landed import Landed, look_at, of_strays, of_unclear_key, strays_beside
 from schemasync.app.migrating import with_values_checked
 from schemasync.app.rekeying import changes_key, key_is_unclear, keys_before, with_keys_checked
@@ -48,7 +48,7 @@ from schemasync.core.policy import Verdict
 from schemasync.core.ports import HiveTable
 from schemasync.core.properties import TableProperties, made_by_us, write_properties
 from schemasync.core.renamed import is_old_view, left_alone, old_names
-from schemasync.core.shape import Shape
+from schemasync.core.shape import Shape, of_wider_key
 from schemasync.core.toast import unknown_values
 from schemasync.core.view_drift import same_text, view_drift, view_reasons
 from schemasync.errors import SchemaError, SchemasyncError, StorageError, UsageError, as_ours
@@ -210,7 +210,8 @@ def _with_readers(readers: ReadingViews, plan: TablePlan) -> TablePlan:
 def plan_table(workspace: Workspace, target: TableTarget) -> TablePlan:
     """Plan one table; its trouble becomes a finding, unless nothing can be known about any table."""
     try:
-        return _with_strays(workspace, with_landed(workspace, lay_out_steps(workspace, look(workspace, target))))
+        planned = _with_wider_key(workspace, lay_out_steps(workspace, look(workspace, target)))
+        return _with_strays(workspace, with_landed(workspace, planned))
     except Exception as error:
         if is_silence(error, workspace.registry):
             raise
@@ -256,6 +257,19 @@ def _with_strays(workspace: Workspace, plan: TablePlan) -> TablePlan:
     found = strays_beside(workspace.storage(target).lake, target.increments)
     beside = [file for file in found if file.path not in admitted]
     return replace(plan, diagnostics=(*plan.diagnostics, *of_strays(beside, target.increments)))
+
+
+def _with_wider_key(workspace: Workspace, plan: TablePlan) -> TablePlan:
+    """Add what is odd about configured keys beside those of the key subject, which nothing else asks for.
+
+    Only a plan does: every tick would ask the registry one thing more of each such table.
+    """
+    target = plan.target
+    shape = plan.view.decision.effective if plan.view else None
+    if not target.keys or shape is None:
+        return plan
+    found = read_key(workspace.registry, replace(target, keys=()))
+    return replace(plan, diagnostics=(*plan.diagnostics, *of_wider_key(target, shape, found.columns or ())))
 
 
 def admits(plan: TablePlan) -> bool:

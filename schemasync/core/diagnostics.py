@@ -673,6 +673,16 @@ _ALL: Final = (
         "offset. Where deletes come with a newer value in that column, nothing is to be done.",
     ),
     Code(
+        code="SS424",
+        severity=Severity.WARNING,
+        meaning="A column of keys: is not in the source's key. PostgreSQL's deletes have the source's key alone unless "
+        "REPLICA IDENTITY is FULL, and zeros, empty texts or nothing elsewhere: the rows that they are about stay. "
+        "Only plan and status ask the registry for the -key subject of a table with keys:, and tell.",
+        example="lake.student: deletes may lack sku, which shop.student-key has not",
+        fix="Set REPLICA IDENTITY FULL for the table at the source, or keys: to columns of the source's key. Rows that "
+        "were deleted before that stay. Of a source whose deletes are whole rows nothing is to be done.",
+    ),
+    Code(
         code="SS501",
         severity=Severity.ERROR,
         meaning="A view of somebody else uses a column that goes away: its queries fail from then on.",

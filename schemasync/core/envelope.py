@@ -189,6 +189,19 @@ def clock_behind(ordering: Sequence[OrderingField]) -> int | None:
     return next(clocks, None) or None
 
 
+def has_partial_deletes(envelope: Envelope, event: Record | None) -> bool:
+    """Tell whether events may be deletes that have the values of their source's key alone.
+
+    PostgreSQL's are, under its default REPLICA IDENTITY: Debezium's ``before`` has zeros, empty texts and nulls
+    elsewhere. Other databases, which their positions in a log tell, send whole rows.
+    """
+    can_delete = envelope.deleted if envelope.kind is EnvelopeKind.UNWRAPPED else envelope.op
+    root = {member.name: member for member in event.members} if event else {}
+    if envelope.kind is EnvelopeKind.DEBEZIUM:
+        return can_delete is not None and _found(root, "source.lsn") is not None
+    return can_delete is not None and not root.keys() & _MADE_FOR_ORDER
+
+
 def _is_clock(name: str) -> bool:
     return folded(name).removeprefix("__").removeprefix("source_") in _TS
 
@@ -304,7 +317,7 @@ def _ordered(root: Mapping[str, Column], path: str) -> OrderingField | None:
     return OrderingField(path=tuple(path.split(".")), type=encoding.type, meaning=encoding.meaning)
 
 
-def _found(root: Mapping[str, Column], path: str) -> Encoding | None:
+def _found(root: Mapping[str, Column | Member], path: str) -> Encoding | None:
     """Return what stands at a path, None where nothing does."""
     first, *rest = path.split(".")
     encoding = root[first].encoding if first in root else None

@@ -49,6 +49,7 @@ from schemasync.io.parquet.arrow import ArrowFiles
 from schemasync.io.registry.file import FileRegistry
 from tests.app.still import Still, avro, key
 from tests.core.builders import admitted
+from tests.lab import Lab
 
 
 @pytest.fixture
@@ -522,6 +523,42 @@ def test_a_key_that_nobody_can_read_is_in_nobody_s_way_where_the_configuration_s
     shown = partial(from_registry, still.registry, still.config, "student")
     with pytest.raises(RegistryError) if found else nullcontext():
         shown()
+
+
+WRAPPED = json.dumps(Lab.debezium({"name": "sku", "type": "string"}))
+
+
+@pytest.mark.parametrize(
+    ("keys", "sources", "lacking"),
+    [
+        (["id", "sku"], ["id"], "sku"),
+        (["sku", "id"], ["nr"], "sku, id"),
+        (["ID"], ["id"], ""),
+        (["sku"], ["id", "sku"], ""),
+        (["id", "sku"], [], ""),
+    ],
+)
+@pytest.mark.parametrize("there", [False, True])
+def test_a_key_that_deletes_may_lack_is_told_by_a_plan_and_costs_a_look_nothing(
+    still: Still, monkeypatch: pytest.MonkeyPatch, keys: list[str], sources: list[str], lacking: str, there: bool
+) -> None:
+    still.settings = {"tables": [{"subject": "student-value", "keys": keys}]}
+    still.register(WRAPPED, keys=sources)
+    if there:
+        still.settle()
+    told = [f"lake.student: deletes may lack {lacking}, which student-key has not"] if lacking else []
+    assert [d.message for d in still.plan().tables[0].diagnostics if d.code == "SS424"] == told
+    asked: list[str] = []
+    versions = still.registry.versions
+
+    def counted(subject: str) -> tuple[int, ...]:
+        asked.append(subject)
+        return versions(subject)
+
+    monkeypatch.setattr(still.registry, "versions", counted)
+    (target,) = map_tables(still.workspace).targets
+    assert "SS424" not in {d.code for d in look(still.workspace, target).decision.diagnostics}
+    assert asked == ["student-value"]
 
 
 def keeping(drop: str) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import pytest
 
 from schemasync.core.avro import read_value_schema
 from schemasync.core.encoding import Meaning
-from schemasync.core.envelope import clock_behind
+from schemasync.core.envelope import clock_behind, has_partial_deletes
 from schemasync.core.schema import Envelope, EnvelopeKind, OrderingField, SubjectVersion
 from schemasync.core.types import Primitive
 from schemasync.errors import SchemaError
@@ -245,6 +245,32 @@ def _dig(value: Any, path: tuple[str, ...]) -> Any:
 def test_a_clock_stands_behind_a_position(paths: list[str], expected: int | None) -> None:
     ordering = [OrderingField(path=tuple(path.split(".")), type=Primitive.BIGINT) for path in paths]
     assert clock_behind(ordering) == expected
+
+
+ID, DELETED = field("id", "long"), field("__deleted", "string")
+
+
+@pytest.mark.parametrize(
+    ("version", "partial"),
+    [
+        (debezium(field("lsn", ["null", "long"])), True),
+        (debezium(field("lsn", "string")), True),
+        (debezium(field("file", "string"), field("pos", "long")), False),
+        (debezium(field("scn", "string")), False),
+        (read(AFTER, OP), False),
+        (read(ID, DELETED, field("__lsn", "long")), True),
+        (read(ID, DELETED, field("__ts_ms", "long")), True),
+        (read(ID, DELETED, field("__source_file", "string"), field("__source_pos", "long")), False),
+        (read(ID, DELETED, field("__commit_lsn", "string"), field("__change_lsn", "string")), False),
+        (read(ID, field("__op", "string"), field("__lsn", "long")), False),
+        (read(ID, OP, field("ts_ms", "long")), True),
+        (read(ID), False),
+    ],
+)
+def test_events_of_postgres_may_be_deletes_that_have_the_sources_key_alone(
+    version: SubjectVersion, partial: bool
+) -> None:
+    assert has_partial_deletes(version.envelope, version.event) is partial
 
 
 def test_sequence_by_replaces_the_detected_order() -> None:

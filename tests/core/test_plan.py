@@ -21,7 +21,7 @@ from schemasync.core.projection import Carried, carried
 from schemasync.core.properties import SUBJECT, TableProperties, write_properties
 from schemasync.core.reshape import Keep
 from schemasync.core.schema import Column, Envelope, EnvelopeKind, OrderingField
-from schemasync.core.shape import history_of, shape_of
+from schemasync.core.shape import history_of, of_wider_key, shape_of
 from schemasync.core.types import Primitive
 from tests.core.builders import (
     BIGINT,
@@ -757,6 +757,16 @@ def test_unwrapped_events_that_do_not_tell_of_deletes_are_told() -> None:
     assert outcome(seen(found(None))) == (Verdict.EVOLVE, ["SS422"])
     assert outcome(seen(found("__deleted"))) == (Verdict.EVOLVE, [])
     assert outcome(seen(found(None), options={"insert_only": True})) == (Verdict.EVOLVE, [])
+
+
+@pytest.mark.parametrize(
+    ("source_key", "lacking"), [(("ID",), "name"), (("nr",), "id, name"), (("Name", "id", "nr"), ""), ((), "")]
+)
+def test_columns_of_the_key_that_deletes_may_lack_are_told(source_key: tuple[str, ...], lacking: str) -> None:
+    found = history((ID, col("name", STRING)), envelope=DEBEZIUM)
+    shape, _ = shape_of(target(keys=("id", "name")), found, found.newest, key=None, baseline=1)
+    told = [d.message for d in of_wider_key(target(), shape, source_key)]
+    assert told == ([f"lake.student: deletes may lack {lacking}, which shop.student-key has not"] if lacking else [])
 
 
 def test_events_that_are_not_unwrapped_lack_the_key_and_are_told_what_to_do() -> None:
