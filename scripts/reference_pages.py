@@ -73,7 +73,7 @@ MEANINGS: Final[Mapping[str, str]] = {
     "defaults.compaction.tombstone_retention": "How long a delete is remembered, counted from when it was admitted; events that are later than that may bring a row back.",
     "defaults.compaction.reader_grace": "How long superseded partitions stay registered for queries that are running. A plan of the view that is kept for longer (a DataFrame, what Trino caches of the metastore) shows fewer rows then, without an error.",
     "defaults.compaction.vacuum_retention": "How long superseded directories stay on disk after `reader_grace`.",
-    "defaults.compaction.on_fold": "What becomes of the sink's files once a published generation holds them and `reader_grace` is over: `delete`, `archive` (moved below `archive/`), or `keep`.",
+    "defaults.compaction.on_fold": "What becomes of the sink's files once a compaction took them in, folded or merged beside the base, and `reader_grace` is over: `delete`, `archive` (moved below `archive/`), or `keep`.",
     "defaults.compaction.arrow_limit": "Largest job that one process does by itself. Default: 256MB; none with `local[*]`. Above it Spark does the work.",
     "defaults.compaction.shard_size": "About how large a shard of the base is: what a change makes a compaction rewrite.",
     "defaults.compaction.memory": "How much the merge of one shard, or an admission in one process, may hold of rows, however much there is of them.",

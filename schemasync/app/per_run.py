@@ -72,7 +72,10 @@ def _present(workspace: Workspace, target: TableTarget) -> frozenset[str]:
 
 
 def _hours(workspace: Workspace, target: TableTarget, manifest: Manifest, deltas: Sequence[Segment]) -> dict[str, str]:
-    """Return hour -> location of the increment directories whose files are in these deltas, the newest of them."""
+    """Return hour -> location of the increment directories that still have files of these deltas, the newest of them.
+
+    Files of deltas that were merged may be gone.
+    """
     lake = workspace.storage(target).lake
     among = {delta.name for delta in deltas}
     directories = {f.path.rpartition("/")[0] for f in manifest.admitted if f.segment in among}

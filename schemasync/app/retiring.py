@@ -1,7 +1,7 @@
-"""Cleaning up what a published generation has made superfluous, at its time and in its order.
+"""Cleaning up what a published compaction has made superfluous, at its time and in its order.
 
 Partitions of superseded segments go after the reader grace, directories a vacuum retention later, the sink's files by
-name once a published generation holds them. With the first directory of a generation goes what runs left there that
+name once a published compaction took them in. With the first directory of a generation goes what runs left there that
 never published it; with any directory go manifests of states that nobody asks for any more, and what killed admissions
 had put aside. Killed anywhere, the next run does the rest. What may not be deleted, a landed file that is the
 sink's, or a directory that another user wrote, stops nothing of that.
@@ -233,7 +233,7 @@ def _retire_files(
     by_directory = {d: tuple(of_it) for d, of_it in groupby(sorted(files, key=_directory), key=_directory)}
     gone, refused = _from_both_ends(by_directory, retire_those_of)
     fix = "Where they are the sink's alone to delete, let them stay: compaction: {on_fold: keep}."
-    return gone, _stay("landed files that were folded", target, refused, fix=fix)
+    return gone, _stay("landed files that were compacted", target, refused, fix=fix)
 
 
 def _retire_directories(

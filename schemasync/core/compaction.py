@@ -142,6 +142,9 @@ def after_fold(current: Manifest, plan: FoldPlan, *, written: Iterable[Segment],
     unknown = {"ahead": False, "ahead_of_deltas": False}
     others = tuple(s.model_copy(update=unknown) for s in current.segments if s.name not in replaced)
     folded = {s.name for s in plan.fold}
+    admitted = (
+        f.taken_in(generation=plan.generation, now_ms=at) if f.segment in folded else f for f in current.admitted
+    )
     return current.model_copy(
         update={
             "state": StateId(generation=plan.generation, admission=0),
@@ -152,15 +155,9 @@ def after_fold(current: Manifest, plan: FoldPlan, *, written: Iterable[Segment],
             "next_shard": current.next_shard + len(plan.shards),
             "segments": (*shards, *others),
             "superseded": (*current.superseded, *superseded),
-            "admitted": tuple(_folded(f, folded, plan.generation, at) for f in current.admitted),
+            "admitted": tuple(admitted),
         }
     )
-
-
-def _folded(file: AdmittedFile, folded: set[str], generation: int, now_ms: int) -> AdmittedFile:
-    if file.segment not in folded:
-        return file
-    return file.model_copy(update={"folded_in": generation, "folded_ms": now_ms})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,7 +178,7 @@ def due(current: Manifest, *, now_ms: int, reader_grace_ms: int, vacuum_retentio
     """Say what may be cleaned up now.
 
     Partitions of superseded segments after the reader grace, oldest first; directories a vacuum retention later; the
-    sink's files after the reader grace, once a published generation holds them.
+    sink's files after the reader grace, once a published compaction took them in.
     """
     old = sorted(current.superseded, key=lambda s: (s.since_ms, s.segment))
     graced = now_ms - reader_grace_ms

@@ -309,7 +309,7 @@ _ALL: Final = (
         fix="Where table:, database: or metastore: was changed, undo that: the table may be there under its old name. "
         "Or restore it in the metastore. Or begin anew: move base/, delta/ and _schemasync/ out of the location, and "
         "keep them. Only what still lies in the increment directories comes back: with on_fold: delete, the default, "
-        "what was folded is gone from there; with archive it lies below archive/.",
+        "what was compacted is gone from there; with archive it lies below archive/.",
     ),
     Code(
         code="SS207",

@@ -162,14 +162,22 @@ def _newest_tier(deltas: tuple[Segment, ...]) -> tuple[Segment, ...]:
 
 
 def after_merge(current: Manifest, plan: MergePlan, *, written: tuple[Segment, ...], now_ms: int) -> Manifest:
-    """Return the state in which the delta that was ``written``, if one was, stands for those that were merged."""
-    merged = {s.name for s in plan.merge}
-    moved = (f.model_copy(update={"segment": written[0].name}) if f.segment in merged else f for f in current.admitted)
+    """Return the state in which the delta that was ``written``, if one was, stands for those that were merged.
+
+    It holds their landed files as the base holds those that are folded: these go in time, however rarely that is.
+    """
+    merged, at = {s.name for s in plan.merge}, current.next_ms(now_ms)
+    admitted = (
+        f.taken_in(generation=current.state.generation, now_ms=at).model_copy(update={"segment": written[0].name})
+        if f.segment in merged
+        else f
+        for f in current.admitted
+    )
     return current.followed(
         now_ms=now_ms,
         compacted_ms=now_ms,
         next_delta=current.next_delta + len(written),
         segments=(*(s for s in current.segments if s.name not in merged), *written),
-        superseded=(*current.superseded, *(s.superseded(current.next_ms(now_ms)) for s in plan.merge)),
-        admitted=tuple(moved),
+        superseded=(*current.superseded, *(s.superseded(at) for s in plan.merge)),
+        admitted=tuple(admitted),
     )

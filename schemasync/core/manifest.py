@@ -179,12 +179,20 @@ class AdmittedFile(_Value):
     modified_ms: int
     writer_version: int
     segment: str
+    """The delta that holds it; of one that is folded, the delta that held it last."""
     folded_in: int | None = None
-    """Generation whose base holds it, None while only a delta does."""
+    """Generation in which a compaction took it in, folded into the base or merged beside it; None while none has."""
     folded_ms: int | None = None
+    """When that was published."""
     lost: int = 0
     """Values in it that the table shows as NULL, as their types do not hold them, and rows of the whole admission that
     did not count though the clock says that they are newer: the file itself is kept."""
+
+    def taken_in(self, *, generation: int, now_ms: int) -> AdmittedFile:
+        """Return it as a compaction leaves it; one that an earlier compaction took in goes by the time of that."""
+        if self.folded_ms is not None:
+            return self
+        return self.model_copy(update={"folded_in": generation, "folded_ms": now_ms})
 
 
 class Superseded(_Value):

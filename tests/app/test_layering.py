@@ -334,6 +334,21 @@ def test_a_small_base_is_folded_whatever_the_change_is(table: Lab) -> None:
 
 
 @pytest.mark.one_spark
+def test_landed_files_go_once_they_are_merged_beside_the_base(table: Lab) -> None:
+    for key in (3, 4):
+        table.land(TOPIC, changes(key, ts_ms=key), hour=f"20261120{key:02}")
+        table.apply()
+    landed = [*(table.root / "lake" / TOPIC / "incremental").rglob("*.parquet")]
+    rows, merged = table.rows(TABLE), compacted(table, Mode.MINOR)
+    assert (len(landed), merged["kind"], segments(table)) == (3, "minor", ["base_s00000001", "delta_00000004"])
+    table.now_ms += HOUR
+    compacted(table, Mode.MINOR)
+    assert [path for path in landed if path.exists()] == []
+    assert (manifest(table).admitted, table.rows(TABLE)) == ((), rows)
+    assert [s.name for s in manifest(table).deltas] == ["delta_00000004"]
+
+
+@pytest.mark.one_spark
 def test_nothing_is_published_where_there_is_nothing_to_merge(table: Lab) -> None:
     table.land(TOPIC, changes(3, ts_ms=2), hour="2026112002")
     table.apply()

@@ -227,7 +227,7 @@ def test_landed_files_that_may_not_be_touched_are_told_and_stop_nothing_else(
     assert files(lab, "incremental") == ["increment_2026112000/a.parquet", "increment_2026112000/b.parquet"]
     assert states(lab) == ["000001", "000001-0001"]
     assert {*told} == {
-        f"{lab.database}.{TABLE}: landed files that were folded cannot be cleaned up: "
+        f"{lab.database}.{TABLE}: landed files that were compacted cannot be cleaned up: "
         f"incremental/increment_2026112000/a.parquet: cannot {verb} it: permission denied; give this user write "
         "permission. Where they are the sink's alone to delete, let them stay: compaction: {on_fold: keep}."
     }

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from schemasync.core.compaction import after_fold, after_retirement, due, plan_fold
 from schemasync.core.layering import (
     CHEAP_BYTES,
     FEWEST_AT_ONCE,
@@ -19,7 +20,17 @@ from schemasync.core.layering import (
     touching,
     why_folded,
 )
-from schemasync.core.manifest import DataFile, Manifest, Segment, StateId, Superseded, delta_name, shard_name
+from schemasync.core.manifest import (
+    DataFile,
+    Manifest,
+    Segment,
+    StateId,
+    Superseded,
+    after_admission,
+    delta_name,
+    shard_name,
+)
+from schemasync.core.sharding import in_one_shard
 from tests.core.builders import fresh, landed, segment
 
 LARGE = 100 * CHEAP_BYTES
@@ -203,8 +214,64 @@ def test_one_delta_stands_for_those_that_were_merged() -> None:
     assert after.superseded == tuple(
         Superseded(segment=s.name, location=s.location, since_ms=9) for s in before.deltas[1:]
     )
-    assert [f.segment for f in after.admitted] == [delta_name(n) for n in (1, 4, 4)]
+    assert [(f.segment, f.folded_in, f.folded_ms) for f in after.admitted] == [
+        (delta_name(1), None, None),
+        (delta_name(4), 0, 9),
+        (delta_name(4), 0, 9),
+    ]
     assert (after.next_delta, after.compacted_ms, after.published_ms) == (5, 9, 9)
+
+
+def test_a_landed_file_goes_by_when_it_was_taken_in_first() -> None:
+    """Else one that is merged again and again would never go."""
+    manifest = after_merge(*merging(table(delta(1, 10), delta(2, 10))), written=(delta(3, 20),), now_ms=9)
+    later = manifest.model_copy(update={"segments": (*manifest.segments, delta(4, 15))})
+    merged = after_merge(*merging(later), written=(delta(5, 35),), now_ms=99)
+    fold = plan_fold(merged, in_one_shard(merged), now_ms=999, tombstone_retention_ms=0)
+    folded = after_fold(merged, fold, written=(segment(shard_name(3)),), now_ms=999)
+    for after, name in ((merged, delta_name(5)), (folded, delta_name(5))):
+        assert [(f.segment, f.folded_in, f.folded_ms) for f in after.admitted] == [(name, 0, 9)] * 2
+
+
+def merging(manifest: Manifest) -> tuple[Manifest, MergePlan]:
+    plan = merge_plan(manifest)
+    assert plan is not None
+    return manifest, plan
+
+
+GRACE, FILES = 10, 3
+
+
+def admitted_and_merged(manifest: Manifest, size: int, *, now_ms: int) -> Manifest:
+    """Return the manifest after one more admission, a minor compaction and what is due then."""
+    name = delta_name(manifest.next_delta)
+    files = [landed(f"{name}-{n}.parquet", name) for n in range(FILES)]
+    manifest = after_admission(
+        manifest, segment=delta(manifest.next_delta, size), files=files, schema_version=1, now_ms=now_ms
+    )
+    _, plan = merging(manifest)
+    written = (delta(manifest.next_delta, plan.bytes_read),) if plan.merge else ()
+    manifest = after_merge(manifest, plan, written=written, now_ms=now_ms)
+    found = due(manifest, now_ms=now_ms, reader_grace_ms=GRACE, vacuum_retention_ms=GRACE)
+    return after_retirement(manifest, found, now_ms=now_ms)
+
+
+@given(st.lists(st.integers(1, 1000), min_size=100, max_size=200))
+def test_a_table_that_is_never_folded_lets_its_landed_files_go(sizes: list[int]) -> None:
+    """What stays are files of deltas that were not merged yet, which are few, and of those merged within the grace."""
+    manifest = table()
+    for number, size in enumerate(sizes):
+        manifest = admitted_and_merged(manifest, size, now_ms=number * GRACE)
+    assert len(manifest.admitted) <= 2 * FILES * (2 + sum(sizes).bit_length())
+    assert {f.segment for f in manifest.admitted if f.folded_ms is None} <= {s.name for s in manifest.deltas}
+
+
+def test_a_manifest_grows_with_what_is_in_the_table_and_not_with_its_age() -> None:
+    manifest, entries = table(), []
+    for number in range(2000):
+        manifest = admitted_and_merged(manifest, 100, now_ms=number)
+        entries.append(len(manifest.admitted) + len(manifest.superseded))
+    assert max(entries[1000:]) <= max(entries[:1000]) + FILES
 
 
 def test_what_was_merged_is_not_old_because_the_clock_was_behind() -> None:
