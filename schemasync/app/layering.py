@@ -43,10 +43,12 @@ def run_merge(
         DataError: a file of the table is missing or was changed.
         StorageError: the delta cannot be written, or is not what the job wrote.
     """
-    now, manifest = workspace.now_ms(), draft.manifest
+    manifest = draft.manifest
     require_files(workspace.storage(target).lake, plan.merge)
     written = (merged_delta(workspace, target, shape, manifest, plan),) if plan.merge else ()
     cleaned = clean(draft)
+    # Not by when the merge began: until now readers resolved the view that names what it supersedes.
+    now = workspace.now_ms()
     due = now >= next_fold_ms(manifest, every_ms=target.compaction.every, now_ms=now)
     if not (plan.merge or cleaned.unpublished or due):
         return Layered(written=(), draft=draft)

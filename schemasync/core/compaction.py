@@ -8,9 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from typing import Final
 
 from schemasync.core.manifest import AdmittedFile, Manifest, Segment, StateId, Superseded
 from schemasync.core.sharding import ShardFold, in_one_shard
+
+_LATE_SHARE: Final = 10
+"""This part of the reader grace may pass until a state is shown, and readers have the rest of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,12 +196,22 @@ def due(current: Manifest, *, now_ms: int, reader_grace_ms: int, vacuum_retentio
 def shown_late(current: Manifest, *, now_ms: int) -> Manifest | None:
     """Return a state with what it superseded counted from now, None where that is nothing.
 
-    For one that was written and not shown: until now readers resolved the view of the state before.
+    For one that was written and not shown until now: readers resolved the view of the state before.
     """
     new = {s.segment for s in current.superseded if s.since_ms >= current.published_ms}
     at = current.next_ms(now_ms)
     later = (s.model_copy(update={"since_ms": at}) if s.segment in new else s for s in current.superseded)
     return current.model_copy(update={"superseded": tuple(later), "published_ms": at}) if new else None
+
+
+def as_shown(current: Manifest, *, now_ms: int, reader_grace_ms: int) -> Manifest:
+    """Return a state whose view is there since now: `shown_late` where to show it took a good part of the reader grace.
+
+    To add the partitions of thousands of values takes minutes. Else the state is as it is, which saves publishing it.
+    """
+    took = now_ms - current.published_ms
+    late = shown_late(current, now_ms=now_ms) if took > reader_grace_ms // _LATE_SHARE else None
+    return late or current
 
 
 def after_retirement(current: Manifest, done: Retirement, *, now_ms: int) -> Manifest:

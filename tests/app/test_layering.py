@@ -9,7 +9,10 @@ from unittest.mock import patch
 import pyarrow.parquet as pq
 import pytest
 
+from schemasync.app import compacting
+from schemasync.app import layering as app_layering
 from schemasync.app.compacting import compact
+from schemasync.app.viewing import refresh_view
 from schemasync.core import layering
 from schemasync.core import manifest as manifests
 from schemasync.core.layering import Mode
@@ -357,6 +360,50 @@ def test_nothing_is_published_where_there_is_nothing_to_merge(table: Lab) -> Non
     table.now_ms += HOUR
     compacted(table)
     assert state(table) != states[1]
+
+
+@pytest.mark.one_spark
+def test_what_a_long_merge_supersedes_stays_for_the_whole_reader_grace(
+    table: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_many_deltas(table)
+    table.apply()
+    deltas = {s.name for s in manifest(table).deltas}
+    write = app_layering.merged_delta
+
+    def written(*arguments: Any) -> Segment:
+        table.now_ms += 2 * HOUR
+        return write(*arguments)
+
+    monkeypatch.setattr(app_layering, "merged_delta", written)
+    stays_for_the_grace(table, deltas)
+
+
+@pytest.mark.one_spark
+@pytest.mark.parametrize("mode", [Mode.MINOR, Mode.MAJOR])
+def test_what_is_shown_late_supersedes_nothing_sooner(table: Lab, monkeypatch: pytest.MonkeyPatch, mode: Mode) -> None:
+    """To add the partitions of thousands of values, and to replace a view, may take a while."""
+    with_many_deltas(table)
+    table.apply()
+    deltas = {s.name for s in manifest(table).deltas}
+
+    def shown(*arguments: Any, **options: Any) -> None:
+        monkeypatch.setattr(compacting, "refresh_view", refresh_view)
+        table.now_ms += 2 * HOUR
+        refresh_view(*arguments, **options)
+
+    monkeypatch.setattr(compacting, "refresh_view", shown)
+    stays_for_the_grace(table, deltas, mode)
+
+
+def stays_for_the_grace(lab: Lab, deltas: set[str], mode: Mode = Mode.MINOR) -> None:
+    """Compact; whoever resolved the view right before it was replaced still finds what that named."""
+    there: list[bool] = []
+    for later in (0, HOUR - 2000, 0):
+        lab.now_ms += later
+        compacted(lab, mode)
+        there.append(deltas <= {*lab.workspace.metastore.partitions(lab.database, TABLE)})
+    assert there == [True, True, False]
 
 
 def state(lab: Lab) -> str:

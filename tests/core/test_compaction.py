@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
@@ -12,6 +13,7 @@ from schemasync.core.compaction import (
     Retirement,
     after_fold,
     after_retirement,
+    as_shown,
     due,
     needs_fold,
     plan_fold,
@@ -195,8 +197,20 @@ def test_what_a_state_superseded_counts_from_when_it_is_shown() -> None:
     assert shown_late(later, now_ms=0) == later
 
 
+@pytest.mark.parametrize(
+    ("now_ms", "since_ms"), [(7, 7), (7 + HOUR // 10, 7), (8 + HOUR // 10, 8 + HOUR // 10), (3, 7)]
+)
+def test_what_a_state_superseded_counts_anew_where_it_took_long_to_show_it(now_ms: int, since_ms: int) -> None:
+    published = folded(admitted(fresh()), now_ms=7)
+    shown = as_shown(published, now_ms=now_ms, reader_grace_ms=HOUR)
+    assert {s.since_ms for s in shown.superseded} == {since_ms}
+    assert (shown is published) == (since_ms == 7)
+
+
 def test_a_state_that_superseded_nothing_is_not_counted_anew() -> None:
     assert shown_late(admitted(folded(admitted(fresh()), now_ms=5), now_ms=6), now_ms=HOUR) is None
+    current = admitted(folded(admitted(fresh()), now_ms=5), now_ms=6)
+    assert as_shown(current, now_ms=HOUR, reader_grace_ms=1) is current
 
 
 def test_retirement_is_empty_or_not() -> None:
