@@ -9,7 +9,6 @@ from schemasync.app.folding import is_by_sql, merge_shards
 from schemasync.app.reading_back import abandoned, changed_keys, read_back
 from schemasync.app.states import Draft, publish, require_files
 from schemasync.app.workspace import Workspace
-from schemasync.core.compaction import next_fold_ms
 from schemasync.core.layering import MergePlan, after_merge, touching
 from schemasync.core.manifest import Manifest, Segment, SegmentKind, delta_name, new_run_directory
 from schemasync.core.mapping import TableTarget
@@ -36,7 +35,7 @@ def run_merge(
 ) -> Layered:
     """Write what a plan decided, and publish it with the draft; ``clean`` it right before that.
 
-    That there is nothing to merge is noted with what else there is to publish, and once in a compaction's interval.
+    Where there is nothing to merge, that is noted with what else there is to publish, and else nothing is published.
 
     Raises:
         ConflictError: another writer published first; nothing of this run became visible.
@@ -47,12 +46,10 @@ def run_merge(
     require_files(workspace.storage(target).lake, plan.merge)
     written = (merged_delta(workspace, target, shape, manifest, plan),) if plan.merge else ()
     cleaned = clean(draft)
-    # Not by when the merge began: until now readers resolved the view that names what it supersedes.
-    now = workspace.now_ms()
-    due = now >= next_fold_ms(manifest, every_ms=target.compaction.every, now_ms=now)
-    if not (plan.merge or cleaned.unpublished or due):
+    if not (plan.merge or cleaned.unpublished):
         return Layered(written=(), draft=draft)
-    merged = after_merge(cleaned.manifest, plan, written=written, now_ms=now)
+    # Not by when the merge began: until now readers resolved the view that names what it supersedes.
+    merged = after_merge(cleaned.manifest, plan, written=written, now_ms=workspace.now_ms())
     return Layered(written=written, draft=publish(workspace, target, cleaned, merged))
 
 

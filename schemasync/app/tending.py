@@ -53,11 +53,12 @@ _log: Final = logging.getLogger("schemasync.watch")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upkeep:
-    """A table as apply left it, and what its files may need now or later."""
+    """A table as apply left it, and what its files may need now or later; ``decided_ms`` is of `TableMemory`."""
 
     applied: Applied
     shape: Shape
     draft: Draft
+    decided_ms: int
 
     @property
     def manifest(self) -> Manifest:
@@ -66,8 +67,13 @@ class Upkeep:
 
     def fold_due_ms(self, now_ms: int) -> int | None:
         """Return when a compaction is due, None where there is nothing to fold."""
-        rules = self.applied.target.compaction
-        return fold_due_ms(self.manifest, rules=rules, outdated=outdated(self.shape, self.manifest), now_ms=now_ms)
+        return fold_due_ms(
+            self.manifest,
+            rules=self.applied.target.compaction,
+            outdated=outdated(self.shape, self.manifest),
+            decided_ms=self.decided_ms,
+            now_ms=now_ms,
+        )
 
     def due_ms(self, now_ms: int) -> int | None:
         """Return when a compaction or a cleaning up is due, None where nothing will be."""
@@ -280,7 +286,7 @@ class TendedTable:
 
     def _remember(self, applied: Applied, landed: frozenset[FileInfo]) -> None:
         now = self._workspace.now_ms()
-        upkeep = _upkeep(applied)
+        upkeep = _upkeep(applied, decided_ms=self._memory.decided_ms)
         due = upkeep.due_ms(now) if upkeep else None
         if due is not None and self._memory.folding.waits(now):
             due = max(due, self._memory.folding.until_ms)
@@ -305,6 +311,7 @@ class TendedTable:
             compacted = compact_table(self._workspace, self.target, applied=applied)
             if compacted.failure is not None:
                 raise compacted.failure
+            self._memory = replace(self._memory, decided_ms=self._workspace.now_ms())
             generation = compacted.generation or 0
             self.outcome = replace(self.outcome, compacted=compacted, generation=generation)
             extra = {"table": self.name, "generation": generation}
@@ -315,7 +322,7 @@ class TendedTable:
         return True
 
 
-def _upkeep(applied: Applied) -> Upkeep | None:
+def _upkeep(applied: Applied, *, decided_ms: int) -> Upkeep | None:
     if applied.admitted is None or applied.shape is None:
         return None
-    return Upkeep(applied=applied, shape=applied.shape, draft=applied.admitted.draft)
+    return Upkeep(applied=applied, shape=applied.shape, draft=applied.admitted.draft, decided_ms=decided_ms)

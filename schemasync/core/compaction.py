@@ -97,12 +97,14 @@ def needs_fold(current: Manifest, *, outdated: AbstractSet[str]) -> bool:
     return bool(current.deltas or outdated)
 
 
-def next_fold_ms(current: Manifest, *, every_ms: int, now_ms: int) -> int:
+def next_fold_ms(current: Manifest, *, every_ms: int, decided_ms: int, now_ms: int) -> int:
     """Return when so long will have passed since the last compaction; now where that is still to come.
 
-    Then the clock was ahead when it was noted, and nobody knows how long ago that was.
+    Then the clock was ahead when it was noted, and nobody knows how long ago that was. ``decided_ms`` is when one last
+    looked, whether or not it published anything; 0 where that is not known.
     """
-    return now_ms if current.compacted_ms > now_ms else current.compacted_ms + every_ms
+    last = max(current.compacted_ms, decided_ms)
+    return now_ms if last > now_ms else last + every_ms
 
 
 def plan_fold(

@@ -267,7 +267,7 @@ class Manifest(_Value):
     """Whether rows have a key; without one every event is a row, and no row may ever be registered twice."""
     published_ms: int
     compacted_ms: int = 0
-    """When a compaction last folded changes, merged them beside the base, or found that neither would pay."""
+    """When a compaction last folded changes, merged them beside the base, or published that neither would pay."""
     next_delta: int = 1
     next_shard: int = 1
     """Numbers of the next segments: no name is ever given twice."""

@@ -177,7 +177,8 @@ class TableMemory:
     """What a watcher remembers of one table between ticks; all of it may be forgotten.
 
     ``looked`` and ``landed`` are what was there when the table was last looked at; ``stale`` asks for another look.
-    ``due_ms`` is when the clock alone asks for one; ``admitted`` are the (path, bytes) that the manifest knows.
+    ``due_ms`` is when the clock alone asks for one; ``decided_ms`` when this process last compacted, were it to find
+    that nothing was worth it, which no state says; ``admitted`` are the (path, bytes) that the manifest knows.
     """
 
     listed: Listed = Listed()
@@ -187,6 +188,7 @@ class TableMemory:
     admitted: frozenset[tuple[str, int]] = frozenset()
     stale: bool = True
     due_ms: int | None = None
+    decided_ms: int = 0
     applying: Backoff = Backoff()
     folding: Backoff = Backoff()
 
@@ -240,14 +242,19 @@ class TableMemory:
         )
 
 
-def fold_due_ms(manifest: Manifest, *, rules: Compaction, outdated: AbstractSet[str], now_ms: int) -> int | None:
+def fold_due_ms(
+    manifest: Manifest, *, rules: Compaction, outdated: AbstractSet[str], decided_ms: int, now_ms: int
+) -> int | None:
     """Return when a compaction is due, None where there is nothing to fold.
 
-    ``compaction.every`` counts from the last compaction; a table that has no base is due at once.
+    ``compaction.every`` counts from the last compaction; a table that has no base is due at once. ``decided_ms`` is of
+    `TableMemory`.
     """
     if not needs_fold(manifest, outdated=outdated):
         return None
-    return next_fold_ms(manifest, every_ms=rules.every, now_ms=now_ms) if manifest.base else 0
+    if not manifest.base:
+        return 0
+    return next_fold_ms(manifest, every_ms=rules.every, decided_ms=decided_ms, now_ms=now_ms)
 
 
 def cleanup_due_ms(manifest: Manifest, *, rules: Compaction) -> int | None:

@@ -18,7 +18,7 @@ import pytest
 from schemasync.app import tending
 from schemasync.app.announcing import Outbox
 from schemasync.app.applying import apply_table
-from schemasync.app.compacting import compact_table
+from schemasync.app.compacting import Compacted, compact_table
 from schemasync.app.inspecting import map_tables
 from schemasync.app.releasing import release
 from schemasync.app.telling import TOLD, Telling
@@ -26,6 +26,7 @@ from schemasync.app.tending import TendedTable
 from schemasync.app.watched import WatchResult
 from schemasync.app.watching import watch
 from schemasync.app.workspace import Storage, Workspace
+from schemasync.core import layering
 from schemasync.core.compaction import FoldCounts
 from schemasync.core.events import SchemaEvent
 from schemasync.core.mapping import TableTarget
@@ -395,6 +396,33 @@ def test_an_hour_that_passes_while_it_watches_is_enough_to_compact(lab: Lab) -> 
 
     result = watching(lab, lambda: lab.land("student", [event(2, name="Bob")]), let_time_pass)
     assert [table.generation for table in result.tables] == [2]
+
+
+@pytest.mark.parametrize(("every", "tries"), [("0s", 5), ("3m", 2)])
+def test_a_compaction_that_finds_nothing_worth_doing_publishes_nothing(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, every: str, tries: int
+) -> None:
+    """Each state would be one manifest more, for good where nothing is superseded."""
+    lab.settings = {"defaults": {"compaction": {"every": every, "reader_grace": "1d"}}}
+    register(lab, NAME)
+    lab.land("student", [event(key, name="Ada") for key in range(20)])
+    once(lab)
+    lab.land("student", [event(3, 2, name="Eve")])
+    lab.apply()
+    lab.now_ms += HOUR
+    for rule in ("CHEAP_BYTES", "WORTH"):
+        monkeypatch.setattr(layering, rule, 0)
+    tried: list[int] = []
+
+    def compacting(*arguments: Any, **options: Any) -> Compacted:
+        tried.append(lab.now_ms)
+        return compact_table(*arguments, **options)
+
+    monkeypatch.setattr(tending, "compact_table", compacting)
+    states = lab.root / "lake" / "student" / "_schemasync" / "generations"
+    before = {*states.iterdir()}
+    watching(lab, *[lambda: None] * 4)
+    assert ({*states.iterdir()}, len(tried)) == (before, tries)
 
 
 def test_what_is_superseded_is_cleaned_up_at_its_time_without_anything_else_due(lab: Lab) -> None:

@@ -262,23 +262,27 @@ BASE, DELTA = segment(SegmentKind.BASE, NOW), segment(SegmentKind.DELTA, NOW + 5
 
 
 @pytest.mark.parametrize(
-    ("found", "expected"),
+    ("found", "decided", "expected"),
     [
-        (manifest(), None),
-        (manifest(BASE), None),
-        (manifest(BASE, DELTA, compacted_ms=NOW + 7), NOW + 107),
-        (manifest(DELTA), 0),
+        (manifest(), 0, None),
+        (manifest(BASE), 0, None),
+        (manifest(BASE, DELTA, compacted_ms=NOW + 7), 0, NOW + 107),
+        (manifest(BASE, DELTA, compacted_ms=NOW + 7), NOW + 9, NOW + 109),
+        (manifest(BASE, DELTA, compacted_ms=NOW + 7), NOW + 5, NOW + 107),
+        (manifest(DELTA), NOW + 9, 0),
         # Noted while the clock was ahead.
-        (manifest(BASE, DELTA, compacted_ms=NOW + 11), NOW + 10),
+        (manifest(BASE, DELTA, compacted_ms=NOW + 11), 0, NOW + 10),
+        (manifest(BASE, DELTA, compacted_ms=NOW + 7), NOW + 11, NOW + 10),
     ],
 )
-def test_a_compaction_is_due_so_long_after_the_last_one(found: Manifest, expected: int | None) -> None:
-    assert fold_due_ms(found, rules=RULES, outdated=frozenset(), now_ms=NOW + 10) == expected
+def test_a_compaction_is_due_so_long_after_the_last_one(found: Manifest, decided: int, expected: int | None) -> None:
+    due = fold_due_ms(found, rules=RULES, outdated=frozenset(), decided_ms=decided, now_ms=NOW + 10)
+    assert due == expected
 
 
 def test_a_base_that_is_outdated_is_compacted_as_one_with_changes() -> None:
     found = manifest(BASE, compacted_ms=NOW)
-    assert fold_due_ms(found, rules=RULES, outdated=frozenset({BASE.name}), now_ms=NOW) == NOW + 100
+    assert fold_due_ms(found, rules=RULES, outdated=frozenset({BASE.name}), decided_ms=0, now_ms=NOW) == NOW + 100
 
 
 def superseded(*, registered: bool) -> Superseded:
