@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from schemasync.app.landed import Landed, look_at, of_unclear_key, pending_files
+from schemasync.app.landed import Landed, look_at, of_changed, of_unclear_key, pending_files
 from schemasync.app.reading_back import abandoned, changed_keys, checked_footer, extents, key_range, moments
 from schemasync.app.states import Draft, publish, read_draft
 from schemasync.app.viewing import refresh_view
@@ -95,6 +95,8 @@ def admit(
 def take_in(workspace: Workspace, target: TableTarget, shape: Shape, draft: Draft) -> AdmissionOutcome:
     """Write what landed and can be read as one delta; the outcome's draft has it, and nobody has published it.
 
+    Nothing is where a file is not read as it was looked at: a sink replaced it, or was still writing it.
+
     Raises:
         StorageError: the delta cannot be written, or engines would misread it.
     """
@@ -109,7 +111,9 @@ def take_in(workspace: Workspace, target: TableTarget, shape: Shape, draft: Draf
     try:
         return _admitted(workspace, target, shape, unchanged, landed)
     except DataError as error:
-        return replace(unchanged, findings=(*landed.findings, diagnose("SS303", _named(str(error), target, landed))))
+        refused = diagnose("SS303", _named(str(error), target, landed))
+        # What is wrong with a file that changed meanwhile is not the file's: the next look takes it as it is then.
+        return replace(unchanged, findings=(*landed.findings, *(of_changed(workspace, target, landed) or [refused])))
 
 
 def _named(text: str, target: TableTarget, landed: Landed) -> str:

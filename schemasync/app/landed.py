@@ -224,6 +224,14 @@ def _unread(footer: Unreadable) -> _Waits:
     return _Waits(code=_UNFINISHED if footer.incomplete else "SS301", said=f": {footer.reason}")
 
 
+def of_changed(workspace: Workspace, target: TableTarget, landed: Landed) -> tuple[Diagnostic, ...]:
+    """Tell of files that are not any more what they were when they were looked at; none where all are."""
+    there = {*files_there(workspace.storage(target).lake, target.increments)}
+    looked_at = (FileInfo(path=f.path, bytes=f.bytes, modified_ms=f.modified_ms) for f in landed.ready)
+    changed = [f"{target.location}/{file.path}" for file in looked_at if file not in there]
+    return _told(_Waits(code="SS305", said=": it changed while it was read"), changed)
+
+
 def _understood(
     shape: Shape, target: TableTarget, asked_again: Callable[[], History], footer: Footer
 ) -> Projection | _Waits:

@@ -441,7 +441,8 @@ _ALL: Final = (
         code="SS305",
         severity=Severity.INFO,
         meaning="A landed file is still being written; it is tried again later. That is one that is empty, or has no "
-        "end yet and changed less than a minute ago; after that, one without an end counts as broken off (SS301).",
+        "end yet and changed less than a minute ago; after that, one without an end counts as broken off (SS301). Also "
+        "one that changed while it was looked at or read.",
         example="lake/student/incremental/.../part-0.parquet: it vanished while it was looked at",
         fix="",
     ),

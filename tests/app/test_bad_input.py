@@ -186,6 +186,45 @@ class TestFiles:
         path.write_bytes(whole)
         assert (codes(applied(shop)), students(shop)) == ([], [row(1, "first"), row(2, "whole"), row(3, "slow")])
 
+    @pytest.mark.parametrize("moment", ["listed", "looked at"])
+    @pytest.mark.parametrize("way", ["in place", "renamed"])
+    def test_a_file_that_changes_while_it_is_admitted_is_shown_once_however_it_changes(
+        self, lab: Lab, monkeypatch: pytest.MonkeyPatch, moment: str, way: str
+    ) -> None:
+        """Without keys one that is admitted with the size of another is admitted again at the next look."""
+        lab.settings = {"tables": [{"subject": f"{STUDENT}-value", "insert_only": True}]}
+        lab.register(STUDENT, lab.flat("Row", NAME))
+        path = lab.land(STUDENT, [event(1, "one")], name="a.parquet")
+        other = lab.land(STUDENT, [event(2, "two"), event(3, "three")], name="b.parquet")
+        beginning, whole = path.read_bytes(), other.read_bytes()
+        other.unlink()
+
+        def change() -> None:
+            if way == "renamed":
+                other.write_bytes(whole)
+                other.rename(path)
+            else:
+                path.write_bytes(whole)
+
+        def before(step: str, change: Callable[[], None]) -> None:
+            real = getattr(admitting, step)
+
+            def changed(*arguments: Any) -> Any:
+                monkeypatch.setattr(admitting, step, real)
+                change()
+                return real(*arguments)
+
+            monkeypatch.setattr(admitting, step, changed)
+
+        assert len(whole) > len(beginning)
+        before({"listed": "look_at", "looked at": "reader_for"}[moment], change)
+        (first,) = lab.apply().tables
+        shown = [row["name"] for row in lab.rows("shop_student")] if first.error is None else []
+        assert ([d.code for d in first.diagnostics], first.held, shown) == (["SS305"], False, [])
+        again = [lab.apply().tables[0] for _ in range(2)]
+        assert [d.code for table in again for d in table.diagnostics] == []
+        assert sorted(row["name"] for row in lab.rows("shop_student")) == ["three", "two"]
+
     @pytest.mark.parametrize("kind", ["delta", "base"])
     @pytest.mark.parametrize(
         ("harm", "trouble"),

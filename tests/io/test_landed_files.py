@@ -621,8 +621,20 @@ def test_an_unknown_operation_is_refused_with_file_and_row(tmp_path: Path, opene
 def test_a_corrupt_file_is_refused_by_name(tmp_path: Path, opened: LandedFiles) -> None:
     land(tmp_path, "x.parquet", own(3))
     wanted = request(tmp_path, ["x.parquet"], ID, directory="delta/1")
-    (tmp_path / "x.parquet").write_bytes(b"PAR1 no PAR1")
+    size = (tmp_path / "x.parquet").stat().st_size
+    (tmp_path / "x.parquet").write_bytes(b"PAR1" + b" no ".ljust(size - 8) + b"PAR1")
     with pytest.raises(DataError, match=rf"^{tmp_path}/x\.parquet: a landed file cannot be read"):
+        opened.admit(wanted)
+
+
+def test_rows_of_a_file_that_was_replaced_since_it_was_looked_at_are_not_taken(
+    tmp_path: Path, opened: LandedFiles
+) -> None:
+    land(tmp_path, "x.parquet", own(3))
+    wanted = request(tmp_path, ["x.parquet"], ID, directory="delta/1")
+    land(tmp_path, "x.parquet", own(2000))
+    told = rf"^{tmp_path}/x\.parquet: a landed file was changed since it was looked at: it had \d+ bytes and has \d+"
+    with pytest.raises(DataError, match=told):
         opened.admit(wanted)
 
 
@@ -669,6 +681,15 @@ def test_of_files_that_may_not_be_read_all_tell_the_same(tmp_path: Path) -> None
     file = FileInfo(path="x.parquet", bytes=1, modified_ms=0)
     told = Unreadable(reason="Permission denied")
     assert files.footer(file, now_ms=10**9) == told
+
+
+@pytest.mark.parametrize("listed", [0, 4, 10_000])
+def test_a_footer_of_another_file_than_the_one_in_the_list_is_not_taken(tmp_path: Path, listed: int) -> None:
+    """A sink that writes in place ended it meanwhile: the next look would take it for a new file."""
+    land(tmp_path, "x.parquet", own(3))
+    file = FileInfo(path="x.parquet", bytes=listed, modified_ms=0)
+    told = Unreadable(reason="it changed while it was looked at", incomplete=True)
+    assert open_arrow(tmp_path).footer(file, now_ms=10**9) == told
 
 
 def test_a_page_that_cannot_be_unpacked_is_its_files_fault(tmp_path: Path) -> None:

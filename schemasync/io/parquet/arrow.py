@@ -68,10 +68,7 @@ class ArrowFiles:
     @contextmanager
     def _opened(self, path: str) -> Iterator[pq.ParquetFile]:
         """Open a file, and close it whatever it is: Arrow leaves open what it opens itself and makes no sense of."""
-        with (
-            self.filesystem.open_input_file(self._path(path)) as source,
-            open_parquet(source, metadata=read_footer(source, as_bytes=False)) as parquet,
-        ):
+        with self.filesystem.open_input_file(self._path(path)) as source, _parquet(source) as parquet:
             yield parquet
 
     @contextmanager
@@ -87,14 +84,19 @@ class ArrowFiles:
         """Read one file's footer.
 
         An empty file is ``incomplete``: there is nothing in it that could be lost, and some storages show no more of
-        one that is being written. So is a file that begins like Parquet, has no footer and changed just now.
+        one that is being written. So is a file that begins like Parquet, has no footer and changed just now, and one
+        that has another size than in the list: what would be noted of it is not what is read.
 
         Raises:
             StorageError: the storage failed; the file may be as it should be.
         """
         try:
-            with self._opened(file.path) as parquet:
-                schema, metadata = parquet.schema_arrow, parquet.metadata
+            with self.filesystem.open_input_file(self._path(file.path)) as source:
+                # Opening asked for it: that is no call more.
+                if source.size() != file.bytes:
+                    return Unreadable(reason="it changed while it was looked at", incomplete=True)
+                with _parquet(source) as parquet:
+                    schema, metadata = parquet.schema_arrow, parquet.metadata
         except FileNotFoundError:
             return Unreadable(reason="it vanished while it was looked at", incomplete=True)
         except (OSError, pa.ArrowException) as error:
@@ -233,6 +235,10 @@ class ArrowFiles:
         if written.num_rows != rows:
             raise StorageError("a written file does not read back whole", where=self._path(path))
         return DataFile(path=path, rows=rows, bytes=size)
+
+
+def _parquet(source: pa.NativeFile) -> pq.ParquetFile:
+    return open_parquet(source, metadata=read_footer(source, as_bytes=False))
 
 
 @dataclass(slots=True, kw_only=True)

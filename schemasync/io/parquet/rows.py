@@ -64,7 +64,8 @@ def read_rows(
     """Yield a landed file's events as rows of the table; at its end add to ``beyond`` what was beyond its type.
 
     Raises:
-        DataError: the file is missing or corrupt, or holds events that cannot be applied; names file and row.
+        DataError: the file is missing or corrupt, has another size than when it was looked at, or holds events that
+            cannot be applied; names file and row.
         StorageError: the storage failed; the file may be as it should be.
     """
     path = f"{base}/{file.path}"
@@ -73,6 +74,10 @@ def read_rows(
         row = 0
         share = request.memory // BATCH_SHARE
         with filesystem.open_input_file(path) as source:
+            # Opening asked for it: that is no call more.
+            if (size := source.size()) != file.bytes:
+                why = f"it had {file.bytes} bytes and has {size}"
+                raise DataError("a landed file was changed since it was looked at", why=why)
             metadata = read_footer(source, as_bytes=True)
             parquet = open_parquet(source, metadata=metadata, buffer_size=buffer_size(metadata, share))
             sizes = batches(metadata, share, BATCH_ROWS)
