@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 
 from schemasync.app.admitting import show, take_in
@@ -23,7 +24,7 @@ from schemasync.app.inspecting import map_tables, select
 from schemasync.app.layering import Layered, merged_delta, run_merge
 from schemasync.app.per_run import drop_per_run_tables
 from schemasync.app.planning import TablePlan, admits
-from schemasync.app.retiring import clean_up, retire, retire_all_the_same
+from schemasync.app.retiring import clean_up_before, retire, retire_all_the_same
 from schemasync.app.states import Draft, read_draft, token_in_force, withdraw
 from schemasync.app.viewing import refresh_view
 from schemasync.app.workspace import Progress, Storage, Workspace
@@ -381,14 +382,7 @@ def _done(
     workspace: Workspace, target: TableTarget, shape: Shape, draft: Draft, work: FoldPlan | MergePlan
 ) -> Folded | Layered:
     """Do the work, and publish it with the draft and with what is cleaned up."""
-
-    def clean(draft: Draft) -> Draft:
-        try:
-            return clean_up(workspace, target, shape, draft)[0]
-        except SchemasyncError:
-            # It is tried again when the work is shown, and told then: trouble with what is old must not stop it.
-            return draft
-
+    clean = partial(clean_up_before, workspace, target, shape)
     if isinstance(work, FoldPlan):
         return run_fold(workspace, target, shape, draft, work, clean=clean)
     return run_merge(workspace, target, shape, draft, work, clean=clean)

@@ -31,10 +31,10 @@ from schemasync.core.ddl import expected_columns
 from schemasync.core.manifest import AdmittedFile, Manifest, Superseded, run_directory
 from schemasync.core.mapping import TableTarget
 from schemasync.core.partitioning import segment_of
-from schemasync.core.ports import FileInfo, Lake
+from schemasync.core.ports import FileInfo, HiveTable, Lake
 from schemasync.core.shape import Shape
 from schemasync.core.view_drift import same_text
-from schemasync.errors import StorageError
+from schemasync.errors import SchemasyncError, StorageError
 
 _log: Final = logging.getLogger("schemasync.compaction")
 
@@ -84,16 +84,34 @@ def retire_all_the_same(workspace: Workspace, target: TableTarget, error: BaseEx
     try:
         found = look(workspace, target)
         shape, properties, manifest = found.decision.current, found.decision.properties, found.manifest
-        view = found.inspected.view
-        if shape is None or properties is None or manifest is None or view is None:
+        if shape is None or properties is None or manifest is None:
             return
-        shown = same_text(view.view_text, view_select(workspace, target, shape, manifest.contents))
+        shown = _shows(workspace, target, shape, manifest, found.inspected.view)
         if shown and not unpublished(workspace.storage(target).lake, properties):
             retire(workspace, target, shape, Draft.of(properties, manifest))
     except Exception as failure:
         if str(failure) != str(error):
             extra = {"table": target.full_name}
             _log.warning("table %s: what is due is not all cleaned up: %s", target.full_name, failure, extra=extra)
+
+
+def clean_up_before(workspace: Workspace, target: TableTarget, shape: Shape, draft: Draft) -> Draft:
+    """Clean up what is due before work is published, and return the draft that no longer lists it.
+
+    What fails is tried again once the work is shown, and told then: trouble with what is old must not stop it. So is
+    all of it while the view is not that of the state in force: it may read what is due, and the work may not be shown.
+    """
+    if not retirement(target, draft.manifest, now_ms=workspace.now_ms()).empty:
+        with suppress(SchemasyncError):
+            view = workspace.metastore.table(target.database, target.view)
+            if _shows(workspace, target, shape, draft.in_force, view):
+                return clean_up(workspace, target, shape, draft)[0]
+    return draft
+
+
+def _shows(workspace: Workspace, target: TableTarget, shape: Shape, manifest: Manifest, view: HiveTable | None) -> bool:
+    """Tell whether a view is that of a state."""
+    return view is not None and same_text(view.view_text, view_select(workspace, target, shape, manifest.contents))
 
 
 def clean_up(

@@ -73,7 +73,7 @@ _ALL: Final = (
     Code(
         code="SS101",
         severity=Severity.INFO,
-        meaning="A column was added.",
+        meaning="A column was added; or one that was dropped is shown again, as policies.drop says keep now.",
         example="column nickname was added",
         fix="",
     ),

@@ -256,6 +256,7 @@ def _decide_evolution(inspected: Inspected, history: History, properties: TableP
         changes,
         target.policies,
         readded=_earlier_names(history, properties.version),
+        again=_shown_again(desired, properties.version),
         born=history.born,
         may_split=_may_split(target, current, properties),
     )
@@ -331,7 +332,9 @@ def _may_split(target: TableTarget, current: Shape, properties: TableProperties)
 
 def _as_applied(target: TableTarget, properties: TableProperties) -> TableTarget:
     """Return the table as configured when its shape was made: what is configured since then has yet to be decided."""
-    policies = target.policies.model_copy(update={"drop": "keep"}) if properties.kept else target.policies
+    # What was dropped and not kept may be gone from the metastore's table.
+    drop = "keep" if properties.kept else "drop"
+    policies = target.policies.model_copy(update={"drop": drop})
     return replace(target, partition_by=properties.partition_by, policies=policies)
 
 
@@ -495,6 +498,12 @@ def _earlier_names(history: History, version: int) -> frozenset[str]:
     """Return the names (lower case) that any version up to this one had."""
     versions = history.between(history.versions[0].version, version)
     return frozenset(c.name.lower() for v in versions for c in v.columns)
+
+
+def _shown_again(desired: Shape, version: int) -> frozenset[Life]:
+    """Return what began by this version, was dropped, and is shown: if the table does not, then once more."""
+    live = {c.life for c in desired.version.columns}
+    return frozenset(c.life for c in desired.columns if c.life not in live and c.since <= version)
 
 
 def beyond_hive(target: TableTarget, shape: Shape, versions: frozenset[int]) -> Iterator[Diagnostic]:

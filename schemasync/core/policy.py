@@ -97,17 +97,24 @@ def judge(
     policies: Policies,
     *,
     readded: frozenset[str] = frozenset(),
+    again: frozenset[Life] = frozenset(),
     born: _Born = lambda _: None,
     may_split: Callable[[Life], bool] = lambda _: True,
 ) -> Judgement:
     """Judge all changes of one table.
 
-    ``readded`` names the added columns that an earlier life had (lower case); ``born`` says what older rows read;
-    ``may_split`` tells whether a column could have a variant if the policies said so.
+    ``readded`` names the added columns that an earlier life had (lower case); ``again`` are dropped columns that the
+    table shows once more; ``born`` says what older rows read; ``may_split`` tells whether a column could have a variant
+    if the policies said so.
     """
     variants = _variants(changes) if policies.retype == "variant" else {}
     others = (c for c in changes if not _tells_of(c, variants))
-    judged = [_judge_one(change, policies, readded, born, may_split) for change in others]
+    judged = [
+        _again(change.column)
+        if isinstance(change, AddColumn) and change.column.life in again
+        else _judge_one(change, policies, readded, born, may_split)
+        for change in others
+    ]
     judged += [_evolve("SS114", _beside(column, old)) for column, old in variants.values()]
     diagnostics = [d for j in judged for d in j.diagnostics]
     diagnostics += _possible_renames(changes)
@@ -195,6 +202,12 @@ def _added(column: Column, born: Column, policies: Policies, readded: frozenset[
     if default_value(born.encoding, born.default) in _BEGINNING:
         return diagnose("SS118", f"{message}, the beginning of 1970")
     return diagnose("SS102", message)
+
+
+def _again(column: Column) -> Judgement:
+    """Let a dropped column be shown once more: ``policies.drop`` asks for it, and nothing is added."""
+    said = f"column {column.name} was dropped and is shown again: NULL where rows were rewritten without it"
+    return _evolve("SS101", said)
 
 
 def _by_policy(policy: str, kind: str, otherwise: Diagnostic) -> Judgement:

@@ -330,6 +330,25 @@ def test_trouble_with_what_is_old_stops_no_compaction(table: Lab) -> None:
     assert (done.failure.__cause__, rows(table), states(table)[-1]) == (FULL, AFTER, "000003")
 
 
+def test_what_a_view_reads_that_was_left_behind_stays_until_it_follows(table: Lab) -> None:
+    """That of a table that is held is not written anew, but where a compaction shows what it published."""
+    view, read = table.workspace.metastore.table(table.database, f"{TABLE}_view"), set(partitions(table))
+    assert view is not None
+    compacted(table.workspace)
+    table.land(TOPIC, [{"id": 1, "n": 3, "op": "u", "ts_ms": 3}], hour="2026112003")
+    compacted(table.workspace)
+    table.workspace.metastore.set_view_text(table.database, view.name, view.view_text)
+    assert rows(table) == BEFORE
+    land(table, 4, 1)
+    table.register(TOPIC, table.flat("Student", ("n", "bytes")))
+    refused = EngineError("Spark refuses the view")
+    with patch.object(compacting, "refresh_view", side_effect=refused):
+        done = compacted(table.workspace)
+    assert (done.failure, done.applied.held, rows(table)) == (refused, True, BEFORE)
+    assert compacted(table.workspace).failure is None
+    assert (rows(table), set(partitions(table)) & read) == ({1: 4, 2: 1, 3: 2}, set())
+
+
 def test_the_view_of_a_table_that_is_held_for_its_key_follows_the_state_in_force(table: Lab) -> None:
     """What nobody may read any more is cleaned up while files wait, so nothing may still read it."""
     with pytest.raises(KilledError):

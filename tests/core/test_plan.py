@@ -21,7 +21,7 @@ from schemasync.core.projection import Carried, carried
 from schemasync.core.properties import SUBJECT, TableProperties, write_properties
 from schemasync.core.reshape import Keep
 from schemasync.core.schema import Column, Envelope, EnvelopeKind, OrderingField
-from schemasync.core.shape import history_of, of_wider_key, shape_of
+from schemasync.core.shape import Shape, history_of, of_wider_key, shape_of
 from schemasync.core.types import Primitive
 from tests.core.builders import (
     BIGINT,
@@ -295,7 +295,7 @@ def test_a_column_of_a_user_partition_may_be_widened_and_renamed_and_not_become_
 @pytest.mark.parametrize(("number", "drop"), [(1, "drop"), (2, "keep")])
 def test_a_column_of_a_user_partition_that_came_back_is_another_one(number: int, drop: str) -> None:
     found = history((ID, NAME), (ID,), (ID, col("Name", STRING)))
-    properties = applied(found, number, partition_by=BY[1:])
+    properties = applied(found, number, partition_by=BY[1:], kept=True if drop == "keep" else None)
     keys = (HiveColumn(name="segment", type="string"), HiveColumn(name="first", type="string"))
     table = replace(hive(**write_properties(properties)), partition_keys=keys)
     decision = seen(found, table=table, options={"partition_by": BY[1:], "policies": {"drop": drop}})
@@ -965,10 +965,14 @@ def test_a_version_whose_events_are_not_known_carries_no_order() -> None:
 
 def shown(found: History, number: int, **policies: str) -> list[tuple[str, int, bool]]:
     """Return (name, since, nullable) of the columns that a table of that version shows."""
+    return [(c.name, c.since, c.nullable) for c in shaped(found, number, **policies).columns]
+
+
+def shaped(found: History, number: int, **policies: str) -> Shape:
     at = found.at(number)
     assert at is not None
     shape, _ = shape_of(target(policies=policies), found, at, key=("id",), baseline=1)
-    return [(c.name, c.since, c.nullable) for c in shape.columns]
+    return shape
 
 
 DROPPED = history((ID, col("a", nullable=False)), (ID,), (ID, col("a")), (col("b"), ID))
@@ -1005,6 +1009,27 @@ def test_columns_that_were_kept_are_dropped_where_the_policy_changes(
     assert outcome(decision) == told
     assert decision.current is not None
     assert [c.name for c in decision.current.columns] == ["id", "name"]
+
+
+@pytest.mark.parametrize("after", [BIGINT, DATE], ids=["followed", "held"])
+def test_what_was_dropped_is_not_there_until_the_policy_that_keeps_it_is_carried_out(after: Leaf) -> None:
+    """A vacuum may have taken its column away."""
+    found = history((ID, NAME, col("n", INT)), (ID, col("n", INT)), (ID, col("n", after)))
+    decision = seen(found, applied(found, 2), options={"policies": {"drop": "keep"}})
+    assert decision.current is not None
+    assert [c.name for c in decision.current.columns] == ["id", "n"]
+    assert [c.column.name for c in decision.changes if isinstance(c, AddColumn)] == ["name"]
+
+
+@pytest.mark.parametrize("add", ["evolve", "null", "hold"])
+def test_a_column_that_is_kept_though_it_was_dropped_is_told_as_such(add: str) -> None:
+    found = history((ID, NAME, col("b", nullable=False, default="7")), (ID,))
+    decision = seen(found, applied(found, 2), options={"policies": {"drop": "keep", "add": add}})
+    assert decision.verdict is Verdict.EVOLVE
+    assert [f"{d.code} {d.message}" for d in decision.diagnostics] == [
+        f"SS101 column {name} was dropped and is shown again: NULL where rows were rewritten without it"
+        for name in ("name", "b")
+    ]
 
 
 def test_a_column_that_comes_back_is_told_as_such() -> None:
@@ -1089,7 +1114,7 @@ def test_going_back_at_the_source_ends_a_hold_and_loses_nothing(shape: Encoding,
 def test_a_kept_column_has_nothing_in_between() -> None:
     found = history((ID, NAME), (ID,), (ID,), (ID, col("b")))
     decision = seen(found, applied(found, 2), options={"policies": {"drop": "keep"}})
-    assert outcome(decision) == (Verdict.EVOLVE, ["SS101"])
+    assert outcome(decision) == (Verdict.EVOLVE, ["SS101", "SS101"])
 
 
 @given(histories())
