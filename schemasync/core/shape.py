@@ -237,18 +237,24 @@ def replaced_by(history: History, layout: Layout, column: Column) -> Iterator[tu
 
 
 def _kept(target: TableTarget, history: History, layout: Layout, shown: Sequence[Column]) -> tuple[Column, ...]:
-    """Return the dropped columns that ``policies.drop: keep`` goes on showing, as they last stood, with variants."""
+    """Return the dropped columns that ``policies.drop: keep`` goes on showing, as they last stood, with variants.
+
+    One whose name another column took is hidden from then on, also once that name is free: what was rewritten meanwhile
+    lacks its values.
+    """
     live = {c.life for c in shown}
     names = {folded(c.name) for c in shown}
-    kept: dict[Life, Column] = {}
+    last: dict[Life, Column] = {}
+    hidden: set[Life] = set()
     for version in history.between(layout.baseline, layout.version):
-        kept |= {c.life: replace(c, nullable=True) for c in version.columns if c.life not in live}
-    # Of several lives of one name the last is the one that people saw.
-    last = {folded(c.name): c for c in sorted(kept.values(), key=lambda c: c.since)}
-    replaced = {old.life for c in last.values() for old, _ in replaced_by(history, layout, c)}
-    ended = [c for c in last.values() if c.life not in replaced]
+        last |= {c.life: replace(c, nullable=True) for c in version.columns}
+        there = {folded(c.name): c.life for c in version.columns}
+        hidden |= {life for life, c in last.items() if there.get(folded(c.name), life) != life}
+    kept = sorted((c for c in last.values() if c.life not in live), key=lambda c: c.since)
+    replaced = {old.life for c in kept for old, _ in replaced_by(history, layout, c)}
+    ended = [c for c in kept if c.life not in replaced]
     found = _with_variants(target, history, layout, ended, beside=shown)
-    return tuple(c for c in found if folded(c.name) not in names)
+    return tuple(c for c in found if c.life not in hidden - replaced and folded(c.name) not in names)
 
 
 _POSITIONS: Final = (

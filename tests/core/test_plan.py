@@ -991,6 +991,35 @@ def test_of_two_dropped_columns_of_one_name_the_last_is_kept() -> None:
     assert shown(DROPPED, 4, drop="keep") == [("b", 4, True), ("id", 1, False), ("a", 3, True)]
 
 
+def test_of_two_dropped_columns_of_one_name_that_is_kept_which_showed_last() -> None:
+    """Which of them was added last says nothing: a rename brought the older one to that name."""
+    a, b = col("a"), col("b", STRING)
+    renamed = replace(b, name="a", aliases=("b",))
+    of_two = history((ID, b, a), (ID, b), (ID, renamed), (ID,))
+    assert shown(of_two, 4, drop="keep") == [("id", 1, False), ("a", 1, True)]
+    (kept,) = shaped(of_two, 4, drop="keep").columns[1:]
+    assert kept.type is Primitive.STRING
+    older = history((ID, b), (ID, b, a), (ID, b), (ID, renamed), (ID,))
+    assert shown(older, 5, drop="keep") == [("id", 1, False), ("a", 1, True)]
+
+
+def test_a_kept_column_that_another_one_hid_stays_hidden_once_its_name_is_free() -> None:
+    """What was rewritten meanwhile no longer has it."""
+    found = history((ID, col("c")), (ID, col("d")), (ID, col("c", aliases=("d",))), (ID, col("b", aliases=("c",))))
+    assert shown(found, 2, drop="keep") == [("id", 1, False), ("d", 2, True), ("c", 1, True)]
+    assert shown(found, 3, drop="keep") == [("id", 1, False), ("c", 2, True)]
+    assert shown(found, 4, drop="keep") == [("id", 1, False), ("b", 2, True)]
+
+
+def test_variants_of_a_kept_column_stay_where_another_one_hides_it() -> None:
+    rows = (ID, col("a", BIGINT)), (ID, col("a", STRING)), (ID,), (ID, col("a", DATE)), (ID,)
+    found = history(*rows, splits=retypes)
+    keep = {"drop": "keep", "retype": "variant"}
+    assert shown(found, 3, **keep) == [("id", 1, False), ("a", 2, True), ("a__v1", 1, True)]
+    assert shown(found, 4, **keep) == [("id", 1, False), ("a", 4, True), ("a__v1", 1, True)]
+    assert shown(found, 5, **keep) == [("id", 1, False), ("a__v1", 1, True), ("a", 4, True)]
+
+
 def test_a_drop_that_is_kept_is_no_change_of_columns() -> None:
     found = history((ID, NAME), (ID,))
     decision = seen(found, applied(found, 1), options={"policies": {"drop": "keep"}})
