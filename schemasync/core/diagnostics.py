@@ -122,7 +122,8 @@ _ALL: Final = (
     Code(
         code="SS108",
         severity=Severity.WARNING,
-        meaning="Of one type one column was dropped and one added in one version: this may be a rename.",
+        meaning="This may be a rename: of one type one column was dropped and one added in one version; or aliases "
+        "pass names on from column to column, and some are still there: these no alias takes away.",
         example="name was dropped and full_name of the same type added: a rename looks like that",
         fix="If it is, say so before applying: renames: {new: old}.",
     ),

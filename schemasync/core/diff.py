@@ -70,6 +70,29 @@ def diff(current: TableSchema, desired: TableSchema) -> tuple[Change, ...]:
     return tuple(changes)
 
 
+def passed_on(current: TableSchema, desired: TableSchema) -> dict[str, str]:
+    """Return (new: old) the names that aliases pass on from column to column though some of them are still there.
+
+    By aliases alone what is still there is no rename's old name. Only aliases that are new count, and only where each
+    name that goes on is given away and taken from another one.
+    """
+    before, after = ({folded(c.name): c for c in side.columns} for side in (current, desired))
+    found: dict[str, str] = {}
+    for new, column in after.items():
+        known = before[new].aliases if new in before else ()
+        olds = (folded(alias) for alias in column.aliases if alias not in known)
+        others = (old for old in olds if old in before and old not in (new, *found.values()))
+        if (old := next(others, None)) is not None and before[old].life != column.life:
+            found[new] = old
+    while unclear := [
+        new
+        for new, old in found.items()
+        if (new in before and new not in found.values()) or (old in after and old not in found)
+    ]:
+        found = {new: old for new, old in found.items() if new not in unclear}
+    return {after[new].name: before[old].name for new, old in found.items() if new in before or old in after}
+
+
 def _respelled(current: TableSchema, after: Mapping[Life, Column]) -> tuple[str, ...]:
     """Return the current keys under the names that their columns have now: a renamed column is no other key."""
     now = {c.name: after[c.life].name for c in current.columns if c.life in after}

@@ -72,9 +72,11 @@ def read_history(
 ) -> History:
     """Compute the lives of all columns, and of the members of structs in them.
 
-    A column continues the life of the previous version's column of the same name (case aside), unless ``splits`` says
-    that its encoding begins a new one; of the one that ``renames`` (new: old, case aside) names; of the one that an
-    Avro alias names, unless ``aliases`` is off. The old name must be gone in the version that brings the new one.
+    A column continues the life of the previous version's column that ``renames`` (new: old, case aside) names; of the
+    one of the same name (case aside); of the one that an Avro alias names, unless ``aliases`` is off. ``splits`` may
+    say that its encoding begins a new life all the same. The old name must be gone in the version that brings the new
+    one, unless ``renames`` says of all names that go on where they come from (``price: new_price, old_price: price``);
+    a circle of them counts in the version whose aliases begin to say the same: nothing else tells which it is.
     Members are named by path: ``address.zip``, in lists and maps ``lines.element.price``, ``tags.value.text``.
     """
     family = _Family(said={folded(new): folded(old) for new, old in (renames or {}).items()}, aliases=aliases)
@@ -112,17 +114,34 @@ class _Family:
     def ancestors(self, before: Iterable[_N], after: Sequence[_N], path: str) -> list[_N | None]:
         """Return for each of ``after`` the one of ``before`` whose life it continues; the first claim counts."""
         free = {folded(one.name): one for one in before}
-        here = {folded(one.name) for one in after}
-        found: list[_N | None] = []
-        for one in after:
-            gone = [name for name in self._old_names(one, path) if name not in here]
-            found.append(next((free.pop(name) for name in (folded(one.name), *gone) if name in free), None))
-        return found
+        here = {folded(one.name): one for one in after}
+        moves = self._moves(free, here, path) if self.said else {}
+        found = {name: free.pop(old) for name, old in moves.items() if old in free}
+        found |= {name: free.pop(name) for name in here if name not in found and name in free}
+        for name, one in here.items():
+            if self.aliases and name not in found:
+                old = next((old for old in _aliases(one) if old in free and old not in here), None)
+                found |= {name: free.pop(old)} if old else {}
+        return [found.get(name) for name in here]
 
-    def _old_names(self, one: _Named, path: str) -> list[str]:
-        said = self.said.get(folded(f"{path}{one.name}"))
-        names = [said.rpartition(".")[2]] if said else []
-        return names + [folded(alias) for alias in one.aliases if self.aliases]
+    def _moves(self, before: Mapping[str, _N], after: Mapping[str, _N], path: str) -> dict[str, str]:
+        """Return (new: old) what the configuration says and this version brings: chains of names, and circles."""
+        paths = {name: self.said.get(folded(f"{path}{name}"), "") for name in after}
+        said = {name: old.rpartition(".")[2] for name, old in paths.items()}
+        moves: dict[str, str] = {}
+        for name in after:
+            chain, old = [name], said[name]
+            while old in after and old in before and old not in chain:
+                chain.append(old)
+                old = said[old]
+            if old in before:
+                moved = dict(zip(chain, [*chain[1:], old], strict=True))
+                if old == name:
+                    brought = all(_is_said_anew(before[new], after[new], old) for new, old in moved.items())
+                else:
+                    brought = name not in before and old not in after
+                moves |= moved if brought else {}
+        return moves
 
     def inherit(self, encoding: Encoding, version: int, path: str, place: _Place) -> Encoding:
         """Return an encoding with the lives of its members; ``place`` is where it stands, from its column's life on."""
@@ -154,6 +173,14 @@ class _Family:
         here = (*place, origin.lower(), since)
         encoding = self.inherit(member.encoding, version, f"{path}{member.name}.", here)
         return replace(member, encoding=encoding, since=since, origin=origin)
+
+
+def _aliases(one: _Named) -> list[str]:
+    return [folded(alias) for alias in one.aliases]
+
+
+def _is_said_anew(before: _Named, after: _Named, old: str) -> bool:
+    return old in _aliases(after) and old not in _aliases(before)
 
 
 def _same_branches(before: Sequence[Member], after: Sequence[Member]) -> list[Member | None]:

@@ -14,7 +14,7 @@ from typing import Any, Final
 from schemasync.core.changes import AddColumn, Change
 from schemasync.core.ddl import row_source, set_property
 from schemasync.core.diagnostics import ANOTHER_TABLE, WITHOUT_VARIANT, Diagnostic, diagnose
-from schemasync.core.diff import diff, same_meaning
+from schemasync.core.diff import diff, passed_on, same_meaning
 from schemasync.core.encoding import Encoding, Leaf, Meaning, Record
 from schemasync.core.history import History
 from schemasync.core.layout import SEGMENT
@@ -257,6 +257,7 @@ def _decide_evolution(inspected: Inspected, history: History, properties: TableP
         target.policies,
         readded=_earlier_names(history, properties.version),
         again=_shown_again(desired, properties.version),
+        passed=_passed_on(target, current, desired, properties),
         born=history.born,
         may_split=_may_split(target, current, properties),
     )
@@ -322,12 +323,28 @@ def _may_split(target: TableTarget, current: Shape, properties: TableProperties)
     @cache
     def could_be_set() -> bool:
         policies = target.policies.model_copy(update={"retype": "variant"})
-        split = replace(target, policies=policies)
-        history = history_of(split, current.history.versions)
-        known = history.at(properties.version)
-        return known is not None and _tells_as_applied(_as_it_is(split, history, known, properties), properties)
+        return _told_by(replace(target, policies=policies), current.history, properties) is not None
 
     return lambda life: life not in keys and could_be_set()
+
+
+def _told_by(target: TableTarget, history: History, properties: TableProperties) -> History | None:
+    """Return the history by another configuration, None where that would tell the table's columns apart otherwise."""
+    told = history_of(target, history.versions)
+    known = told.at(properties.version)
+    stays = known is not None and _tells_as_applied(_as_it_is(target, told, known, properties), properties)
+    return told if stays else None
+
+
+def _passed_on(target: TableTarget, current: Shape, desired: Shape, properties: TableProperties) -> dict[str, str]:
+    """Return (new: old) the names that `passed_on` finds, if ``renames:`` can still say so, and says it then."""
+    found = passed_on(current.schema, desired.schema)
+    if not found:
+        return found
+    told = _told_by(replace(target, renames=(*target.renames, *found.items())), desired.history, properties)
+    now = {c.name: c.life for c in told.newest.columns} if told else {}
+    before = {c.name: c.life for c in current.columns}
+    return found if all(now.get(new) == before[old] for new, old in found.items()) else {}
 
 
 def _as_applied(target: TableTarget, properties: TableProperties) -> TableTarget:

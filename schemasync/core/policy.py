@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from enum import Enum
+from types import MappingProxyType
 from typing import Final, assert_never
 
 from schemasync.core.changes import (
@@ -98,14 +99,15 @@ def judge(
     *,
     readded: frozenset[str] = frozenset(),
     again: frozenset[Life] = frozenset(),
+    passed: Mapping[str, str] = MappingProxyType({}),
     born: _Born = lambda _: None,
     may_split: Callable[[Life], bool] = lambda _: True,
 ) -> Judgement:
     """Judge all changes of one table.
 
     ``readded`` names the added columns that an earlier life had (lower case); ``again`` are dropped columns that the
-    table shows once more; ``born`` says what older rows read; ``may_split`` tells whether a column could have a variant
-    if the policies said so.
+    table shows once more; ``passed`` are (new: old) the names that aliases pass on; ``born`` says what older rows read;
+    ``may_split`` tells whether a column could have a variant if the policies said so.
     """
     variants = _variants(changes) if policies.retype == "variant" else {}
     others = (c for c in changes if not _tells_of(c, variants))
@@ -117,7 +119,7 @@ def judge(
     ]
     judged += [_evolve("SS114", _beside(column, old)) for column, old in variants.values()]
     diagnostics = [d for j in judged for d in j.diagnostics]
-    diagnostics += _possible_renames(changes)
+    diagnostics += _possible_renames(changes, passed)
     return Judgement(verdict=worst(j.verdict for j in judged), diagnostics=tuple(diagnostics))
 
 
@@ -321,15 +323,23 @@ def _envelope_sides(change: ChangeEnvelope) -> str:
     return "the fields that wrap the events moved"
 
 
-def _possible_renames(changes: tuple[Change, ...]) -> Iterator[Diagnostic]:
-    dropped = [c.column for c in changes if isinstance(c, DropColumn)]
+def _possible_renames(changes: tuple[Change, ...], passed: Mapping[str, str]) -> Iterator[Diagnostic]:
+    if passed:
+        said = " and ".join(f"{new} was {old}" for new, old in passed.items())
+        renames = ", ".join(f"{new}: {old}" for new, old in passed.items())
+        yield diagnose(
+            "SS108",
+            f"aliases say that {said}: names that are still there keep their values all the same",
+            fix=f"If the values are to move, say so before applying: renames: {{{renames}}}.",
+        )
+    dropped = [c.column for c in changes if isinstance(c, DropColumn) and c.column.name not in passed.values()]
     # One that took the place of another is no new name of a third.
     added = [c.column for c in changes if isinstance(c, AddColumn) and c.column.replaces is None]
     for column in dropped:
         alike = [one for one in (*dropped, *added) if one.type == column.type]
         old, new = column.name, alike[-1].name
         # One of each.
-        if len(alike) == 2 and alike[-1] in added and old.lower() != new.lower():
+        if len(alike) == 2 and alike[-1] in added and old.lower() != new.lower() and new not in passed:
             yield diagnose(
                 "SS108",
                 f"{old} was dropped and {new} of the same type added: a rename looks like that",

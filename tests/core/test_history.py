@@ -66,6 +66,66 @@ def test_an_alias_of_a_column_that_is_still_there_is_no_rename() -> None:
     assert lives(found)[1] == {"b": "b@1", "a": "a@1", "c": "c@2"}
 
 
+PRICES = ((col("price"), col("new_price")), (col("price"), col("old_price")), (col("old_price"), col("price")))
+
+
+def test_configured_renames_may_pass_names_on() -> None:
+    """All of them together say where each column of the version comes from."""
+    found = history(*PRICES, renames={"Price": "new_price", "old_price": "PRICE"})
+    assert lives(found)[1:] == [{"price": "new_price@1", "old_price": "price@1"}] * 2
+
+
+@pytest.mark.parametrize(
+    "renames",
+    [{"price": "new_price"}, {"old_price": "price"}, {"price": "gone", "old_price": "price"}],
+    ids=["where would price go", "where would price come from", "from no column"],
+)
+def test_configured_renames_onto_a_name_that_is_still_there_have_to_say_all(renames: dict[str, str]) -> None:
+    assert lives(history(*PRICES, renames=renames))[1] == {"price": "price@1", "old_price": "old_price@2"}
+
+
+def test_a_configured_rename_is_none_where_both_names_go_on() -> None:
+    """One is copied into the other, version by version; and a name that is free again may be another column's."""
+    renames = {"b": "a"}
+    copied = history((col("a"),), (col("a"), col("b")), (col("b"),), renames=renames)
+    assert lives(copied)[1:] == [{"a": "a@1", "b": "b@2"}, {"b": "b@2"}]
+    again = history((col("a"),), (col("b"),), (col("b"), col("a")), (col("b"),), renames=renames)
+    assert lives(again)[2:] == [{"b": "a@1", "a": "a@3"}, {"b": "a@1"}]
+
+
+A, B = col("a"), col("b")
+SWAPPED = (col("a", aliases=("b",)), col("b", aliases=("a",)))
+
+
+@pytest.mark.parametrize("aliases", [True, False])
+def test_configured_renames_in_a_circle_count_in_the_version_whose_aliases_say_the_same(*, aliases: bool) -> None:
+    renames = {"a": "b", "b": "a"}
+    found = history((A, B), (A, B, col("c")), SWAPPED, SWAPPED, (A, B), renames=renames, aliases=aliases)
+    assert [{n: v[n] for n in "ab"} for v in lives(found)] == [
+        *[{"a": "a@1", "b": "b@1"}] * 2,
+        *[{"a": "b@1", "b": "a@1"}] * 3,
+    ]
+    half = history((A, B), (SWAPPED[0], B), renames=renames)
+    assert lives(half)[1] == {"a": "a@1", "b": "b@1"}
+    assert lives(history((A,), SWAPPED, renames=renames))[1] == {"a": "a@1", "b": "b@2"}
+
+
+def test_a_circle_of_configured_renames_is_not_entered_from_outside() -> None:
+    found = history((A, B), (*SWAPPED, col("c")), renames={"c": "A", "a": "b", "b": "a"})
+    assert lives(found)[1] == {"a": "b@1", "b": "a@1", "c": "c@2"}
+
+
+def test_a_configured_rename_comes_before_any_alias() -> None:
+    found = history((A,), (col("b", aliases=("a",)), col("c")), renames={"c": "a"})
+    assert lives(found)[1] == {"b": "b@2", "c": "a@1"}
+
+
+def test_configured_renames_pass_names_of_members_on() -> None:
+    rows = [(col("s", rec(price=INT, new_price=INT)),), (col("s", rec(price=INT, old_price=INT)),)]
+    found = history(*rows, renames={"s.price": "s.new_price", "s.old_price": "s.price"})
+    assert members(found, 2) == [("price", "new_price", 1), ("old_price", "price", 1)]
+
+
 def test_of_two_columns_that_claim_one_ancestor_the_first_has_its_life() -> None:
     found = history((col("a"),), (col("b", aliases=("a",)), col("c", aliases=("a",))))
     assert lives(found)[1] == {"b": "a@1", "c": "c@2"}

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 
 from schemasync.core import plan
-from schemasync.core.changes import AddColumn, ChangeDoc, ChangeEnvelope, ChangeKey, DropColumn
+from schemasync.core.changes import AddColumn, ChangeDoc, ChangeEnvelope, ChangeKey, DropColumn, RenameColumn
 from schemasync.core.config import Compaction
 from schemasync.core.diagnostics import diagnose
 from schemasync.core.diff import retypes
@@ -1065,6 +1065,74 @@ def test_a_column_that_comes_back_is_told_as_such() -> None:
     at_once = history((ID, col("a")), (ID,), (ID, col("a")))
     decision = seen(at_once, applied(at_once, 1))
     assert outcome(decision) == (Verdict.EVOLVE, ["SS104", "SS105"])
+
+
+def hints(decision: Decision) -> list[tuple[str, str]]:
+    return [(d.message, d.fix) for d in decision.diagnostics if d.code == "SS108"]
+
+
+def aliased(*sides: tuple[str, ...]) -> list[Column]:
+    return [col(name, aliases=aliases) for name, *aliases in sides]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "renames"),
+    [
+        (
+            aliased(("price",), ("new_price",)),
+            aliased(("price", "new_price"), ("old_price", "price")),
+            {"price": "new_price", "old_price": "price"},
+        ),
+        (aliased(("a",), ("b",)), aliased(("a", "b"), ("b", "A")), {"a": "b", "b": "a"}),
+    ],
+    ids=["passed on", "swapped"],
+)
+def test_aliases_that_name_what_is_still_there_are_told_with_what_they_may_mean(
+    before: list[Column], after: list[Column], renames: dict[str, str]
+) -> None:
+    versions = version(1, ID, *before), version(2, ID, *after)
+    found = history_of(target(), versions)
+    decision = seen(found, applied(found, 1))
+    (hint,) = hints(decision)
+    was = " and ".join(f"{new} was {old}" for new, old in renames.items())
+    said = ", ".join(f"{new}: {old}" for new, old in renames.items())
+    assert hint == (
+        f"aliases say that {was}: names that are still there keep their values all the same",
+        f"If the values are to move, say so before applying: renames: {{{said}}}.",
+    )
+    # It is as the advice says.
+    said_so = history_of(target(renames=tuple(renames.items())), versions)
+    moved = seen(said_so, applied(found, 1), options={"renames": tuple(renames.items())})
+    assert moved.verdict is Verdict.EVOLVE
+    assert {c.desired: c.current for c in moved.changes if isinstance(c, RenameColumn)} == renames
+    assert hints(moved) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (aliased(("a",)), aliased(("a",), ("b", "a"))),
+        (aliased(("a",)), aliased(("b", "a"))),
+        (aliased(("a", "b"), ("b", "a")), aliased(("a", "b"), ("b", "a"), ("c",))),
+        (aliased(("a",), ("b",)), aliased(("a", "A", "x"), ("b", "a"))),
+    ],
+    ids=["a copy", "a rename", "said before", "one of both stays"],
+)
+def test_other_aliases_are_no_more_than_changed(before: list[Column], after: list[Column]) -> None:
+    found = history((ID, *before), (ID, *after))
+    assert hints(seen(found, applied(found, 1))) == []
+
+
+def test_what_aliases_say_over_several_versions_is_told_where_it_can_be_said_by_renames() -> None:
+    """Here they were said of a version that the table has already."""
+    rows = (
+        aliased(("a",), ("b",)),
+        aliased(("a", "b"), ("b", "a")),
+        aliased(("a",), ("b",)),
+        aliased(("a", "b"), ("b", "a")),
+    )
+    found = history(*((ID, *columns) for columns in rows))
+    assert hints(seen(found, applied(found, 3))) == []
 
 
 def test_policies_and_defaults_reach_the_shape() -> None:
