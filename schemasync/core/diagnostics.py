@@ -60,6 +60,16 @@ WITHOUT_VARIANT: Final = {
     "SS120": f"{_HOLD}change the type, or the connector's mode of writing it, back.",
 }
 """What to do about a retyped column that ``policies.retype: variant`` can keep nothing of."""
+UNFIT_BY_NOW: Final = (
+    "In partition_by: a column that was renamed is called there by its new name; nothing else can be changed there. "
+    f"Restore the column at the source, or give the subject {_ANOTHER}."
+)
+"""What to do about a partition that fitted when its table was made."""
+TAKEN_BY_NOW: Final = (
+    "Call the column otherwise at the source, without the alias {0}; what was written before that has no value in it. "
+    f"Or call the partition otherwise, and give the subject {_ANOTHER}."
+)
+"""What to do where a column came that is called like a partition of a table that is there."""
 KEY_FROM_NONE: Final = (
     f"{_HOLD}set insert_only: true to go on without a key, for rows of before cannot be told apart by one. Or give the "
     f"subject {_ANOTHER}."
@@ -610,7 +620,7 @@ _ALL: Final = (
         severity=Severity.ERROR,
         meaning="A partition of partition_by: does not fit the row: no such column, another type, a taken name.",
         example="lake.student, partition create_year: there is no column create_date (but id, name)",
-        fix="Correct partition_by:; a column that was renamed is called there by its new name.",
+        fix="Correct partition_by:.",
     ),
     Code(
         code="SS417",

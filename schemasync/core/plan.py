@@ -248,7 +248,10 @@ def _decide_evolution(inspected: Inspected, history: History, properties: TableP
         return _held(target, *inspected.trouble, current=current, properties=properties)
     newest = history.newest
     kept = ordering if _keeps_order(target, newest, properties) else None
-    desired, problems = shape_of(target, history, newest, key=inspected.key, baseline=baseline, ordering=kept)
+    made_with = properties.partition_by
+    desired, problems = shape_of(
+        target, history, newest, key=inspected.key, baseline=baseline, ordering=kept, made_with=made_with
+    )
     if split := tuple(_split_keys(history, current, desired)):
         return _held(target, *split, current=current, properties=properties)
     changes = diff(current.schema, desired.schema)

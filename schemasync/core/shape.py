@@ -8,7 +8,7 @@ from typing import Final
 
 from schemasync.core.avro import read_value_schema
 from schemasync.core.canonical import fingerprint
-from schemasync.core.diagnostics import Diagnostic, diagnose
+from schemasync.core.diagnostics import TAKEN_BY_NOW, UNFIT_BY_NOW, Diagnostic, diagnose
 from schemasync.core.diff import retypes
 from schemasync.core.encoding import lives
 from schemasync.core.envelope import compared_as_text, has_partial_deletes, inside_row, listed_columns
@@ -79,10 +79,12 @@ def shape_of(
     key: tuple[str, ...] | None,
     baseline: int,
     ordering: tuple[OrderingField, ...] | None = None,
+    made_with: tuple[tuple[str, str], ...] = (),
 ) -> tuple[Shape, tuple[Diagnostic, ...]]:
     """Work out the table under one version of its history, and what is wrong or remarkable about it.
 
     ``ordering`` is that of a table which goes on with what it has; None: what the version's events carry.
+    ``made_with`` are (name, expression) the user partitions of a table that is there.
     """
     layout = lay_out(history, baseline=baseline, version=version.version)
     columns = tuple(_with_variants(target, history, layout, version.columns))
@@ -100,7 +102,7 @@ def shape_of(
         fill_defaults=target.policies.add != "null",
         keeps=bool(kept),
     )
-    partitions, unfit = _partitions(target, shape)
+    partitions, unfit = _partitions(target, shape, made_with)
     shape = replace(shape, partitions=partitions)
     return shape, (*problems, *unfit, *_remarks(target, shape))
 
@@ -121,19 +123,23 @@ _NAME_KEY: Final = (
 )
 
 
-def _partitions(target: TableTarget, shape: Shape) -> tuple[tuple[PartitionColumn, ...], tuple[Diagnostic, ...]]:
+def _partitions(
+    target: TableTarget, shape: Shape, made_with: tuple[tuple[str, str], ...]
+) -> tuple[tuple[PartitionColumn, ...], tuple[Diagnostic, ...]]:
     """Return the user partitions under one version, and what is wrong with the others."""
     found, problems = [], []
     taken = {name for c in shape.columns for name in (c.name, shape.layout.current(c).name)}
     for name, expression in target.partition_by:
+        fix = UNFIT_BY_NOW if (name, expression) in made_with else ""
         try:
             if reason := unusable_name(name, taken):
+                fix = TAKEN_BY_NOW.format(name) if fix else ""
                 raise ValueError(reason)
             parsed = parse_partition(name, expression)
             found.append(resolve(parsed, shape.columns, lambda column: shape.layout.current(column).name))
         except ValueError as error:
             where = f"{target.full_name}, partition {name}"
-            problems.append(diagnose("SS416", f"{where}: {error}"))
+            problems.append(diagnose("SS416", f"{where}: {error}", fix=fix))
     return tuple(found), tuple(problems)
 
 

@@ -318,6 +318,34 @@ def test_a_column_of_a_user_partition_that_has_a_variant_is_another_one() -> Non
     ]
 
 
+BY_YEAR = ("create_year", "year(created)")
+
+
+def test_where_a_column_takes_the_name_of_a_user_partition_the_way_out_is_at_the_source() -> None:
+    """Correcting partition_by: would be SS417, which says to undo that."""
+    row = (ID, col("created", DATE))
+    taken = (*row, col("create_year", INT))
+    decision = partitioned(history(row, taken), 1, BY_YEAR, now=(BY_YEAR,))
+    assert outcome(decision) == (Verdict.HOLD, ["SS101", "SS416"])
+    fix = decision.diagnostics[-1].fix
+    assert "partition_by" not in fix
+    assert fix.startswith("Call the column otherwise at the source, without the alias create_year")
+    # It is as the advice says.
+    for aliases, codes in (((), ["SS101"]), (("create_year",), ["SS101", "SS416"])):
+        found = history(row, taken, (*row, col("year", INT, aliases=aliases)))
+        assert [d.code for d in partitioned(found, 1, BY_YEAR, now=(BY_YEAR,)).diagnostics] == codes
+
+
+@pytest.mark.parametrize("after", [(ID,), (ID, col("created", STRING))], ids=["dropped", "retyped"])
+def test_where_a_user_partition_no_longer_fits_its_column_no_other_one_is_advised(after: tuple[Column, ...]) -> None:
+    decision = partitioned(history((ID, col("created", DATE)), after), 1, BY_YEAR, now=(BY_YEAR,))
+    (fix,) = (d.fix for d in decision.diagnostics if d.code == "SS416")
+    assert "a column that was renamed is called there by its new name" in fix
+    assert "copy the files there" in fix
+    new = seen(history((ID,)), options={"partition_by": (BY_YEAR,)})
+    assert [d.fix for d in new.diagnostics] == ["Correct partition_by:."]
+
+
 def test_a_table_that_lost_its_user_partitions_is_held() -> None:
     properties = applied(TWO, 2, partition_by=BY)
     decision = seen(TWO, table=hive(**write_properties(properties)), options={"partition_by": BY})
