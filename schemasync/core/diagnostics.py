@@ -60,6 +60,8 @@ WITHOUT_VARIANT: Final = {
     "SS120": f"{_HOLD}change the type, or the connector's mode of writing it, back.",
 }
 """What to do about a retyped column that ``policies.retype: variant`` can keep nothing of."""
+WITHOUT_MIGRATION: Final = f"{_HOLD}set the source's precision or type mode back. Or: {ANOTHER_TABLE}"
+"""What to do about a column that means something else and that ``policies.semantic: migrate`` lets not through."""
 UNFIT_BY_NOW: Final = (
     "In partition_by: a column that was renamed is called there by its new name; nothing else can be changed there. "
     f"Restore the column at the source, or give the subject {_ANOTHER}."

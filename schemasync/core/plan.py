@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from schemasync.core.changes import AddColumn, Change
 from schemasync.core.ddl import row_source, set_property
-from schemasync.core.diagnostics import ANOTHER_TABLE, WITHOUT_VARIANT, Diagnostic, diagnose
+from schemasync.core.diagnostics import ANOTHER_TABLE, WITHOUT_MIGRATION, WITHOUT_VARIANT, Diagnostic, diagnose
 from schemasync.core.diff import diff, passed_on, same_meaning
 from schemasync.core.encoding import Encoding, Leaf, Meaning, Record
 from schemasync.core.history import History
@@ -261,6 +261,7 @@ def _decide_evolution(inspected: Inspected, history: History, properties: TableP
         readded=_earlier_names(history, properties.version),
         again=_shown_again(desired, properties.version),
         passed=_passed_on(target, current, desired, properties),
+        unlike=_shown_as_two(current, desired),
         born=history.born,
         may_split=_may_split(target, current, properties),
     )
@@ -396,7 +397,7 @@ def _unlike_keys(current: Shape, desired: Shape) -> Iterator[Diagnostic]:
     Of texts that were retyped '7' and '07' are two rows before and one after; a time of 12:00 is '12:00:00.000' under
     one precision and '12:00:00.000000' under another: two rows, and a delete finds one of them.
     """
-    before = {c.life: c for c in current.columns}
+    before, shown_as_two = {c.life: c for c in current.columns}, _shown_as_two(current, desired)
     for column in desired.columns:
         old = before.get(column.life)
         if old is None or column.name not in desired.keys:
@@ -405,12 +406,16 @@ def _unlike_keys(current: Shape, desired: Shape) -> Iterator[Diagnostic]:
             type_ = print_type(column.type, Dialect.SPARK)
             message = f"key column {column.name} was a text: two texts can become one {type_}"
             yield diagnose("SS120", message, fix=WITHOUT_VARIANT["SS120"])
-        if not _shown_as_one(old.encoding, column.encoding):
-            yield diagnose(
-                "SS121",
-                f"key column {column.name} is shown otherwise than before: one key would be two rows",
-                fix=f"Set the source's precision or type mode back. Or: {ANOTHER_TABLE}",
-            )
+        if column.life in shown_as_two:
+            message = f"key column {column.name} is shown otherwise than before: one key would be two rows"
+            yield diagnose("SS121", message, fix=WITHOUT_MIGRATION)
+
+
+def _shown_as_two(current: Shape, desired: Shape) -> frozenset[Life]:
+    """Return the key columns of which one value of the source shows otherwise than before."""
+    before = {c.life: c.encoding for c in current.columns}
+    keys = (c for c in desired.columns if c.name in desired.keys and c.life in before)
+    return frozenset(c.life for c in keys if not _shown_as_one(before[c.life], c.encoding))
 
 
 def _other_partitions(
@@ -463,6 +468,8 @@ def _shown_as_one(current: Encoding, desired: Encoding) -> bool:
     """Tell whether one value of the source shows as one, however it is written; a plain retype is another matter."""
     if not isinstance(current, Leaf) or not isinstance(desired, Leaf) or same_meaning(current, desired):
         return True
+    if current.type == desired.type and current.meaning is desired.meaning is not Meaning.PLAIN:
+        return True  # decoded alike, whatever it is called
     formatted = desired.type is Primitive.STRING and desired.meaning is not Meaning.PLAIN
     return current.type != desired.type and not formatted
 

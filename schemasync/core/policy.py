@@ -36,7 +36,14 @@ from schemasync.core.changes import (
 from schemasync.core.config import Policies
 from schemasync.core.defaults import default_value
 from schemasync.core.describe import type_text
-from schemasync.core.diagnostics import KEY_FROM_NONE, KEY_TO_NONE, WITHOUT_VARIANT, Diagnostic, diagnose
+from schemasync.core.diagnostics import (
+    KEY_FROM_NONE,
+    KEY_TO_NONE,
+    WITHOUT_MIGRATION,
+    WITHOUT_VARIANT,
+    Diagnostic,
+    diagnose,
+)
 from schemasync.core.diff import retyped_leaves, same_meaning
 from schemasync.core.encoding import Encoding, Leaf, ListOf, MapOf, Meaning, Record
 from schemasync.core.reshape import NoConversion, reshape
@@ -100,21 +107,23 @@ def judge(
     readded: frozenset[str] = frozenset(),
     again: frozenset[Life] = frozenset(),
     passed: Mapping[str, str] = MappingProxyType({}),
+    unlike: frozenset[Life] = frozenset(),
     born: _Born = lambda _: None,
     may_split: Callable[[Life], bool] = lambda _: True,
 ) -> Judgement:
     """Judge all changes of one table.
 
     ``readded`` names the added columns that an earlier life had (lower case); ``again`` are dropped columns that the
-    table shows once more; ``passed`` are (new: old) the names that aliases pass on; ``born`` says what older rows read;
-    ``may_split`` tells whether a column could have a variant if the policies said so.
+    table shows once more; ``passed`` are (new: old) the names that aliases pass on; ``unlike`` are key
+    columns that no policy lets through, as one value is shown as two; ``born`` says what older rows read; ``may_split``
+    tells whether a column could have a variant if the policies said so.
     """
     variants = _variants(changes) if policies.retype == "variant" else {}
     others = (c for c in changes if not _tells_of(c, variants))
     judged = [
         _again(change.column)
         if isinstance(change, AddColumn) and change.column.life in again
-        else _judge_one(change, policies, readded, born, may_split)
+        else _judge_one(change, policies, readded, unlike, born, may_split)
         for change in others
     ]
     judged += [_evolve("SS114", _beside(column, old)) for column, old in variants.values()]
@@ -148,7 +157,12 @@ def _beside(column: Column, old: str) -> str:
 
 
 def _judge_one(
-    change: Change, policies: Policies, readded: frozenset[str], born: _Born, may_split: Callable[[Life], bool]
+    change: Change,
+    policies: Policies,
+    readded: frozenset[str],
+    unlike: frozenset[Life],
+    born: _Born,
+    may_split: Callable[[Life], bool],
 ) -> Judgement:
     match change:
         case AddColumn(column=column):
@@ -164,7 +178,7 @@ def _judge_one(
         case RetypeColumn():
             return _retyped(change, policies, may_split=may_split(change.life))
         case ChangeSemanticType():
-            return _redefined(change, policies)
+            return _redefined(change, policies, unlike)
         case AddField():
             return _by_policy(policies.add, "add", diagnose("SS111", f"field {change.path} was added"))
         case DropField():
@@ -249,12 +263,14 @@ def _rekeyed(change: ChangeKey, policies: Policies) -> Judgement:
     return _hold("SS122", sides)
 
 
-def _redefined(change: ChangeSemanticType, policies: Policies) -> Judgement:
+def _redefined(change: ChangeSemanticType, policies: Policies, unlike: frozenset[Life]) -> Judgement:
     meanings = f"column {change.name}: {_meanings(change)}"
-    if policies.semantic == "migrate" and _fit_one_column(change.current, change.desired):
+    fits = _fit_one_column(change.current, change.desired)
+    if policies.semantic == "migrate" and fits:
         note = diagnose("SS115", f"{meanings}: values from before are kept as they are shown")
         return Judgement(verdict=Verdict.MIGRATE, diagnostics=(note,))
-    return _hold("SS121", f"{meanings}: the same values mean something else")
+    fix = "" if fits and change.life not in unlike else WITHOUT_MIGRATION
+    return _hold("SS121", f"{meanings}: the same values mean something else", fix=fix)
 
 
 def _fit_one_column(current: Encoding, desired: Encoding) -> bool:

@@ -410,6 +410,21 @@ def test_a_key_that_is_written_otherwise_is_not_migrated_because_one_value_would
     assert outcome(seen(found, applied(found, 1), options=options)) == (Verdict.HOLD, told)
     beside = history((ID, col("at", before)), (ID, col("at", after)))
     assert outcome(seen(beside, applied(beside, 1), options=options)) == (Verdict.MIGRATE, told[:1])
+    # So the policy is not advised.
+    assert not [d for d in seen(found, applied(found, 1)).diagnostics if "policies.semantic" in d.fix]
+
+
+@pytest.mark.parametrize("before", [DATE, MILLIS, TIME], ids=["date", "timestamp", "time"])
+def test_a_key_whose_values_only_got_another_name_is_shown_as_before(before: Leaf) -> None:
+    """As where a connector goes from Debezium's types to Connect's: both are decoded alike."""
+    named = (
+        col("id", replace(before, name=f"{kind}.X")) for kind in ("io.debezium.time", "org.apache.kafka.connect.data")
+    )
+    found = history(*((column, NAME) for column in named))
+    (held,) = seen(found, applied(found, 1)).diagnostics
+    assert (held.code, "policies.semantic to migrate" in held.fix) == ("SS121", True)
+    options = {"policies": {"semantic": "migrate"}}
+    assert outcome(seen(found, applied(found, 1), options=options)) == (Verdict.MIGRATE, ["SS115"])
 
 
 @pytest.mark.parametrize("after", [STRING, MILLIS], ids=["text", "timestamp"])

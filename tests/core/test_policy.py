@@ -28,7 +28,7 @@ from schemasync.core.changes import (
 from schemasync.core.config import Policies
 from schemasync.core.describe import KINDS
 from schemasync.core.diff import diff
-from schemasync.core.encoding import Encoding, Leaf, ListOf, MapOf
+from schemasync.core.encoding import Encoding, Leaf, ListOf, MapOf, Meaning
 from schemasync.core.policy import Judgement, Verdict, judge, worst
 from schemasync.core.schema import EnvelopeKind, Life, TableSchema
 from tests.core.builders import BIGINT, DATE, DEBEZIUM, FLAT, INT, MICROS, MILLIS, PLAIN, STRING, ZONED, col, rec
@@ -157,6 +157,8 @@ NUMBERED = Leaf(type=BIGINT.type, name="io.debezium.time.MicroDuration")
         (replace(STRING, name="a"), replace(STRING, name="b"), True),
         (NUMBERED, replace(NUMBERED, name="io.debezium.time.NanoDuration"), False),
         (BIGINT, MILLIS, False),
+        (STRING, ZONED, False),
+        (DATE, Leaf(type=STRING.type, meaning=Meaning.TIME_MILLIS, name="io.debezium.time.Time"), False),
         (ListOf(element=MILLIS), ListOf(element=MICROS), True),
         (MapOf(key=STRING, value=MILLIS), MapOf(key=STRING, value=MICROS), True),
         (MapOf(key=NUMBERED, value=INT), MapOf(key=BIGINT, value=INT), False),
@@ -170,8 +172,12 @@ def test_values_of_another_meaning_are_kept_where_they_are_shown_alike(
     current: Encoding, desired: Encoding, alike: bool
 ) -> None:
     change = ChangeSemanticType(life=A, name="a", current=current, desired=desired)
-    judged = judge((change,), Policies(semantic="migrate")).verdict
-    assert judged is (Verdict.MIGRATE if alike else Verdict.HOLD)
+    judged = judge((change,), Policies(semantic="migrate"))
+    assert judged.verdict is (Verdict.MIGRATE if alike else Verdict.HOLD)
+    # The policy is advised where it would help.
+    held = judge((change,), Policies())
+    assert ["policies.semantic" in d.fix for d in held.diagnostics] == [alike]
+    assert alike or held == judged
 
 
 def test_no_change_is_no_verdict() -> None:
