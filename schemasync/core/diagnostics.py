@@ -99,9 +99,10 @@ _ALL: Final = (
     Code(
         code="SS103",
         severity=Severity.WARNING,
-        meaning="A NOT NULL column was added without a default: rows written before read NULL.",
+        meaning="A NOT NULL column was added without a default, or with one that is no value of its type: rows written "
+        "before read NULL.",
         example="column email was added NOT NULL without a default: older rows read NULL",
-        fix="Give the column a default at the source if NULL is wrong for older rows.",
+        fix="Give the column a default of its type at the source if NULL is wrong for older rows.",
     ),
     Code(
         code="SS104",

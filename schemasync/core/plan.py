@@ -258,7 +258,7 @@ def _decide_evolution(inspected: Inspected, history: History, properties: TableP
     judgement = judge(
         changes,
         target.policies,
-        readded=_earlier_names(history, properties.version),
+        readded=_dropped_names(history, properties.version),
         again=_shown_again(desired, properties.version),
         passed=_passed_on(target, current, desired, properties),
         unlike=_shown_as_two(current, desired),
@@ -521,10 +521,11 @@ def _verdict(judgement: Judgement, current: Shape, desired: Shape) -> Verdict:
     return judgement.verdict
 
 
-def _earlier_names(history: History, version: int) -> frozenset[str]:
-    """Return the names (lower case) that any version up to this one had."""
-    versions = history.between(history.versions[0].version, version)
-    return frozenset(c.name.lower() for v in versions for c in v.columns)
+def _dropped_names(history: History, version: int) -> frozenset[str]:
+    """Return the names, case aside, under which columns were dropped that any version up to this one had."""
+    last = {c.life: folded(c.name) for v in history.versions for c in v.columns}
+    had = {c.life for v in history.between(history.versions[0].version, version) for c in v.columns}
+    return frozenset(last[life] for life in had - {c.life for c in history.newest.columns})
 
 
 def _shown_again(desired: Shape, version: int) -> frozenset[Life]:

@@ -46,6 +46,7 @@ from schemasync.core.diagnostics import (
 )
 from schemasync.core.diff import retyped_leaves, same_meaning
 from schemasync.core.encoding import Encoding, Leaf, ListOf, MapOf, Meaning, Record
+from schemasync.core.names import folded
 from schemasync.core.reshape import NoConversion, reshape
 from schemasync.core.schema import Column, Life
 from schemasync.core.types import Primitive
@@ -113,7 +114,7 @@ def judge(
 ) -> Judgement:
     """Judge all changes of one table.
 
-    ``readded`` names the added columns that an earlier life had (lower case); ``again`` are dropped columns that the
+    ``readded`` are the names, case aside, under which columns were dropped; ``again`` are dropped columns that the
     table shows once more; ``passed`` are (new: old) the names that aliases pass on; ``unlike`` are key
     columns that no policy lets through, as one value is shown as two; ``born`` says what older rows read; ``may_split``
     tells whether a column could have a variant if the policies said so.
@@ -166,7 +167,7 @@ def _judge_one(
 ) -> Judgement:
     match change:
         case AddColumn(column=column):
-            return _by_policy(policies.add, "add", _added(column, born(column.life) or column, policies, readded))
+            return _by_policy(policies.add, "add", *_added(column, born(column.life) or column, policies, readded))
         case DropColumn():
             name = change.column.name
             return _by_policy(policies.drop, "drop", diagnose("SS104", f"column {name} was dropped"))
@@ -206,16 +207,26 @@ _DETAILS: dict[type[Change], str] = {
 }
 
 
-def _added(column: Column, born: Column, policies: Policies, readded: frozenset[str]) -> Diagnostic:
+def _added(column: Column, born: Column, policies: Policies, readded: frozenset[str]) -> tuple[Diagnostic, ...]:
     """Tell of a column that was added; older rows read what the version that added it said, whatever came since."""
-    if column.name.lower() in readded:
-        return diagnose("SS105", f"column {column.name} was dropped earlier and came back in version {column.since}")
+    found = _read_by_older_rows(column.name, born, policies)
+    if folded(column.name) not in readded:
+        return (found,)
+    back = diagnose("SS105", f"column {column.name} was dropped earlier and came back in version {column.since}")
+    return (back,) if found.code == "SS101" else (back, found)
+
+
+def _read_by_older_rows(name: str, born: Column, policies: Policies) -> Diagnostic:
     if born.nullable or policies.add == "null":
-        return diagnose("SS101", f"column {column.name} was added")
+        return diagnose("SS101", f"column {name} was added")
     if born.default is None:
-        return diagnose("SS103", f"column {column.name} was added NOT NULL without a default: older rows read NULL")
-    message = f"column {column.name} was added NOT NULL: older rows read its default {born.default}"
-    if default_value(born.encoding, born.default) in _BEGINNING:
+        return diagnose("SS103", f"column {name} was added NOT NULL without a default: older rows read NULL")
+    value = default_value(born.encoding, born.default)
+    if value is None:
+        lacks = f"with the default {born.default}, which is no {type_text(born.encoding)}"
+        return diagnose("SS103", f"column {name} was added NOT NULL {lacks}: older rows read NULL")
+    message = f"column {name} was added NOT NULL: older rows read its default {born.default}"
+    if value in _BEGINNING:
         return diagnose("SS118", f"{message}, the beginning of 1970")
     return diagnose("SS102", message)
 
@@ -226,11 +237,11 @@ def _again(column: Column) -> Judgement:
     return _evolve("SS101", said)
 
 
-def _by_policy(policy: str, kind: str, otherwise: Diagnostic) -> Judgement:
+def _by_policy(policy: str, kind: str, *otherwise: Diagnostic) -> Judgement:
     if policy == "hold":
-        held = diagnose("SS124", f"{otherwise.message}, and policies.{kind} says hold")
-        return Judgement(verdict=Verdict.HOLD, diagnostics=(held,))
-    return Judgement(verdict=Verdict.EVOLVE, diagnostics=(otherwise,))
+        said = "; ".join(one.message for one in otherwise)
+        return _hold("SS124", f"{said}, and policies.{kind} says hold")
+    return Judgement(verdict=Verdict.EVOLVE, diagnostics=otherwise)
 
 
 def _retyped(change: RetypeColumn, policies: Policies, *, may_split: bool) -> Judgement:

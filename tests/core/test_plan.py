@@ -1110,6 +1110,29 @@ def test_a_column_that_comes_back_is_told_as_such() -> None:
     assert outcome(decision) == (Verdict.EVOLVE, ["SS104", "SS105"])
 
 
+def added_texts(*rows: tuple[Column, ...], number: int = 1) -> list[str]:
+    found = history(*rows)
+    told_of = seen(found, applied(found, number)).diagnostics
+    return [f"{d.code} {d.message}" for d in told_of if d.code in {"SS101", "SS102", "SS103", "SS105"}]
+
+
+def test_what_older_rows_read_is_told_of_a_column_that_came_back_too() -> None:
+    came_back = "SS105 column a was dropped earlier and came back in version 3"
+    assert added_texts((ID, col("a")), (ID,), (ID, col("a")), number=2) == [came_back]
+    assert added_texts((ID, col("a")), (ID,), (ID, col("a", nullable=False, default="7")), number=2) == [
+        came_back,
+        "SS102 column a was added NOT NULL: older rows read its default 7",
+    ]
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_a_name_that_a_renamed_column_left_did_not_come_back(number: int) -> None:
+    b = col("b", aliases=("a",))
+    assert added_texts((ID, col("a")), (ID, b), (ID, b), (ID, b, col("a")), number=number) == [
+        "SS101 column a was added"
+    ]
+
+
 def hints(decision: Decision) -> list[tuple[str, str]]:
     return [(d.message, d.fix) for d in decision.diagnostics if d.code == "SS108"]
 

@@ -31,6 +31,7 @@ from schemasync.core.diff import diff
 from schemasync.core.encoding import Encoding, Leaf, ListOf, MapOf, Meaning
 from schemasync.core.policy import Judgement, Verdict, judge, worst
 from schemasync.core.schema import EnvelopeKind, Life, TableSchema
+from schemasync.core.types import Primitive
 from tests.core.builders import BIGINT, DATE, DEBEZIUM, FLAT, INT, MICROS, MILLIS, PLAIN, STRING, ZONED, col, rec
 
 A = Life(name="a", since=1)
@@ -194,6 +195,25 @@ def test_verdicts_grow_graver_in_this_order() -> None:
 def test_a_column_that_was_there_before_is_told_as_such() -> None:
     judgement = judge((AddColumn(column=col("A", since=3), position=0),), Policies(), readded=frozenset({"a"}))
     assert told(judgement) == ["SS105: column A was dropped earlier and came back in version 3"]
+
+
+def test_of_a_column_that_was_there_before_it_is_told_what_is_held() -> None:
+    again = AddColumn(column=col("a", nullable=False, default="7", since=3), position=0)
+    assert told(judge((again,), Policies(add="hold"), readded=frozenset({"a"}))) == [
+        "SS124: column a was dropped earlier and came back in version 3; "
+        "column a was added NOT NULL: older rows read its default 7, and policies.add says hold"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("encoding", "default", "type_"),
+    [(Leaf(type=Primitive.TINYINT), "300", "tinyint"), (rec(x=INT), "[]", "struct<x:int>")],
+)
+def test_a_default_that_is_no_value_of_its_type_is_not_read(encoding: Encoding, default: str, type_: str) -> None:
+    change = AddColumn(column=col("a", encoding, nullable=False, default=default), position=0)
+    assert told(judge((change,), Policies())) == [
+        f"SS103: column a was added NOT NULL with the default {default}, which is no {type_}: older rows read NULL"
+    ]
 
 
 def test_a_drop_and_an_add_of_one_type_may_be_a_rename() -> None:
