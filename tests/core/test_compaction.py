@@ -120,6 +120,17 @@ def test_a_base_that_remembers_deletes_is_looked_at_before_its_key_changes() -> 
     assert planned(tombstones=1) == [shard.name]
 
 
+def test_one_of_several_shards_that_remembers_deletes_is_reason_enough_to_look_at_all() -> None:
+    """Its tombstones are of the key before: left as they are, they would hide rows of the next one."""
+    shards = (segment(shard_name(1), tombstones=1), segment(shard_name(2), low=("5",)))
+    before = fresh().model_copy(
+        update={"segments": shards, "next_shard": 3, "state": StateId(generation=4, admission=0)}
+    )
+    found = plan_rekey(before, ("code",))
+    assert found is not None
+    assert (found.rewrite, found.generation) == (shards, 5)
+
+
 def test_a_delta_that_came_after_the_plan_stays() -> None:
     before = admitted(fresh())
     found = plan(before)
@@ -128,6 +139,22 @@ def test_a_delta_that_came_after_the_plan_stays() -> None:
     after = after_fold(later, found, written=[segment(shard_name(1))], now_ms=2000)
     assert [s.name for s in after.segments] == [shard_name(1), "delta_00000002"]
     assert [f.folded_in for f in after.admitted] == [1, None]
+
+
+def test_what_was_ahead_of_the_base_before_need_not_be_ahead_of_the_one_that_follows() -> None:
+    """A view that took it to be would show it where the new base has something newer."""
+    before = admitted(fresh())
+    found = plan(before)
+    assert found is not None
+    (folded_one,) = before.deltas
+    late = segment("delta_00000002", ahead=True, ahead_of_deltas=True)
+    after = after_fold(
+        before.model_copy(update={"segments": (folded_one, late), "next_delta": 3}),
+        found,
+        written=[segment(shard_name(1))],
+        now_ms=2000,
+    )
+    assert [(s.name, s.ahead, s.ahead_of_deltas) for s in after.deltas] == [(late.name, False, False)]
 
 
 def test_shards_that_are_not_written_stay_and_no_name_is_given_twice() -> None:
@@ -143,10 +170,12 @@ def test_shards_that_are_not_written_stay_and_no_name_is_given_twice() -> None:
 
 
 def test_what_two_shards_counted_is_added() -> None:
-    one = FoldCounts(written=1, rows=2, keys=3, inserted=4, updated=5, deleted=6, purged=7, unsent=("b", "a"))
-    other = FoldCounts(written=10, rows=20, keys=30, inserted=40, updated=50, deleted=60, purged=70, unsent=("a",))
+    one = FoldCounts(read=8, written=1, rows=2, keys=3, inserted=4, updated=5, deleted=6, purged=7, unsent=("b", "a"))
+    other = FoldCounts(
+        read=80, written=10, rows=20, keys=30, inserted=40, updated=50, deleted=60, purged=70, unsent=("a", "c")
+    )
     assert one + other == FoldCounts(
-        written=11, rows=22, keys=33, inserted=44, updated=55, deleted=66, purged=77, unsent=("a", "b")
+        read=88, written=11, rows=22, keys=33, inserted=44, updated=55, deleted=66, purged=77, unsent=("a", "b", "c")
     )
 
 
@@ -214,7 +243,11 @@ def test_a_state_that_superseded_nothing_is_not_counted_anew() -> None:
 
 
 def test_retirement_is_empty_or_not() -> None:
+    """What counts as empty is not looked at: each of the three kinds is due at a time of its own."""
     assert Retirement().empty
+    superseded = (left(segment("delta_00000001"), 0),)
+    assert not Retirement(partitions=superseded).empty
+    assert not Retirement(directories=superseded).empty
     assert not Retirement(sink_files=(landed("a", "d"),)).empty
 
 
@@ -230,6 +263,20 @@ def test_what_was_cleaned_up_is_no_longer_listed() -> None:
     assert due(after, now_ms=3 * HOUR - 1, reader_grace_ms=HOUR, vacuum_retention_ms=2 * HOUR).directories == ()
     second = due(after, now_ms=3 * HOUR, reader_grace_ms=HOUR, vacuum_retention_ms=2 * HOUR)
     assert after_retirement(after, second, now_ms=3 * HOUR).superseded == ()
+
+
+def test_a_partition_that_is_gone_stays_gone_when_the_next_one_goes() -> None:
+    """Listed as registered again it would be dropped again, and each cleaning up would publish one more state."""
+    first = folded(admitted(fresh()), now_ms=0)
+    first = after_retirement(first, _due(first, HOUR), now_ms=HOUR)
+    second = folded(admitted(first), now_ms=HOUR)
+    after = after_retirement(second, _due(second, 2 * HOUR), now_ms=2 * HOUR)
+    assert len(after.superseded) == 3
+    assert [s.segment for s in after.superseded if s.registered] == []
+
+
+def _due(manifest: Manifest, now_ms: int) -> Retirement:
+    return due(manifest, now_ms=now_ms, reader_grace_ms=HOUR, vacuum_retention_ms=9 * HOUR)
 
 
 def test_of_a_name_that_the_sink_wrote_twice_only_the_file_that_is_due_is_no_longer_listed() -> None:
