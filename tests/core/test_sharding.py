@@ -128,6 +128,31 @@ def test_ranges_that_are_emptied_one_after_the_other_leave_one_shard() -> None:
     assert [s.name for s in shards] == [shard_name(28)]
 
 
+def test_neighbours_are_joined_as_long_as_all_of_them_together_are_well_below_the_target() -> None:
+    small = (shard(0, None, 30), shard(1, 300, 30), shard(2, 600, 30))
+    assert [f[3] for f in written(table(*small, delta(1, 9, size=0)), {"d1": [3, 3, 3]})] == [
+        ["base_s00000000", "base_s00000001"],
+        ["base_s00000002"],
+    ]
+
+
+def test_of_a_delta_with_several_files_a_joined_shard_gets_those_of_each_range() -> None:
+    """What is not listed is not read: its rows would be in no segment any more."""
+    files = tuple(DataFile(path=path, rows=2, bytes=4) for path in ("a", "b", "c"))
+    change = segment(delta_name(1), files=files, rows=6, bytes=12, sorted_by=("id",))
+    small = (shard(0, None, 30), shard(1, 300, 30))
+    (found,) = cut(
+        table(*small, change),
+        {"a": {0: 2}, "b": {0: 1, 1: 1}, "c": {1: 2}},
+        types=TYPES,
+        outdated=frozenset(),
+        shard_bytes=100,
+        sample=even,
+    )
+    ((files_read, rows),) = ((d.files, d.rows) for d in found.deltas)
+    assert (files_read, rows) == (files, 6)
+
+
 def test_what_a_split_made_is_not_joined_again() -> None:
     halves = (shard(0, None, 76), shard(1, 300, 76))
     assert len(written(table(*halves, delta(1, 10, size=0)), {"d1": [5, 5]})) == 2
@@ -162,10 +187,15 @@ def test_ranges_mean_something_only_where_all_is_sorted_by_the_key() -> None:
         has_ranges([], ()),
     ] == [True, False, False, False]
     assert not has_ranges([("id", Primitive.DOUBLE)], THREE)
+    both = segment("delta_00000001", sorted_by=("id", "x"))
+    assert has_ranges([("id", Primitive.BIGINT), ("x", Primitive.STRING)], [both])
+    # One column without an order is enough: files of such a key lie in no order that a merge could go by.
+    assert not has_ranges([("id", Primitive.BIGINT), ("x", Primitive.DOUBLE)], [both])
 
 
 def test_bounds_are_in_the_order_of_the_keys_not_of_the_names() -> None:
     assert bounds((shard(2, 90), shard(0, None), shard(1, 100)), TYPES) == ((90,), (100,))
+    assert bounds((shard(1, 100), shard(2, 90), shard(0, None)), TYPES) == ((90,), (100,))
 
 
 @given(
