@@ -211,6 +211,13 @@ def test_changes_are_ahead_where_all_of_them_are_and_none_has_a_placeholder() ->
     ]
 
 
+def test_only_segments_with_placeholders_say_what_these_are() -> None:
+    """What is configured now is none where it was another text then: it may be a value of the source's own."""
+    base, change = segment("base_s00000001"), segment("delta_00000001", toasted=("v",), placeholders=("then",))
+    state = fresh().model_copy(update={"segments": (base, change)})
+    assert (state.placeholders, state.contents.placeholders) == ({"then"}, {"then"})
+
+
 def test_keys_of_many_changes_are_packed_where_all_lie_within_so_many_words() -> None:
     def packed(*deltas: Segment, **more: object) -> bool:
         state = fresh().model_copy(update={"segments": (segment("base_s00000001"), *deltas)} | more)
