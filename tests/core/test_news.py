@@ -189,6 +189,7 @@ def test_each_change_of_the_key_is_told_though_the_version_stays() -> None:
 def test_another_key_that_a_person_applied_is_told() -> None:
     made, standing = replace(CREATED, keys=("id",)), replace(QUIET, before=2, after=2, desired=2)
     looks = [made, replace(standing, keys=None), replace(standing, keys=("id",)), replace(standing, keys=("id", "r"))]
+    assert told_of(*looks[:3]) == [(None, 2, "evolve", ("add_column",))]
     assert told_of(*looks) == [(None, 2, "evolve", ("add_column",)), (2, 2, "migrate", ("change_key",))]
 
 
