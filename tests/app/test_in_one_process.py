@@ -47,13 +47,16 @@ Event = tuple[int, str | None, str, int]
 
 
 class Small:
-    """A table with a key and one column; ``now`` is the clock of all that is done with it."""
+    """A table with a key and one column; ``now`` is the clock of all that is done with it.
+
+    It begins when all files are old: whatever cleaning up takes for nobody's is deleted at once.
+    """
 
     def __init__(self, root: Path, *, keys: Sequence[str] = ("id",), **compaction: Any) -> None:
         self.still = Still(root, defaults={"compaction": compaction})
         self.still.register(avro(("v", ["null", "string"])), keys=keys)
         self.still.settle()
-        self.now = 1000 * DAY
+        self.now = 100_000 * DAY
         self._tokens = count()
 
     @property
@@ -298,11 +301,15 @@ def finish(small: Small, landed: Sequence[Event]) -> None:
 
 
 def test_where_nothing_landed_nothing_is_published(small: Small) -> None:
+    """A daemon comes by all the time."""
     small.land("a", (1, "a", "c", 1))
-    small.apply()
-    before = small.manifest
-    small.apply()
-    assert small.manifest == before
+    small.compact()
+    small.land("b", (1, "b", "u", 2))
+    for again in (None, Mode.MINOR, Mode.MAJOR, Mode.AUTO):
+        for _ in range(2):
+            before = small.manifest
+            do(small, again)
+        assert small.manifest == before
 
 
 def test_whoever_admits_with_a_clock_that_is_behind_still_admits_later(small: Small) -> None:
@@ -322,6 +329,22 @@ def test_a_file_without_rows_is_a_partition_and_is_not_admitted_again(small: Sma
     (delta,) = small.manifest.deltas
     assert (delta.files, (small.root / delta.location).is_dir()) == ((), True)
     assert [file.segment for file in small.manifest.admitted] == [delta.name]
+
+
+def test_what_deltas_become_names_the_shards_of_all_of_them(tmp_path: Path) -> None:
+    """A view looks for the keys of changes in no other shard."""
+    small = Small(tmp_path, shard_size="2KB")
+    small.land("a", *((key, f"{key}" * 300, "c", 1) for key in range(KEYS)))
+    small.compact()
+    first, last = (places(small.manifest)[key] for key in (0, KEYS - 1))
+    for name, key in (("b", 0), ("c", KEYS - 1)):
+        small.land(name, (key, name, "u", 2))
+        small.apply()
+    assert [delta.touches for delta in small.manifest.deltas] == [(first,), (last,)]
+    small.compact(Mode.MINOR)
+    assert first != last
+    assert [delta.touches for delta in small.manifest.deltas] == [(first, last)]
+    check(small)
 
 
 def test_an_event_that_is_older_than_what_is_there_shows_nowhere(small: Small) -> None:
@@ -421,15 +444,16 @@ def test_a_file_that_the_sink_wrote_anew_is_not_cleaned_up_for_the_one_before(sm
     assert (path.exists(), left.manifest.admitted, failure) == (True, (), None)
 
 
-def spoil(path: Path) -> None:
-    path.write_bytes(path.read_bytes() + b"0")
+def replace_by_another(path: Path) -> None:
+    """One that can be read, but has no rows."""
+    pq.write_table(pq.read_table(path).slice(0, 0), path)
 
 
 def add(path: Path) -> None:
     path.with_name("part-1.parquet").write_bytes(path.read_bytes())
 
 
-@pytest.mark.parametrize("damage", [Path.unlink, spoil, add])
+@pytest.mark.parametrize("damage", [Path.unlink, replace_by_another, add])
 @pytest.mark.parametrize(("of", "mode"), [("base", Mode.MAJOR), ("delta", Mode.MAJOR), ("delta", Mode.MINOR)])
 def test_nothing_is_made_of_a_directory_that_is_not_as_it_was_published(
     small: Small, damage: Callable[[Path], None], of: str, mode: Mode
@@ -476,3 +500,19 @@ def test_what_was_admitted_is_shown_though_the_work_behind_it_fails(
     assert (small.rows(), len(small.manifest.deltas)) == ({1: "a", 2: "b"}, 1)
     assert old.exists() is (error is DataError)
     check(small)
+
+
+def test_shards_in_force_stay_though_another_of_their_run_goes(tmp_path: Path) -> None:
+    """They lie in one directory, that of their run: it goes when nothing in it is named any more."""
+    small = Small(tmp_path, shard_size="2KB")
+    small.land("a", *((key, f"{key}" * 300, "c", 1) for key in range(KEYS)))
+    small.compact()
+    before = small.manifest.base
+    small.land("b", (0, "b", "u", 2))
+    small.compact()
+    small.now += 30 * DAY
+    small.compact()
+    still = {shard.location for shard in before} & {shard.location for shard in small.manifest.base}
+    assert 0 < len(still) < len(before)
+    assert {shard.location for shard in before if (small.root / shard.location).exists()} == still
+    assert small.rows() == {0: "b"} | {key: f"{key}" * 300 for key in range(1, KEYS)}
