@@ -231,7 +231,14 @@ LONG: list[list[Event] | Mode | int | None] = [
     DAY,
     [(2, "late", "u", 5), (7, "e", "u", 7)],
     None,
-    *(step for time in (6, 7, 8, 9) for step in ([(4, str(time), "u", time)], None)),
+    [(4, "f", "u", 6)],
+    None,
+    [(4, "g", "u", 7)],
+    None,
+    [(4, "h", "u", 8)],
+    None,
+    [(4, "i", "u", 9)],
+    None,
     Mode.MINOR,
     DAY,
     [(0, "j", "u", 8)],
@@ -249,8 +256,7 @@ def test_whatever_is_admitted_merged_folded_and_cleaned_up_a_state_shows_all_and
     shard_size: str, steps: list[list[Event] | Mode | int | None]
 ) -> None:
     """So few deltas are merged at once that some are merged before anything else is done with them."""
-    at_once = {"MOST_AT_ONCE": 3, "FEWEST_AT_ONCE": 2}
-    with TemporaryDirectory() as root, patch.multiple(layering, **at_once):
+    with TemporaryDirectory() as root, patch.multiple(layering, MOST_AT_ONCE=3, FEWEST_AT_ONCE=2):
         small = Small(Path(root), shard_size=shard_size, reader_grace="1h", vacuum_retention="1d")
         reader, landed = Reader(small), list[Event]()
         for number, step in enumerate([*steps, Mode.MINOR, Mode.MAJOR]):

@@ -215,7 +215,8 @@ def test_only_segments_with_placeholders_say_what_these_are() -> None:
     """What is configured now is none where it was another text then: it may be a value of the source's own."""
     base, change = segment("base_s00000001"), segment("delta_00000001", toasted=("v",), placeholders=("then",))
     state = fresh().model_copy(update={"segments": (base, change)})
-    assert (state.placeholders, state.contents.placeholders) == ({"then"}, {"then"})
+    then: frozenset[str | None] = frozenset({"then"})
+    assert (state.placeholders, state.contents.placeholders) == (then, then)
 
 
 def test_keys_of_many_changes_are_packed_where_all_lie_within_so_many_words() -> None:
