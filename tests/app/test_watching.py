@@ -839,7 +839,7 @@ class Due:
         none_more = Manifest.model_construct(admitted=())
         due = SimpleNamespace(due_ms=lambda _: 0, manifest=none_more)
 
-        def upkeep(applied: Applied) -> Any:
+        def upkeep(applied: Applied, **_: int) -> Any:
             table = applied.target.table
             return due if table in names and f"compact {table}" not in self.done else None
 
