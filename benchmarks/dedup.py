@@ -41,7 +41,6 @@ _REQUEST: Final = AdmissionRequest(
     columns=(),
     keys=("id",),
     ordering=_ORDERING,
-    ordering_fields=(),
     schema_version=1,
     admitted_ms=0,
     memory=0,

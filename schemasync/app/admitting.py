@@ -271,7 +271,6 @@ def _request(
         columns=tuple((c.name, c.type) for c in columns),
         keys=tuple(name for name, _ in shape.key_columns),
         ordering=ordering,
-        ordering_fields=shape.envelope.ordering,
         schema_version=shape.version.version,
         admitted_ms=now_ms,
         memory=target.compaction.memory,

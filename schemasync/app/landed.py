@@ -262,6 +262,7 @@ def _understood(
         layout=shape.layout,
         columns=shape.columns,
         keys=shape.keys,
+        ordering=shape.envelope.ordering,
         fill_defaults=shape.fill_defaults,
     )
     if isinstance(found, Unprojectable):

@@ -32,7 +32,7 @@ from schemasync.core.moments import Moment, Newest
 from schemasync.core.names import folded
 from schemasync.core.partitioning import PartitionColumn
 from schemasync.core.projection import Projection
-from schemasync.core.schema import Column, OrderingField, SubjectVersion
+from schemasync.core.schema import Column, SubjectVersion
 from schemasync.core.types import Struct, Type
 from schemasync.core.written import avro_type, may_be_written_as, misfits
 
@@ -160,7 +160,7 @@ class AdmissionRequest:
     """What becomes one delta segment: the newest row per key, sorted by key, projected to the table's version.
 
     ``columns`` are all physical columns to write, in order; ``ordering`` those that decide which row is newer
-    (descending, null is oldest); ``ordering_fields`` say where the first of these stand in an event.
+    (descending, null is oldest); each file's projection says where the first of these stand in an event.
     Without ``keys`` every event is kept. Without an ``unsent`` rule placeholders are values like any other. Rows that
     are older than ``beside`` has of their keys may be left out: they show nowhere. ``memory`` is how many bytes one
     process may hold of events. ``clock`` is the ordering column of a clock that stands behind a log position.
@@ -171,7 +171,6 @@ class AdmissionRequest:
     columns: tuple[tuple[str, Type], ...]
     keys: tuple[str, ...]
     ordering: tuple[str, ...]
-    ordering_fields: tuple[OrderingField, ...]
     schema_version: int
     admitted_ms: int
     memory: int

@@ -8,11 +8,12 @@ arriving last.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final, assert_never
+from dataclasses import dataclass, replace
+from typing import Final, TypeGuard, assert_never
 
 from schemasync.core.encoding import Encoding, Leaf, Meaning, Member, Record
 from schemasync.core.names import folded
+from schemasync.core.promotion import INTEGER_DIGITS
 from schemasync.core.schema import Column, Envelope, EnvelopeKind, OrderingField
 from schemasync.core.types import Primitive
 from schemasync.errors import SettingError
@@ -310,11 +311,36 @@ def _demanded(root: Mapping[str, Column], path: str) -> OrderingField:
 
 def _ordered(root: Mapping[str, Column], path: str) -> OrderingField | None:
     encoding = _found(root, path)
-    if not isinstance(encoding, Leaf) or encoding.meaning in _UNORDERED_MEANINGS:
-        return None
-    if not isinstance(encoding.type, Primitive) or encoding.type not in _ORDERED_TYPES:
+    if not _has_order(encoding) or not isinstance(encoding.type, Primitive):
         return None
     return OrderingField(path=tuple(path.split(".")), type=encoding.type, meaning=encoding.meaning)
+
+
+def _has_order(encoding: Encoding | None) -> TypeGuard[Leaf]:
+    """Tell whether what is shown of values has their order."""
+    return (
+        isinstance(encoding, Leaf) and encoding.meaning not in _UNORDERED_MEANINGS and encoding.type in _ORDERED_TYPES
+    )
+
+
+def standing_at(event: Encoding | None, path: Sequence[str]) -> Encoding | None:
+    """Return what stands at a path of an event, in whatever case its names are; None where nothing does."""
+    for step in path:
+        # Of several names that differ in case alone the very one, which comes last here.
+        found = sorted(event.members, key=lambda m: m.name == step) if isinstance(event, Record) else ()
+        event = {folded(m.name): m.encoding for m in found}.get(folded(step))
+    return event
+
+
+def written_as(field: OrderingField, encoding: Encoding) -> OrderingField | None:
+    """Return a table's ordering field as events have it whose own is of this encoding.
+
+    None where the values of one are not in the order of those of the other, like numbers and their texts.
+    """
+    if not _has_order(encoding):
+        return None
+    both_whole = encoding.type in INTEGER_DIGITS and field.type in INTEGER_DIGITS
+    return replace(field, meaning=encoding.meaning) if both_whole or encoding.type is field.type else None
 
 
 def _found(root: Mapping[str, Column | Member], path: str) -> Encoding | None:

@@ -15,7 +15,8 @@ from schemasync.core.changes import AddColumn, Change
 from schemasync.core.ddl import row_source, set_property
 from schemasync.core.diagnostics import ANOTHER_TABLE, WITHOUT_MIGRATION, WITHOUT_VARIANT, Diagnostic, diagnose
 from schemasync.core.diff import diff, passed_on, same_meaning
-from schemasync.core.encoding import Encoding, Leaf, Meaning, Record
+from schemasync.core.encoding import Encoding, Leaf, Meaning
+from schemasync.core.envelope import standing_at, written_as
 from schemasync.core.history import History
 from schemasync.core.layout import SEGMENT
 from schemasync.core.manifest import StateId
@@ -507,11 +508,9 @@ def _carries(version: SubjectVersion, properties: TableProperties) -> bool:
 
 
 def _stands_in(event: Encoding | None, field: OrderingField) -> bool:
-    for step in field.path:
-        members = {folded(m.name): m.encoding for m in event.members} if isinstance(event, Record) else {}
-        event = members.get(folded(step))
-    # Milliseconds and microseconds of one name are no order.
-    return isinstance(event, Leaf) and event.meaning is field.meaning
+    found = standing_at(event, field.path)
+    # Milliseconds and microseconds of one name are no order; files of both are read, each as it was written.
+    return found is not None and written_as(field, found) == field
 
 
 def _verdict(judgement: Judgement, current: Shape, desired: Shape) -> Verdict:

@@ -10,12 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from schemasync.core.defaults import Value, default_value
+from schemasync.core.describe import type_text
 from schemasync.core.encoding import Encoding
+from schemasync.core.envelope import standing_at, written_as
 from schemasync.core.history import History
 from schemasync.core.layout import Layout
 from schemasync.core.names import Dialect
 from schemasync.core.reshape import Keep, NoConversion, Reshape, reshape, reshaped
-from schemasync.core.schema import Column, Envelope, SubjectVersion
+from schemasync.core.schema import Column, Envelope, OrderingField, SubjectVersion
 from schemasync.core.type_strings import print_type
 from schemasync.core.types import Type
 
@@ -50,11 +52,15 @@ class Projected:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Projection:
-    """All columns of a table for the files of one writer version, and how their events are read."""
+    """All columns of a table for the files of one writer version, and how their events are read.
+
+    ``ordering`` are the table's ordering fields, with what they mean in these files.
+    """
 
     writer: int
     columns: tuple[Projected, ...]
     envelope: Envelope
+    ordering: tuple[OrderingField, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,14 +78,16 @@ def project(
     layout: Layout,
     columns: tuple[Column, ...],
     keys: tuple[str, ...],
+    ordering: tuple[OrderingField, ...],
     fill_defaults: bool = True,
 ) -> Projection | Unprojectable:
     """Say how a file of version ``writer`` is read into the table as ``layout`` has it.
 
-    ``columns`` are the table's logical columns.
+    ``columns`` are the table's logical columns, ``ordering`` the fields that it is ordered by.
     """
     projected: list[Projected] = []
     reasons: list[str] = []
+    written: list[OrderingField] = []
     for column in columns:
         target = layout.current(column)
         source = _from_file(history, column, writer, column.name in keys, fill_defaults)
@@ -87,9 +95,30 @@ def project(
             reasons.append(source)
         else:
             projected.append(Projected(name=target.name, type=target.type, source=source))
+    for field in ordering:
+        found = _as_written(field, writer)
+        if isinstance(found, str):
+            reasons.append(found)
+        else:
+            written.append(found)
     if reasons:
         return Unprojectable(writer=writer.version, reasons=tuple(reasons))
-    return Projection(writer=writer.version, columns=tuple(projected), envelope=writer.envelope)
+    return Projection(
+        writer=writer.version, columns=tuple(projected), envelope=writer.envelope, ordering=tuple(written)
+    )
+
+
+def _as_written(field: OrderingField, writer: SubjectVersion) -> OrderingField | str:
+    """Return an ordering field as the writer's events have it, or why the two cannot be compared.
+
+    Where they lack it every value is NULL.
+    """
+    found = standing_at(writer.event, field.path)
+    if found is None:
+        return field
+    now = print_type(field.type, Dialect.SPARK)
+    told = f"{field}, which tells newer events from older ones, was {type_text(found)} and is {now}"
+    return written_as(field, found) or told
 
 
 def _from_file(

@@ -858,6 +858,47 @@ def test_a_file_whose_footer_speaks_of_an_order_that_it_lacks_is_not_admitted_as
     )
 
 
+def number(name: str = "") -> Any:
+    """Return the Avro type of whole numbers that mean this to Connect."""
+    return {"type": "long", "connect.name": name} if name else "long"
+
+
+MICROSECONDS, MILLISECONDS = (number(f"io.debezium.time.{name}") for name in ("MicroTimestamp", "Timestamp"))
+ORDERED_BY_AT = {"tables": [{"subject": "student-value", "sequence_by": ["at"]}]}
+
+
+def rows_there(still: Still, admitted: AdmissionOutcome) -> list[dict[str, Any]]:
+    """Return the rows of all deltas."""
+    files = [file.path for delta in admitted.draft.manifest.deltas for file in delta.files]
+    return [row for path in files for row in pq.read_table(still.root / "lake/student" / path).to_pylist()]
+
+
+def test_what_orders_the_events_of_an_earlier_version_is_read_as_it_was_written(still: Still) -> None:
+    """Microseconds that are read as milliseconds are thousands of years ahead of all that comes after."""
+    still.settings = ORDERED_BY_AT
+    first, second = (avro(("at", type_)) for type_ in (MICROSECONDS, MILLISECONDS))
+    still.register(first, second)
+    still.settle()
+    landed_with(still, first, "a.parquet", at=1_790_000_000_000_000)
+    landed_with(still, second, "b.parquet", at=1_790_000_000_001)
+    admitted = taken_in(still)
+    (row,) = rows_there(still, admitted)
+    assert (admitted.files, row["__seq1"]) == (2, datetime(2026, 9, 21, 14, 13, 20, 1000, tzinfo=UTC))
+
+
+def test_a_file_whose_order_cannot_be_compared_with_the_tables_waits(still: Still) -> None:
+    still.settings = ORDERED_BY_AT
+    first, second = (avro(("at", type_)) for type_ in ("long", "string"))
+    still.register(first, second)
+    still.settle()
+    landed_with(still, first, "a.parquet", at=10)
+    (finding,) = taken_in(still).findings
+    assert (finding.code, finding.message.rpartition("/")[2]) == (
+        "SS302",
+        "a.parquet, written under version 1: at, which tells newer events from older ones, was bigint and is string",
+    )
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [

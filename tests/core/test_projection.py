@@ -7,13 +7,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemasync.core.encoding import Encoding, ListOf, shown_type
+from schemasync.core.encoding import Encoding, Leaf, ListOf, Meaning, shown_type
 from schemasync.core.history import History
 from schemasync.core.layout import Layout, lay_out
 from schemasync.core.projection import Carried, Fill, Projected, Projection, Take, Unprojectable, carried, project
 from schemasync.core.reshape import Convert, Keep, NoConversion, Reshape, reshape, reshaped
+from schemasync.core.schema import OrderingField
 from schemasync.core.types import Primitive
-from tests.core.builders import BIGINT, DATE, DEBEZIUM, DOUBLE, FLOAT, INT, STRING, col, dec, histories, history, rec
+from tests.core.builders import (
+    BIGINT,
+    DATE,
+    DEBEZIUM,
+    DOUBLE,
+    FLOAT,
+    INT,
+    MICROS,
+    STRING,
+    ZONED,
+    col,
+    dec,
+    histories,
+    history,
+    rec,
+)
 from tests.core.rows import carried_value, model, rows
 
 
@@ -26,7 +42,7 @@ def projected(
     assert table is not None
     assert wrote is not None
     layout = lay_out(found, baseline=baseline, version=number)
-    given_: dict[str, Any] = {"columns": table.columns, "keys": ()}
+    given_: dict[str, Any] = {"columns": table.columns, "keys": (), "ordering": ()}
     return project(found, writer=wrote, layout=layout, **(given_ | more))
 
 
@@ -196,6 +212,47 @@ def test_what_is_not_known_of_a_columns_birth_is_null() -> None:
     whole = history((col("id"),), (col("id"), col("a", nullable=False, default="1")), (col("id"), col("a")))
     without = History(versions=(whole.versions[0], whole.versions[2]))
     assert sources(projected(without, 1))["a"] == Fill(value=None)
+
+
+def at(type_: Primitive, meaning: Meaning = Meaning.PLAIN) -> OrderingField:
+    return OrderingField(path=("at",), type=type_, meaning=meaning)
+
+
+SECONDS = Leaf(type=Primitive.STRING, meaning=Meaning.TIME_MILLIS)
+
+
+@pytest.mark.parametrize(
+    ("before", "field", "expected"),
+    [
+        (MICROS, at(Primitive.TIMESTAMP, Meaning.EPOCH_MILLIS), at(Primitive.TIMESTAMP, Meaning.EPOCH_MICROS)),
+        (ZONED, at(Primitive.TIMESTAMP, Meaning.EPOCH_MILLIS), at(Primitive.TIMESTAMP, Meaning.ZONED_TIMESTAMP)),
+        (BIGINT, at(Primitive.INT), at(Primitive.INT)),
+        (DATE, at(Primitive.TIMESTAMP, Meaning.EPOCH_MILLIS), "was date and is timestamp"),
+        (BIGINT, at(Primitive.STRING), "was bigint and is string"),
+        (STRING, at(Primitive.BIGINT), "was string and is bigint"),
+        (SECONDS, at(Primitive.STRING), "was string and is string"),
+        (rec(x=INT), at(Primitive.INT), "was struct<x:int> and is int"),
+    ],
+)
+def test_what_orders_events_is_read_as_it_was_written_where_it_has_the_tables_order(
+    before: Encoding, field: OrderingField, expected: OrderingField | str
+) -> None:
+    found = history((col("id"), col("AT", before)), (col("id"),))
+    columns = found.newest.columns
+    if isinstance(expected, str):
+        reason = f"at, which tells newer events from older ones, {expected}"
+        assert projected(found, 1, columns=columns, ordering=(field,)) == Unprojectable(writer=1, reasons=(reason,))
+    else:
+        read = projected(found, 1, columns=columns, ordering=(field,))
+        assert isinstance(read, Projection)
+        assert read.ordering == (expected,)
+
+
+def test_of_names_that_differ_in_case_the_very_one_orders_events() -> None:
+    found = history((col("AT", BIGINT), col("at", MICROS), col("At", BIGINT)))
+    read = projected(found, 1, columns=(), ordering=(at(Primitive.TIMESTAMP, Meaning.EPOCH_MILLIS),))
+    assert isinstance(read, Projection)
+    assert read.ordering == (at(Primitive.TIMESTAMP, Meaning.EPOCH_MICROS),)
 
 
 @given(histories(), st.data())

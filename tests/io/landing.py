@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,7 @@ def landed(root: Path, name: str, columns: Mapping[str, Encoding]) -> LandedFile
         modified_ms=0,
         rows=pq.read_metadata(root / name).num_rows,
         first_offset=None,
-        projection=Projection(writer=1, columns=projected, envelope=FLAT),
+        projection=Projection(writer=1, columns=projected, envelope=FLAT, ordering=FLAT.ordering),
     )
 
 
@@ -69,11 +70,17 @@ def request(
         columns=(*row, *((c.name, c.type) for c in meta_columns(FLAT))),
         keys=keys,
         ordering=ordering_columns(FLAT),
-        ordering_fields=FLAT.ordering,
         schema_version=1,
         admitted_ms=1_790_000_000_000,
         memory=memory,
     )
+
+
+def ordered_by(wanted: AdmissionRequest, field: OrderingField) -> AdmissionRequest:
+    """Return the request of a table whose first ordering field is another one."""
+    columns = tuple((name, field.type if name == wanted.ordering[0] else type_) for name, type_ in wanted.columns)
+    files = (replace(f, projection=replace(f.projection, ordering=(field,))) for f in wanted.files)
+    return replace(wanted, columns=columns, files=tuple(files))
 
 
 def admitted(files: LandedFiles, root: Path, wanted: AdmissionRequest) -> Rows:

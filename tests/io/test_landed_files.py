@@ -23,7 +23,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from pyarrow import fs, orc
 
-from schemasync.core.admission import STAGING, AdmissionRequest, Admitted, Footer, Unreadable
+from schemasync.core.admission import STAGING, AdmissionRequest, Admitted, Footer, LandedFile, Unreadable
 from schemasync.core.beyond import EXAMPLES, Beyond, Example, Shown
 from schemasync.core.encoding import Encoding, Leaf, ListOf, MapOf, Meaning, Member, Record
 from schemasync.core.manifest import DataFile
@@ -38,7 +38,7 @@ from schemasync.io.parquet.arrow import ArrowFiles
 from schemasync.io.parquet.rows import null_in_deletes
 from schemasync.io.parquet.values import Losses, arrow_type, decode
 from tests.io.failing import Failing
-from tests.io.landing import Rows, admitted, land, request
+from tests.io.landing import Rows, admitted, land, ordered_by, request
 from tests.io.written_values import CASES, MOMENTS, ZONED, Written, at
 from tests.naming import hashed_words_of, words_of
 
@@ -263,8 +263,7 @@ def test_a_position_beyond_the_type_that_it_had_first_is_refused(tmp_path: Path,
     land(tmp_path, "x.parquet", own(2, id=[1, 1], lsn=[2**31 - 1, 2**31]))
     field = OrderingField(path=("lsn",), type=Primitive.INT)
     wanted = request(tmp_path, ["x.parquet"], ID, directory="delta/1")
-    columns = tuple((name, field.type if name == wanted.ordering[0] else type_) for name, type_ in wanted.columns)
-    wanted = replace(wanted, columns=columns, ordering_fields=(field, *wanted.ordering_fields[1:]))
+    wanted = ordered_by(wanted, field)
     told = r"lsn, which tells newer events from older ones.*: 2147483648 is beyond the type that it had first, int"
     with pytest.raises(DataError, match=told):
         opened.admit(wanted)
@@ -276,7 +275,7 @@ def test_a_position_is_found_in_any_case(tmp_path: Path, path: tuple[str, ...]) 
     land(tmp_path, "x.parquet", own(2, id=[1, 1]) | {"At": pa.array([{"Lsn": 2}, {"Lsn": 1}])})
     field = OrderingField(path=path, type=Primitive.BIGINT)
     wanted = request(tmp_path, ["x.parquet"], ID, directory="delta/1")
-    wanted = replace(wanted, ordering_fields=(field, *wanted.ordering_fields[1:]))
+    wanted = ordered_by(wanted, field)
     (row,) = admitted(open_arrow(tmp_path), tmp_path, wanted)
     assert row["__seq1"] == 2
 
@@ -333,10 +332,23 @@ def test_an_infinite_moment_is_a_position_like_any_other(tmp_path: Path, opened:
     land(tmp_path, "x.parquet", own(2, id=[1, 1]) | {"at": pa.array([2**31 - 1, 5], pa.int32())})
     field = OrderingField(path=("at",), type=Primitive.DATE, meaning=Meaning.DAYS)
     wanted = request(tmp_path, ["x.parquet"], ID | {"at": day}, directory="delta/1")
-    columns = tuple((name, field.type if name == wanted.ordering[0] else type_) for name, type_ in wanted.columns)
-    wanted = replace(wanted, columns=columns, ordering_fields=(field, *wanted.ordering_fields[1:]))
+    wanted = ordered_by(wanted, field)
     (row,) = admitted(opened, tmp_path, wanted)
     assert row["at"] == date(9999, 12, 31)
+
+
+def test_what_orders_events_is_read_as_each_file_has_it(tmp_path: Path, opened: LandedFiles) -> None:
+    micros = OrderingField(path=("at",), type=Primitive.TIMESTAMP, meaning=Meaning.EPOCH_MICROS)
+    files: list[LandedFile] = []
+    for field, moment, v in (
+        (micros, _MS * 1000, "older"),
+        (replace(micros, meaning=Meaning.EPOCH_MILLIS), _MS + 1, "newer"),
+    ):
+        name = land(tmp_path, f"{v}.parquet", own(1) | {"v": pa.array([v]), "at": pa.array([moment])})
+        wanted = ordered_by(request(tmp_path, [name], ID | {"v": TEXT}, directory="delta/1"), field)
+        files += wanted.files
+    (row,) = admitted(opened, tmp_path, replace(wanted, files=tuple(reversed(files))))
+    assert (row["v"], row["__seq1"].timestamp()) == ("newer", (_MS + 1) / 1000)
 
 
 def test_a_key_beyond_its_type_is_refused_for_two_of_them_would_be_one_row(tmp_path: Path) -> None:

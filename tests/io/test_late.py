@@ -123,7 +123,6 @@ def request(beside: EarlierRows | None, memory: int = 1000, clock: str = "number
         columns=tuple(zip(SCHEMA.names, types, strict=True)),
         keys=("a", "b"),
         ordering=("__seq1", "__admitted_ms"),
-        ordering_fields=(),
         schema_version=1,
         admitted_ms=9,
         memory=memory,

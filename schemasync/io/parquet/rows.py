@@ -298,7 +298,9 @@ class _Projector:
             ADMITTED_MS: constant(request.admitted_ms, Primitive.BIGINT, rows),
             TOMBSTONE: tombstones(operations),
         }
-        columns |= {f"__seq{n}": self._sequence(field) for n, field in enumerate(request.ordering_fields, start=1)}
+        columns |= {
+            f"__seq{n}": self._sequence(field) for n, field in enumerate(self._file.projection.ordering, start=1)
+        }
         return columns
 
     def _milliseconds(self) -> pa.Array:
