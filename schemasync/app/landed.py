@@ -14,9 +14,19 @@ from typing import Final
 
 from schemasync.app.kept_footers import footers
 from schemasync.app.workspace import Workspace
-from schemasync.core.admission import Footer, LandedFile, NoWriter, Unreadable, first_offset, lacking_order, writer_in
+from schemasync.core.admission import (
+    Footer,
+    LandedFile,
+    NoWriter,
+    Unreadable,
+    first_offset,
+    lacking_order,
+    lost_order,
+    writer_in,
+)
 from schemasync.core.amounts import many
 from schemasync.core.diagnostics import Diagnostic, diagnose
+from schemasync.core.envelope import deciding
 from schemasync.core.history import History
 from schemasync.core.manifest import AdmittedFile, Manifest
 from schemasync.core.mapping import TableTarget
@@ -250,24 +260,31 @@ def _understood(
     if isinstance(writer, NoWriter):
         return _Waits(code="SS302", said=f": {writer.reason}", fix=writer.fix)
     if lack := lacking_order(footer, writer):
-        fix = "Land it anew with all columns, or move it away; it stays where it is."
-        return _Waits(code="SS302", said=f": {lack}", fix=fix)
+        return _Waits(code="SS302", said=f": {lack}", fix=_LAND_WHOLE)
     if writer in shape.history.elsewhere:
         return _of_version(f"{writer.version}, of a compatibility group that is not followed")
     if writer.version > shape.version.version:
         return _of_version(f"{writer.version}")
+    ordering = shape.envelope.ordering
+    # Rows that no key tells apart are all kept, whatever their order.
+    needed = ordering if target.sequence_by else deciding(ordering)
+    if shape.keys and (lost := lost_order(shape.history, writer, needed)):
+        return _Waits(code="SS302", said=f", written under version {writer.version}: {lost}", fix=_LAND_WHOLE)
     found = project(
         shape.history,
         writer=writer,
         layout=shape.layout,
         columns=shape.columns,
         keys=shape.keys,
-        ordering=shape.envelope.ordering,
+        ordering=ordering,
         fill_defaults=shape.fill_defaults,
     )
     if isinstance(found, Unprojectable):
         return _Waits(code="SS302", said=f", written under version {found.writer}: {'; '.join(found.reasons)}")
     return found
+
+
+_LAND_WHOLE: Final = "Land its events anew with what orders them, or move it away; it stays where it is."
 
 
 def _of_version(version: str) -> _Waits:

@@ -24,6 +24,7 @@ from schemasync.core.encoding import (
     without_lives,
     without_names,
 )
+from schemasync.core.envelope import standing_at, written_as
 from schemasync.core.history import History
 from schemasync.core.in_place import Stored
 from schemasync.core.keys import Key
@@ -32,7 +33,7 @@ from schemasync.core.moments import Moment, Newest
 from schemasync.core.names import folded
 from schemasync.core.partitioning import PartitionColumn
 from schemasync.core.projection import Projection
-from schemasync.core.schema import Column, SubjectVersion
+from schemasync.core.schema import Column, OrderingField, SubjectVersion
 from schemasync.core.types import Struct, Type
 from schemasync.core.written import avro_type, may_be_written_as, misfits
 
@@ -303,6 +304,33 @@ def lacking_order(footer: Footer, writer: SubjectVersion) -> str:
     missing = [field.path for field in writer.envelope.ordering if not _has(footer.type, field.path)]
     names = ", ".join(".".join(path) for path in missing)
     return f"it lacks {names}, which the Avro schema in its footer has: its events have no order" if missing else ""
+
+
+def lost_order(history: History, writer: SubjectVersion, ordering: Iterable[OrderingField]) -> str:
+    """Say what a version's events lack of the fields that order a table, though a version before it has them.
+
+    Empty where there is nothing: NULL, the oldest, is right for events from before a field came, and never for those
+    from after it went.
+    """
+    lost = {
+        field: version.version
+        for field in ordering
+        if standing_at(writer.event, field.path) is None
+        for version in history.versions
+        if version.version < writer.version and _orders(version, field)
+    }
+    if not lost:
+        return ""
+    names = ", ".join(map(str, lost))
+    return (
+        f"its events lack {names}, which orders the table, and which those of version {max(lost.values())} have: "
+        "they would count as older"
+    )
+
+
+def _orders(version: SubjectVersion, field: OrderingField) -> bool:
+    found = standing_at(version.event, field.path)
+    return found is not None and written_as(field, found) is not None
 
 
 def _has(type_: Type, path: Sequence[str]) -> bool:

@@ -190,6 +190,11 @@ def clock_behind(ordering: Sequence[OrderingField]) -> int | None:
     return next(clocks, None) or None
 
 
+def deciding(ordering: Sequence[OrderingField]) -> Sequence[OrderingField]:
+    """Return a detected ordering key without the clocks behind a log position: these part only what shares one."""
+    return ordering[: clock_behind(ordering)]
+
+
 def has_partial_deletes(envelope: Envelope, event: Record | None) -> bool:
     """Tell whether events may be deletes that have the values of their source's key alone.
 

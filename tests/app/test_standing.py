@@ -858,6 +858,10 @@ def test_a_file_whose_footer_speaks_of_an_order_that_it_lacks_is_not_admitted_as
     )
 
 
+UNWRAPPED = [{"name": "id", "type": "long"}, {"name": "__op", "type": "string"}, {"name": "__lsn", "type": "long"}]
+US = {"name": "__ts_us", "type": "long"}
+
+
 def number(name: str = "") -> Any:
     """Return the Avro type of whole numbers that mean this to Connect."""
     return {"type": "long", "connect.name": name} if name else "long"
@@ -884,6 +888,42 @@ def test_what_orders_the_events_of_an_earlier_version_is_read_as_it_was_written(
     admitted = taken_in(still)
     (row,) = rows_there(still, admitted)
     assert (admitted.files, row["__seq1"]) == (2, datetime(2026, 9, 21, 14, 13, 20, 1000, tzinfo=UTC))
+
+
+def test_a_file_of_a_version_that_lacks_what_orders_the_table_and_came_after_one_that_has_it_waits(
+    still: Still,
+) -> None:
+    """The version held the table, and the next one is as the first: its events would count as older than all there."""
+    still.settings = BY_REVISION
+    ordered, bare = avro(("rev", "long"), name="Old"), avro()
+    still.register(ordered)
+    still.settle()
+    still.register(bare, avro(("rev", "long")))
+    still.settle()
+    landed_with(still, bare, "a.parquet")
+    admitted = taken_in(still)
+    (finding,) = admitted.findings
+    assert (admitted.files, finding.code, finding.message.rpartition("/")[2]) == (
+        0,
+        "SS302",
+        "a.parquet, written under version 2: its events lack rev, which orders the table, and which those of version 1 "
+        "have: they would count as older",
+    )
+
+
+@pytest.mark.parametrize(("sequence_by", "files"), [(None, 1), (["__lsn", "__ts_us"], 0)])
+def test_a_clock_behind_a_position_is_missed_only_where_somebody_asked_for_it(
+    still: Still, sequence_by: list[str] | None, files: int
+) -> None:
+    still.settings = {"tables": [{"subject": "student-value", "sequence_by": sequence_by}]}
+    finer, coarse = (json.dumps({"type": "record", "name": "S", "fields": [*UNWRAPPED, *more]}) for more in ([US], []))
+    still.register(finer)
+    still.settle()
+    still.register(coarse, finer.replace('"S"', '"T"'))
+    still.settle()
+    row = pa.table({"id": [1], "__op": ["u"], "__lsn": [7]})
+    pq.write_table(row.replace_schema_metadata({"parquet.avro.schema": coarse}), landed(still))
+    assert taken_in(still).files == files
 
 
 def test_a_file_whose_order_cannot_be_compared_with_the_tables_waits(still: Still) -> None:

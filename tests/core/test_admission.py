@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from schemasync.core.admission import Footer, NoWriter, first_offset, lacking_order, match_writer, writer_in
+from schemasync.core.admission import Footer, NoWriter, first_offset, lacking_order, lost_order, match_writer, writer_in
 from schemasync.core.avro import read_value_schema
 from schemasync.core.encoding import Encoding, Leaf, ListOf, MapOf, Meaning
 from schemasync.core.history import read_history
@@ -68,6 +68,38 @@ A, B = field("a", "int"), field("b", ["null", "string"], default=None)
 def test_a_file_that_lacks_what_orders_its_events_is_told(fields: dict[str, Encoding], lacks: str) -> None:
     said = lacking_order(footer(written_type(rec(**fields))), version(1, col("id"), envelope=DEBEZIUM))
     assert said == (lacks and f"it lacks {lacks}, which the Avro schema in its footer has: its events have no order")
+
+
+POSITION, CLOCK = DEBEZIUM.ordering
+WITH, WITHOUT = {"source": rec(lsn=BIGINT), "ts_ms": BIGINT}, {"__lsn": BIGINT, "__ts_ms": BIGINT}
+
+
+@pytest.mark.parametrize(
+    ("before", "written", "lacks"),
+    [
+        ([WITH], WITH, ""),
+        ([WITH], {"Source": rec(LSN=BIGINT), "TS_MS": BIGINT}, ""),
+        ([WITHOUT], WITHOUT, ""),
+        ([WITH], {"ts_ms": BIGINT}, "source.lsn"),
+        ([WITH], WITHOUT, "source.lsn, ts_ms"),
+        ([WITH, WITHOUT], WITHOUT, "source.lsn, ts_ms"),
+        ([{"ts_ms": BIGINT}], {"source": STRING}, "ts_ms"),
+        ([{"source": rec(lsn=STRING), "ts_ms": BIGINT}], {"ts_ms": BIGINT}, ""),
+        ([None], WITHOUT, ""),
+        ([WITH], None, "source.lsn, ts_ms"),
+    ],
+)
+def test_what_orders_a_table_may_have_come_later_and_not_have_gone(
+    before: list[dict[str, Encoding] | None], written: dict[str, Encoding] | None, lacks: str
+) -> None:
+    """Events from before it came are older than all that have it, as NULL says; those from after it went are not."""
+    versions = [
+        replace(version(n, col("id")), event=rec(**fields) if fields else None)
+        for n, fields in enumerate((*before, written, WITH), start=1)
+    ]
+    said = lost_order(read_history(versions), versions[-2], (POSITION, CLOCK))
+    which = "which orders the table, and which those of version 1 have: they would count as older"
+    assert said == (lacks and f"its events lack {lacks}, {which}")
 
 
 def test_a_version_between_which_and_its_like_a_nested_field_was_dropped_and_added_again_is_not_guessed() -> None:
