@@ -277,10 +277,12 @@ def _understood(
         columns=shape.columns,
         keys=shape.keys,
         ordering=ordering,
+        policies=target.policies,
         fill_defaults=shape.fill_defaults,
     )
     if isinstance(found, Unprojectable):
-        return _Waits(code="SS302", said=f", written under version {found.writer}: {'; '.join(found.reasons)}")
+        told = f", written under version {found.writer}: {'; '.join(found.reasons)}"
+        return _Waits(code="SS302", said=told, fix=found.fix)
     return found
 
 

@@ -34,7 +34,7 @@ from schemasync.core.names import folded
 from schemasync.core.partitioning import PartitionColumn
 from schemasync.core.projection import Projection
 from schemasync.core.schema import Column, OrderingField, SubjectVersion
-from schemasync.core.types import Struct, Type
+from schemasync.core.types import Decimal, Primitive, Struct, Type
 from schemasync.core.written import avro_type, may_be_written_as, misfits
 
 OPERATIONS: Final[dict[str, str]] = {
@@ -245,12 +245,12 @@ def match_writer(
         if equal:
             return equal[-1]
         alike = [v for v in versions if _reads_alike(v, embedded)]
-        # Connect's converter writes its own names of types beside those of a schema that Connect did not make, and an
-        # enum's symbols in no order.
-        alike = alike or [v for v in versions if _reads_alike(v, embedded, named=False)]
         if alike:
             return _one_of(alike)
-        alike = [v for v in versions if _may_pass_as(v, embedded)]
+        # Connect's converter writes its own names of types beside those of a schema that Connect did not make, and an
+        # enum's symbols in no order.
+        alike = [v for v in versions if _reads_alike(v, embedded, named=False)]
+        alike = alike or [v for v in versions if _may_pass_as(v, embedded)]
         return _of_one_meaning(alike) if alike else _of_no_version(embedded, versions)
     fitting = _fitting(footer, versions)
     if not fitting:
@@ -451,8 +451,10 @@ def _means_alike(one: SubjectVersion, other: SubjectVersion) -> bool:
 
 def _meaning(encoding: Encoding) -> object:
     match encoding:
-        case Leaf(type=type_, meaning=meaning):
-            return type_, meaning
+        case Leaf(type=type_, meaning=meaning, name=name):
+            # A text is shown as it is; what a number counts only its name says.
+            named = meaning is Meaning.PLAIN and type_ is not Primitive.STRING and not isinstance(type_, Decimal)
+            return type_, meaning, name if named else ""
         case ListOf(element=element):
             return ("list", _meaning(element))
         case MapOf(key=key, value=value):

@@ -430,7 +430,8 @@ _ALL: Final = (
     Code(
         code="SS302",
         severity=Severity.ERROR,
-        meaning="A landed file fits no version of the subject, or several with different meanings.",
+        meaning="A landed file fits no version of the subject, or several with different meanings, or one whose values "
+        "or order cannot be the table's.",
         example="lake/student/incremental/.../part-0.parquet: its columns fit no version of the subject",
         fix="Register the schema it was written with, or move the file away; it stays where it is. Where several fit, "
         "let the sink write the Avro schema into its files' footers: that tells which.",

@@ -103,7 +103,7 @@ def _column_changes(current: Column, desired: Column) -> Iterator[ColumnChange]:
     life, name = desired.life, desired.name
     if current.name != desired.name:
         yield RenameColumn(life=life, current=current.name, desired=name)
-    yield from _encoding_changes(life, name, current.encoding, desired.encoding)
+    yield from encoding_changes(life, name, current.encoding, desired.encoding)
     if current.nullable != desired.nullable:
         yield ChangeNullability(life=life, name=name, current=current.nullable, desired=desired.nullable)
     if current.default != desired.default:
@@ -114,7 +114,8 @@ def _column_changes(current: Column, desired: Column) -> Iterator[ColumnChange]:
         yield ChangeAliases(life=life, name=name, current=current.aliases, desired=desired.aliases)
 
 
-def _encoding_changes(life: Life, name: str, current: Encoding, desired: Encoding) -> Iterator[EncodingChange]:
+def encoding_changes(life: Life, name: str, current: Encoding, desired: Encoding) -> Iterator[EncodingChange]:
+    """Yield what must change of the column ``name`` so that its values are written as ``desired`` says."""
     if current == desired:
         return
     sides = {"current": current, "desired": desired}
@@ -179,7 +180,7 @@ def _leaf_facts(path: str, current: Leaf, desired: Leaf) -> Iterator[_Found]:
     if meaning_kept and widens(current.type, desired.type):
         yield _Found("widen", path)
     elif not meaning_kept and (current.type == desired.type or avro_type(current) == avro_type(desired)):
-        yield _Found("semantic", path)
+        yield _Found("semantic", path, leaves=(current, desired))
     else:
         yield _Found("retype", path, leaves=(current, desired))
 
@@ -212,11 +213,12 @@ def _order_changes(current: TableSchema, desired: TableSchema) -> Iterator[Reord
         yield ReorderColumns(current=old, desired=new)
 
 
-def retyped_leaves(change: RetypeColumn) -> Iterator[tuple[Leaf, Leaf]]:
-    """Yield both sides of the place that was retyped where neither has members."""
+def changed_leaves(change: RetypeColumn | ChangeSemanticType) -> Iterator[tuple[Leaf, Leaf]]:
+    """Yield both sides of the place that was changed so where neither has members."""
     root, _, _ = change.name.partition(".")
+    fact = "retype" if isinstance(change, RetypeColumn) else "semantic"
     for found in _facts(root, change.current, change.desired):
-        if found.path == change.name and found.leaves:
+        if (found.fact, found.path) == (fact, change.name) and found.leaves:
             yield found.leaves
 
 

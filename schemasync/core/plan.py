@@ -14,8 +14,8 @@ from typing import Any, Final
 from schemasync.core.changes import AddColumn, Change
 from schemasync.core.ddl import row_source, set_property
 from schemasync.core.diagnostics import ANOTHER_TABLE, WITHOUT_MIGRATION, WITHOUT_VARIANT, Diagnostic, diagnose
-from schemasync.core.diff import diff, passed_on, same_meaning
-from schemasync.core.encoding import Encoding, Leaf, Meaning
+from schemasync.core.diff import diff, passed_on
+from schemasync.core.encoding import Encoding
 from schemasync.core.envelope import standing_at, written_as
 from schemasync.core.history import History
 from schemasync.core.layout import SEGMENT
@@ -23,7 +23,7 @@ from schemasync.core.manifest import StateId
 from schemasync.core.mapping import TableTarget
 from schemasync.core.names import Dialect, folded
 from schemasync.core.partitioning import Call
-from schemasync.core.policy import Judgement, Verdict, judge
+from schemasync.core.policy import Judgement, Verdict, judge, shown_as_one, unlike_key
 from schemasync.core.ports import HiveTable
 from schemasync.core.properties import (
     STATE,
@@ -35,11 +35,10 @@ from schemasync.core.properties import (
     readable,
 )
 from schemasync.core.renamed import kept_name
-from schemasync.core.reshape import Convert, NoConversion, Reshape, reshape
 from schemasync.core.schema import Column, Life, OrderingField, SubjectVersion
 from schemasync.core.shape import Shape, history_of, replaced_by, shape_of, shape_of_new
 from schemasync.core.type_strings import print_type
-from schemasync.core.types import Primitive, Type
+from schemasync.core.types import Type
 from schemasync.core.view import column_sql
 from schemasync.errors import SchemaError
 
@@ -393,30 +392,21 @@ def _reborn_keys(current: Shape, desired: Shape) -> Iterator[Diagnostic]:
 
 
 def _unlike_keys(current: Shape, desired: Shape) -> Iterator[Diagnostic]:
-    """Find key columns of one life whose values before and after do not tell the same rows apart.
-
-    Of texts that were retyped '7' and '07' are two rows before and one after; a time of 12:00 is '12:00:00.000' under
-    one precision and '12:00:00.000000' under another: two rows, and a delete finds one of them.
-    """
-    before, shown_as_two = {c.life: c for c in current.columns}, _shown_as_two(current, desired)
+    """Find key columns of one life whose values before and after do not tell the same rows apart."""
+    before = {c.life: c for c in current.columns}
+    fixes = {"SS120": WITHOUT_VARIANT["SS120"], "SS121": WITHOUT_MIGRATION}
     for column in desired.columns:
         old = before.get(column.life)
-        if old is None or column.name not in desired.keys:
-            continue
-        if not _one_to_one(reshape(old.encoding, column.encoding)):
-            type_ = print_type(column.type, Dialect.SPARK)
-            message = f"key column {column.name} was a text: two texts can become one {type_}"
-            yield diagnose("SS120", message, fix=WITHOUT_VARIANT["SS120"])
-        if column.life in shown_as_two:
-            message = f"key column {column.name} is shown otherwise than before: one key would be two rows"
-            yield diagnose("SS121", message, fix=WITHOUT_MIGRATION)
+        if old is not None and column.name in desired.keys:
+            for code, message in unlike_key(column, old.encoding):
+                yield diagnose(code, message, fix=fixes[code])
 
 
 def _shown_as_two(current: Shape, desired: Shape) -> frozenset[Life]:
     """Return the key columns of which one value of the source shows otherwise than before."""
     before = {c.life: c.encoding for c in current.columns}
     keys = (c for c in desired.columns if c.name in desired.keys and c.life in before)
-    return frozenset(c.life for c in keys if not _shown_as_one(before[c.life], c.encoding))
+    return frozenset(c.life for c in keys if not shown_as_one(before[c.life], c.encoding))
 
 
 def _other_partitions(
@@ -463,20 +453,6 @@ def _told_apart(shape: Shape) -> list[tuple[str, Type, tuple[Call, ...], Life]]:
     """Return what decides in which partition a row lies; a column may be called otherwise, and be of another type."""
     sources = _sources(shape)
     return [(p.name, p.type, p.calls, sources[p.name].life) for p in shape.partitions]
-
-
-def _shown_as_one(current: Encoding, desired: Encoding) -> bool:
-    """Tell whether one value of the source shows as one, however it is written; a plain retype is another matter."""
-    if not isinstance(current, Leaf) or not isinstance(desired, Leaf) or same_meaning(current, desired):
-        return True
-    if current.type == desired.type and current.meaning is desired.meaning is not Meaning.PLAIN:
-        return True  # decoded alike, whatever it is called
-    formatted = desired.type is Primitive.STRING and desired.meaning is not Meaning.PLAIN
-    return current.type != desired.type and not formatted
-
-
-def _one_to_one(shape: Reshape | NoConversion) -> bool:
-    return not (isinstance(shape, Convert) and shape.stored is Primitive.STRING)
 
 
 def _broken_past(history: History, known: SubjectVersion | None, properties: TableProperties) -> str:

@@ -44,10 +44,10 @@ from schemasync.core.diagnostics import (
     Diagnostic,
     diagnose,
 )
-from schemasync.core.diff import retyped_leaves, same_meaning
+from schemasync.core.diff import changed_leaves, encoding_changes, same_meaning
 from schemasync.core.encoding import Encoding, Leaf, ListOf, MapOf, Meaning, Record
 from schemasync.core.names import folded
-from schemasync.core.reshape import NoConversion, reshape
+from schemasync.core.reshape import Convert, NoConversion, reshape
 from schemasync.core.schema import Column, Life
 from schemasync.core.types import Primitive
 
@@ -246,7 +246,7 @@ def _by_policy(policy: str, kind: str, *otherwise: Diagnostic) -> Judgement:
 
 def _retyped(change: RetypeColumn, policies: Policies, *, may_split: bool) -> Judgement:
     fixes = {} if may_split else WITHOUT_VARIANT
-    otherwise = (leaves for leaves in retyped_leaves(change) if any(leaf.name in _EXPLAINED for leaf in leaves))
+    otherwise = (leaves for leaves in changed_leaves(change) if any(leaf.name in _EXPLAINED for leaf in leaves))
     for leaves in otherwise:
         sides = " to ".join(leaf.name or type_text(leaf) for leaf in leaves)
         message = f"column {change.name}: {sides}: nothing says how one is written as the other"
@@ -303,6 +303,68 @@ def _fit_one_column(current: Encoding, desired: Encoding) -> bool:
             return all(_fit_one_column(there[m.life], m.encoding) for m in desired.members if m.life in there)
         case _:
             return False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hindrance:
+    """Why values of another version cannot be shown beside a column's own, and what lets them in, if anything does."""
+
+    said: str
+    fix: str = ""
+
+
+def hindrances(column: Column, written: Encoding, policies: Policies) -> Iterator[Hindrance]:
+    """Find what hinders that values which were written so show in a column.
+
+    That is what would hold a step between the two, whichever version came first: another meaning of what is shown as
+    it is written. What is converted, or decoded to the same thing whatever it is called, is not hindered, and neither
+    is a moment, which is the same one in any unit.
+    """
+    for change in encoding_changes(column.life, column.name, written, column.encoding):
+        match change:
+            case RetypeColumn():
+                judged = _retyped(change, policies, may_split=False)
+                yield from (Hindrance(said=d.message) for d in judged.diagnostics if d.code == "SS120")
+            case ChangeSemanticType() if not all(_decoded_alike(*leaves) for leaves in changed_leaves(change)):
+                may_migrate = _fit_one_column(written, column.encoding)
+                fix = _MIGRATE if may_migrate else ""
+                judged = _redefined(change, policies, frozenset())
+                yield from (Hindrance(said=d.message, fix=fix) for d in judged.diagnostics if d.code == "SS121")
+            case _:
+                pass
+
+
+_MIGRATE: Final = "Set policies.semantic to migrate: its values then show beside the others."
+
+
+def _decoded_alike(current: Leaf, desired: Leaf) -> bool:
+    """Tell whether what is decoded is the same value on both sides."""
+    decoded = Meaning.PLAIN not in {current.meaning, desired.meaning} and current.type == desired.type
+    return decoded and (current.type is not Primitive.STRING or current.meaning is desired.meaning)
+
+
+def unlike_key(column: Column, current: Encoding) -> Iterator[tuple[str, str]]:
+    """Find, as (code, message), why a key column's values would not tell the same rows apart as they do written so.
+
+    Of texts that were retyped '7' and '07' are two rows before and one after; a time of 12:00 is '12:00:00.000' under
+    one precision and '12:00:00.000000' under another: two rows, and a delete finds one of them.
+    """
+    shape = reshape(current, column.encoding)
+    if isinstance(shape, Convert) and shape.stored is Primitive.STRING:
+        message = f"key column {column.name} was a text: two texts can become one {type_text(column.encoding)}"
+        yield "SS120", message
+    if not shown_as_one(current, column.encoding):
+        yield "SS121", f"key column {column.name} is shown otherwise than before: one key would be two rows"
+
+
+def shown_as_one(current: Encoding, desired: Encoding) -> bool:
+    """Tell whether one value of the source shows as one, however it is written; a plain retype is another matter."""
+    if not isinstance(current, Leaf) or not isinstance(desired, Leaf) or same_meaning(current, desired):
+        return True
+    if current.type == desired.type and current.meaning is desired.meaning is not Meaning.PLAIN:
+        return True  # decoded alike, whatever it is called
+    formatted = desired.type is Primitive.STRING and desired.meaning is not Meaning.PLAIN
+    return current.type != desired.type and not formatted
 
 
 def _evolve(code: str, message: str) -> Judgement:

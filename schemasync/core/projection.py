@@ -8,7 +8,9 @@ The Arrow and the Spark admission, the view and the compaction all execute these
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
+from schemasync.core.config import Policies
 from schemasync.core.defaults import Value, default_value
 from schemasync.core.describe import type_text
 from schemasync.core.encoding import Encoding
@@ -16,6 +18,7 @@ from schemasync.core.envelope import standing_at, written_as
 from schemasync.core.history import History
 from schemasync.core.layout import Layout
 from schemasync.core.names import Dialect
+from schemasync.core.policy import Hindrance, hindrances, unlike_key
 from schemasync.core.reshape import Keep, NoConversion, Reshape, reshape, reshaped
 from schemasync.core.schema import Column, Envelope, OrderingField, SubjectVersion
 from schemasync.core.type_strings import print_type
@@ -65,10 +68,11 @@ class Projection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unprojectable:
-    """The writer's values cannot become the table's without loss; ``reasons`` name column and types."""
+    """The writer's values cannot become the table's; ``reasons`` name column and types, ``fix`` what lets them in."""
 
     writer: int
     reasons: tuple[str, ...]
+    fix: str
 
 
 def project(
@@ -79,36 +83,48 @@ def project(
     columns: tuple[Column, ...],
     keys: tuple[str, ...],
     ordering: tuple[OrderingField, ...],
+    policies: Policies,
     fill_defaults: bool = True,
 ) -> Projection | Unprojectable:
     """Say how a file of version ``writer`` is read into the table as ``layout`` has it.
 
-    ``columns`` are the table's logical columns, ``ordering`` the fields that it is ordered by.
+    ``columns`` are the table's logical columns, ``ordering`` the fields that it is ordered by. The ``policies`` of
+    today say which meanings may show beside others in one column.
     """
     projected: list[Projected] = []
-    reasons: list[str] = []
+    reasons: list[Hindrance] = []
     written: list[OrderingField] = []
     for column in columns:
         target = layout.current(column)
-        source = _from_file(history, column, writer, column.name in keys, fill_defaults)
-        if isinstance(source, str):
-            reasons.append(source)
+        source = _from_file(history, column, writer, column.name in keys, policies, fill_defaults)
+        if isinstance(source, tuple):
+            reasons += source
         else:
             projected.append(Projected(name=target.name, type=target.type, source=source))
     for field in ordering:
         found = _as_written(field, writer)
-        if isinstance(found, str):
+        if isinstance(found, Hindrance):
             reasons.append(found)
         else:
             written.append(found)
     if reasons:
-        return Unprojectable(writer=writer.version, reasons=tuple(reasons))
+        fixes = dict.fromkeys(r.fix or _LAND_ANEW for r in reasons)
+        return Unprojectable(
+            writer=writer.version,
+            reasons=tuple(r.said for r in reasons),
+            # What lets some of the values in is of no use while others are kept out.
+            fix=_LAND_ANEW if _LAND_ANEW in fixes else " ".join(fixes),
+        )
     return Projection(
         writer=writer.version, columns=tuple(projected), envelope=writer.envelope, ordering=tuple(written)
     )
 
 
-def _as_written(field: OrderingField, writer: SubjectVersion) -> OrderingField | str:
+_LAND_ANEW: Final = "Land its events anew as the table has them, or move it away; it stays where it is."
+_ADD_NULL: Final = "Set policies.add to null: rows from before the column then read NULL in it."
+
+
+def _as_written(field: OrderingField, writer: SubjectVersion) -> OrderingField | Hindrance:
     """Return an ordering field as the writer's events have it, or why the two cannot be compared.
 
     Where they lack it every value is NULL.
@@ -118,18 +134,27 @@ def _as_written(field: OrderingField, writer: SubjectVersion) -> OrderingField |
         return field
     now = print_type(field.type, Dialect.SPARK)
     told = f"{field}, which tells newer events from older ones, was {type_text(found)} and is {now}"
-    return written_as(field, found) or told
+    return written_as(field, found) or Hindrance(said=told)
 
 
 def _from_file(
-    history: History, column: Column, writer: SubjectVersion, is_key: bool, fill_defaults: bool
-) -> Take | Fill | str:
+    history: History,
+    column: Column,
+    writer: SubjectVersion,
+    is_key: bool,
+    policies: Policies,
+    fill_defaults: bool,
+) -> Take | Fill | tuple[Hindrance, ...]:
+    """Say where a column's values come from, or why not."""
     written = history.column(column.life, writer.version)
     if written is None:
-        return _fill_of_file(history, column, writer, fill_defaults)
+        return _fill_of_file(history, column, writer, policies, fill_defaults)
     shape = reshape(written.encoding, column.encoding)
     if isinstance(shape, NoConversion):
-        return _loss(column.name, shape)
+        return (Hindrance(said=_loss(column.name, shape)),)
+    of_key = unlike_key(column, written.encoding) if is_key else ()
+    if found := (*hindrances(column, written.encoding, policies), *(Hindrance(said=message) for _, message in of_key)):
+        return found
     return Take(paths=_paths(written.name, writer.envelope, is_key), encoding=written.encoding, shape=shape)
 
 
@@ -140,13 +165,20 @@ def _paths(name: str, envelope: Envelope, is_key: bool) -> tuple[tuple[str, ...]
     return ((envelope.row, name), ("before", name)) if is_key else ((envelope.row, name),)
 
 
-def _fill_of_file(history: History, column: Column, writer: SubjectVersion, fill_defaults: bool) -> Fill | str:
-    """Fill, or the reason why not: a table that was created later never asked what older rows would read."""
+def _fill_of_file(
+    history: History, column: Column, writer: SubjectVersion, policies: Policies, fill_defaults: bool
+) -> Fill | tuple[Hindrance, ...]:
+    """Fill, or the reasons why not: a table that was created later never asked what older rows would read."""
     try:
-        return _fill(history, column, writer.version, fill_defaults)
+        fill = _fill(history, column, writer.version, fill_defaults)
     except ValueError as error:
         type_ = print_type(column.type, Dialect.SPARK)
-        return f"column {column.name}: the default that older rows read does not fit {type_}: {error}"
+        said = f"column {column.name}: the default that older rows read does not fit {type_}: {error}"
+        return (Hindrance(said=said, fix=_ADD_NULL),)
+    born = history.born(column.life)
+    hindered = hindrances(column, born.encoding, policies) if born and fill.value is not None else ()
+    default = "the default that older rows read in"
+    return tuple(Hindrance(said=f"{default} {one.said}", fix=_ADD_NULL) for one in hindered) or fill
 
 
 def _fill_of_rows(history: History, column: Column, version: int, fill_defaults: bool) -> Fill:

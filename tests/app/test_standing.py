@@ -939,6 +939,64 @@ def test_a_file_whose_order_cannot_be_compared_with_the_tables_waits(still: Stil
     )
 
 
+MICRO_DURATION, NANO_DURATION = (number(f"io.debezium.time.{name}Duration") for name in ("Micro", "Nano"))
+INTERVAL = {"type": "string", "connect.name": "io.debezium.time.Interval"}
+
+
+@pytest.mark.parametrize(
+    ("held", "value", "told"),
+    [
+        (
+            NANO_DURATION,
+            5_000,
+            "io.debezium.time.NanoDuration to io.debezium.time.MicroDuration: the same values mean something else",
+        ),
+        (
+            INTERVAL,
+            "P1D",
+            "io.debezium.time.Interval to io.debezium.time.MicroDuration: nothing says how one is written as the other",
+        ),
+    ],
+    ids=["SS121", "SS120"],
+)
+def test_files_of_a_version_that_held_the_table_for_what_its_values_mean_wait_once_the_source_went_back(
+    still: Still, held: Any, value: Any, told: str
+) -> None:
+    first, between = avro(("d", MICRO_DURATION)), avro(("d", held))
+    still.register(first)
+    still.settle()
+    still.register(between, avro(("d", MICRO_DURATION), name="Again"))
+    still.settle()
+    landed_with(still, first, "a.parquet", d=5)
+    landed_with(still, between, "b.parquet", d=value)
+    admitted = taken_in(still)
+    (finding,) = admitted.findings
+    assert (admitted.files, finding.code, finding.message.rpartition("/")[2], finding.fix) == (
+        1,
+        "SS302",
+        f"b.parquet, written under version 2: column d: {told}",
+        "Land its events anew as the table has them, or move it away; it stays where it is.",
+    )
+
+
+@pytest.mark.parametrize(("semantic", "files"), [("hold", 1), ("migrate", 2)])
+def test_a_new_table_reads_times_of_its_past_beside_others_where_the_configuration_says_so(
+    still: Still, semantic: str, files: int
+) -> None:
+    still.settings = {"defaults": {"policies": {"semantic": semantic}}}
+    micros = avro(("t", number("io.debezium.time.MicroTime")))
+    nanos = avro(("t", number("io.debezium.time.NanoTime")))
+    still.register(micros, nanos)
+    still.settle()
+    landed_with(still, micros, "a.parquet", t=1)
+    landed_with(still, nanos, "b.parquet", t=1)
+    admitted = taken_in(still)
+    assert (admitted.files, [d.fix for d in admitted.findings]) == (
+        files,
+        ["Set policies.semantic to migrate: its values then show beside the others."] * (2 - files),
+    )
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [

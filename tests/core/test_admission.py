@@ -24,6 +24,7 @@ from tests.core.builders import (
     MILLIS,
     STRING,
     col,
+    dec,
     event_of,
     history,
     rec,
@@ -348,6 +349,27 @@ def test_where_versions_give_the_same_bytes_other_meanings_none_is_guessed(nest:
     assert matched(written(col("a", nest(MILLIS))), versions) == (
         "its columns fit versions 1, 2, which give the values different meanings"
     )
+
+
+@pytest.mark.parametrize("nest", NESTS)
+@pytest.mark.parametrize(
+    ("one", "other", "guessed"),
+    [
+        (Leaf(type=BIGINT.type, name="io.debezium.time.MicroDuration"), BIGINT, False),
+        (Leaf(type=BINARY.type, name="duration"), BINARY, False),
+        (Leaf(type=STRING.type, name="io.debezium.data.Json"), STRING, True),
+        (dec(30, 2), replace(dec(30, 2), name="org.apache.kafka.connect.data.Decimal"), True),
+    ],
+)
+def test_the_same_numbers_under_another_name_are_another_meaning(
+    nest: Any, one: Leaf, other: Leaf, guessed: bool
+) -> None:
+    """Also where the footer has a schema that Connect wrote anew under names of its own."""
+    versions = history((col("a", nest(one)),), (col("a", nest(other)),)).versions
+    embedded = replace(version(9, col("a", nest(replace(one, name="Own")))), fingerprint="another")
+    expected = 2 if guessed else "its columns fit versions 1, 2, which give the values different meanings"
+    assert matched(written(col("a", nest(one))), versions) == expected
+    assert matched(footer(), versions, embedded) == expected
 
 
 def test_the_file_is_not_guessed_either_where_bytes_may_be_text() -> None:

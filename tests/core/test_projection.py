@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -7,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemasync.core.encoding import Encoding, Leaf, ListOf, Meaning, shown_type
+from schemasync.core.config import Policies
+from schemasync.core.encoding import Encoding, Leaf, ListOf, MapOf, Meaning, shown_type
 from schemasync.core.history import History
 from schemasync.core.layout import Layout, lay_out
 from schemasync.core.projection import Carried, Fill, Projected, Projection, Take, Unprojectable, carried, project
@@ -22,6 +24,7 @@ from tests.core.builders import (
     FLOAT,
     INT,
     MICROS,
+    MILLIS,
     STRING,
     ZONED,
     col,
@@ -42,7 +45,7 @@ def projected(
     assert table is not None
     assert wrote is not None
     layout = lay_out(found, baseline=baseline, version=number)
-    given_: dict[str, Any] = {"columns": table.columns, "keys": (), "ordering": ()}
+    given_: dict[str, Any] = {"columns": table.columns, "keys": (), "ordering": (), "policies": Policies()}
     return project(found, writer=wrote, layout=layout, **(given_ | more))
 
 
@@ -137,8 +140,24 @@ def test_what_cannot_be_converted_is_told_column_by_column() -> None:
     first = (col("a", DATE), col("b", rec(x=DATE)), col("c"))
     found = history(first, (col("a", INT), col("b", rec(x=INT)), col("c")))
     assert projected(found, 1) == Unprojectable(
-        writer=1, reasons=("column a: date does not fit int", "column b.x: date does not fit int")
+        writer=1, reasons=("column a: date does not fit int", "column b.x: date does not fit int"), fix=LAND_ANEW
     )
+
+
+LAND_ANEW = "Land its events anew as the table has them, or move it away; it stays where it is."
+ADD_NULL = "Set policies.add to null: rows from before the column then read NULL in it."
+MIGRATE = "Set policies.semantic to migrate: its values then show beside the others."
+
+
+def test_what_lets_a_file_in_is_told_where_all_of_it_can_be() -> None:
+    """A policy that lets one column in is no help while another one is kept out."""
+    added = col("b", DATE, nullable=False, default="7")
+    first, then, last = ((col("t", TIMES[0]),), (col("t", TIMES[1]), added), (col("t", TIMES[1]), col("b")))
+    told = [
+        projected(history(*rows_), 1)
+        for rows_ in ((first, then, last), ((*first, col("c", DATE)), (*then, col("c")), (*last, col("c"))))
+    ]
+    assert [found.fix for found in told if isinstance(found, Unprojectable)] == [f"{MIGRATE} {ADD_NULL}", LAND_ANEW]
 
 
 def test_a_default_is_converted_with_its_column() -> None:
@@ -151,7 +170,7 @@ def test_a_file_that_would_read_a_default_which_its_column_can_no_longer_hold_is
     added = col("a", DATE, nullable=False, default="7")
     found = history((col("id"),), (col("id"), added), (col("id"), col("a", INT, nullable=False)))
     reason = "column a: the default that older rows read does not fit int: column a: date does not fit int"
-    assert projected(found, 1) == Unprojectable(writer=1, reasons=(reason,))
+    assert projected(found, 1) == Unprojectable(writer=1, reasons=(reason,), fix=ADD_NULL)
 
 
 def test_rows_from_before_a_column_took_anothers_place_read_null_in_it() -> None:
@@ -214,6 +233,115 @@ def test_what_is_not_known_of_a_columns_birth_is_null() -> None:
     assert sources(projected(without, 1))["a"] == Fill(value=None)
 
 
+def named(leaf: Leaf, name: str) -> Leaf:
+    return replace(leaf, name=f"io.debezium.time.{name}")
+
+
+MICRO, NANO = named(BIGINT, "MicroDuration"), named(BIGINT, "NanoDuration")
+INTERVAL = named(STRING, "Interval")
+TIMES = [
+    Leaf(type=Primitive.STRING, meaning=Meaning.TIME_MILLIS, name="io.debezium.time.Time"),
+    Leaf(type=Primitive.STRING, meaning=Meaning.TIME_MICROS, name="io.debezium.time.MicroTime"),
+    Leaf(type=Primitive.STRING, meaning=Meaning.TIME_MICROS, name="time-micros"),
+]
+NESTS: list[Callable[[Encoding], Encoding]] = [
+    lambda e: e,
+    lambda e: rec(x=e),
+    lambda e: ListOf(element=e),
+    lambda e: MapOf(key=STRING, value=e),
+]
+
+
+@pytest.mark.parametrize("nest", NESTS)
+@pytest.mark.parametrize("semantic", ["hold", "migrate"])
+@pytest.mark.parametrize(
+    ("written", "shown", "told"),
+    [
+        (MICRO, NANO, "the same values mean something else"),
+        (MICRO, BIGINT, "the same values mean something else"),
+        (INT, TIMES[0], "the same values mean something else"),
+        (INTERVAL, MICRO, "nothing says how one is written as the other"),
+        (MICRO, INTERVAL, "nothing says how one is written as the other"),
+        (named(STRING, "IsoDate"), DATE, "nothing says how one is written as the other"),
+    ],
+)
+def test_values_of_which_nothing_says_what_they_are_in_the_table_are_refused(
+    written: Encoding, shown: Encoding, told: str, semantic: Any, nest: Callable[[Encoding], Encoding]
+) -> None:
+    """Whether they came between two versions of the table's meaning, or before the table was made."""
+    found = history((col("a", nest(shown)),), (col("a", nest(written)),), (col("a", nest(shown)),))
+    policies = Policies(semantic=semantic)
+    read = [projected(found, v, policies=policies) for v in (1, 3)]
+    assert all(isinstance(one, Projection) for one in read)
+    for baseline in (1, 3):
+        late = projected(found, 2, baseline=baseline, policies=policies)
+        assert isinstance(late, Unprojectable)
+        (reason,) = late.reasons
+        assert reason.endswith(told)
+
+
+@pytest.mark.parametrize("nest", NESTS)
+@pytest.mark.parametrize(
+    ("written", "shown", "refused"),
+    [
+        (TIMES[0], TIMES[1], True),
+        (TIMES[1], TIMES[2], False),
+        (INTERVAL, named(STRING, "IsoTime"), True),
+        (INTERVAL, STRING, False),
+        (MILLIS, MICROS, False),
+        (ZONED, MICROS, False),
+        (DATE, replace(DATE, name="date"), False),
+        (INT, BIGINT, False),
+        (INT, STRING, False),
+        (BIGINT, dec(19, 0), False),
+    ],
+)
+def test_values_that_would_be_shown_otherwise_are_taken_where_the_configuration_says_so(
+    written: Encoding, shown: Encoding, refused: bool, nest: Callable[[Encoding], Encoding]
+) -> None:
+    """One moment is the same in whatever unit it was written, and what has a conversion is converted."""
+    found = history((col("a", nest(written)),), (col("a", nest(shown)),))
+    held, taken = (
+        projected(found, 1, policies=policies)
+        for policies in (Policies(semantic="hold", retype="hold", widen="hold"), Policies(semantic="migrate"))
+    )
+    assert isinstance(taken, Projection)
+    assert isinstance(held, Unprojectable) == refused
+    if isinstance(held, Unprojectable):
+        assert held.fix == MIGRATE
+
+
+@pytest.mark.parametrize(
+    ("written", "shown", "told"),
+    [
+        (TIMES[0], TIMES[1], "is shown otherwise than before: one key would be two rows"),
+        (TIMES[1], TIMES[2], ""),
+        (MILLIS, MICROS, "is shown otherwise than before: one key would be two rows"),
+        (STRING, INT, "was a text: two texts can become one int"),
+        (INT, STRING, ""),
+        (INT, BIGINT, ""),
+    ],
+)
+def test_a_key_of_an_earlier_version_is_refused_where_it_would_be_another_row(
+    written: Encoding, shown: Encoding, told: str
+) -> None:
+    found = history((col("id", written),), (col("id", shown),))
+    read = projected(found, 1, baseline=2, keys=("id",), policies=Policies(semantic="migrate"))
+    reasons = read.reasons if isinstance(read, Unprojectable) else ()
+    assert reasons == ((f"key column id {told}",) if told else ())
+
+
+def test_a_default_of_which_nothing_says_what_it_is_in_the_table_is_refused() -> None:
+    added = col("a", MICRO, nullable=False, default="5")
+    found = history((col("id"),), (col("id"), added), (col("id"), replace(added, encoding=NANO)))
+    reason = (
+        "the default that older rows read in column a: io.debezium.time.MicroDuration to "
+        "io.debezium.time.NanoDuration: the same values mean something else"
+    )
+    assert projected(found, 1, baseline=3) == Unprojectable(writer=1, reasons=(reason,), fix=ADD_NULL)
+    assert sources(projected(found, 1, baseline=3, fill_defaults=False))["a"] == Fill(value=None)
+
+
 def at(type_: Primitive, meaning: Meaning = Meaning.PLAIN) -> OrderingField:
     return OrderingField(path=("at",), type=type_, meaning=meaning)
 
@@ -241,7 +369,8 @@ def test_what_orders_events_is_read_as_it_was_written_where_it_has_the_tables_or
     columns = found.newest.columns
     if isinstance(expected, str):
         reason = f"at, which tells newer events from older ones, {expected}"
-        assert projected(found, 1, columns=columns, ordering=(field,)) == Unprojectable(writer=1, reasons=(reason,))
+        refused = Unprojectable(writer=1, reasons=(reason,), fix=LAND_ANEW)
+        assert projected(found, 1, columns=columns, ordering=(field,)) == refused
     else:
         read = projected(found, 1, columns=columns, ordering=(field,))
         assert isinstance(read, Projection)
