@@ -7,7 +7,7 @@ import pytest
 
 from schemasync.core.avro import read_value_schema
 from schemasync.core.encoding import Meaning
-from schemasync.core.envelope import clock_behind, has_partial_deletes
+from schemasync.core.envelope import clock_behind, deciding, has_partial_deletes
 from schemasync.core.schema import Envelope, EnvelopeKind, OrderingField, SubjectVersion
 from schemasync.core.types import Primitive
 from schemasync.errors import SchemaError
@@ -245,6 +245,15 @@ def _dig(value: Any, path: tuple[str, ...]) -> Any:
 def test_a_clock_stands_behind_a_position(paths: list[str], expected: int | None) -> None:
     ordering = [OrderingField(path=tuple(path.split(".")), type=Primitive.BIGINT) for path in paths]
     assert clock_behind(ordering) == expected
+
+
+@pytest.mark.parametrize(
+    ("paths", "expected"),
+    [(["source.lsn", "ts_ns", "ts_ms"], 1), (["source.ts_ms", "ts_ms"], 2), (["lsn", "revision"], 2)],
+)
+def test_clocks_decide_nothing_behind_a_position_alone(paths: list[str], expected: int) -> None:
+    ordering = [OrderingField(path=tuple(path.split(".")), type=Primitive.BIGINT) for path in paths]
+    assert deciding(ordering) == ordering[:expected]
 
 
 ID, DELETED = field("id", "long"), field("__deleted", "string")

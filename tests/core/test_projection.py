@@ -377,6 +377,13 @@ def test_what_orders_events_is_read_as_it_was_written_where_it_has_the_tables_or
         assert read.ordering == (expected,)
 
 
+def test_what_orders_a_table_is_looked_for_in_files_that_lack_it_too() -> None:
+    """They read NULL there."""
+    read = projected(history((col("id"),)), 1, ordering=(at(Primitive.BIGINT),))
+    assert isinstance(read, Projection)
+    assert read.ordering == (at(Primitive.BIGINT),)
+
+
 def test_of_names_that_differ_in_case_the_very_one_orders_events() -> None:
     found = history((col("AT", BIGINT), col("at", MICROS), col("At", BIGINT)))
     read = projected(found, 1, columns=(), ordering=(at(Primitive.TIMESTAMP, Meaning.EPOCH_MILLIS),))
