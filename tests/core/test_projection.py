@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from schemasync.core.config import Policies
 from schemasync.core.encoding import Encoding, Leaf, ListOf, MapOf, Meaning, shown_type
-from schemasync.core.history import History
+from schemasync.core.history import History, read_history
 from schemasync.core.layout import Layout, lay_out
 from schemasync.core.projection import Carried, Fill, Projected, Projection, Take, Unprojectable, carried, project
 from schemasync.core.reshape import Convert, Keep, NoConversion, Reshape, reshape, reshaped
@@ -32,6 +32,7 @@ from tests.core.builders import (
     histories,
     history,
     rec,
+    version,
 )
 from tests.core.rows import carried_value, model, rows
 
@@ -385,8 +386,9 @@ def test_what_orders_a_table_is_looked_for_in_files_that_lack_it_too() -> None:
 
 
 def test_of_names_that_differ_in_case_the_very_one_orders_events() -> None:
-    found = history((col("AT", BIGINT), col("at", MICROS), col("At", BIGINT)))
-    read = projected(found, 1, columns=(), ordering=(at(Primitive.TIMESTAMP, Meaning.EPOCH_MILLIS),))
+    event = rec(AT=BIGINT, at=MICROS, At=BIGINT)
+    found = read_history([replace(version(1, col("id")), event=event)])
+    read = projected(found, 1, ordering=(at(Primitive.TIMESTAMP, Meaning.EPOCH_MILLIS),))
     assert isinstance(read, Projection)
     assert read.ordering == (at(Primitive.TIMESTAMP, Meaning.EPOCH_MICROS),)
 
