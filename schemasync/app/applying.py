@@ -21,7 +21,7 @@ from schemasync.app.planning import TablePlan, admits, lay_out_steps
 from schemasync.app.rekeying import key_is_unclear
 from schemasync.app.repairing import DROP_OLD_VIEW, drop_aside, drop_old, lacks_columns
 from schemasync.app.states import Draft, repair_partitions, roll_forward
-from schemasync.app.viewing import catch_up, refresh_view
+from schemasync.app.viewing import catch_up, restore_view
 from schemasync.app.workspace import Workspace
 from schemasync.core.describe import diagnostic_json
 from schemasync.core.diagnostics import Diagnostic, names_held_file
@@ -30,6 +30,7 @@ from schemasync.core.plan import Step
 from schemasync.core.policy import Verdict
 from schemasync.core.ports import HiveTable
 from schemasync.core.properties import TableProperties, readable
+from schemasync.core.renamed import with_old_history
 from schemasync.core.shape import Shape
 from schemasync.errors import SchemasyncError, UsageError, as_ours
 from schemasync.io.logs import told
@@ -195,7 +196,7 @@ def apply_table(
             # Also where the table's own shape is not understood.
             since = note_hold(workspace, target, properties.version, held=plan.verdict is Verdict.HOLD)
         if admitting and shape is not None and properties is not None:
-            seen = None if done or plan.view is None else plan.view.inspected.view
+            seen = None if done else _seen(plan)
             admitted = _admit(workspace, plan, shape, properties, publishing=publishing, seen=seen).after(first)
             properties = admitted.draft.properties
     except Exception as error:
@@ -222,10 +223,11 @@ def _record_history(
 ) -> SchemasyncError | None:
     """Write the history table where that was planned; return why it could not be: the table itself has all it needs."""
     planned = [step for step in plan.steps if step.kind == RECORD_HISTORY]
-    if not planned or shape is None or properties is None:
+    if not planned or plan.view is None or shape is None or properties is None:
         return None
+    target = with_old_history(plan.target, properties, plan.view.inspected.old_history)
     try:
-        done += planned if write_history(workspace, plan.target, shape, properties) else []
+        done += planned if write_history(workspace, target, shape, properties) else []
     except Exception as error:
         return as_ours(error)
     return None
@@ -272,6 +274,11 @@ def _finish_publication(workspace: Workspace, target: TableTarget, entries: Entr
     return roll_forward(workspace, target, properties) != properties or dropped
 
 
+def _seen(plan: TablePlan) -> HiveTable | None:
+    """Return the view as planning found it, None where there is none, or another under its old name."""
+    return plan.view.inspected.view if plan.view and len(plan.view.inspected.views) == 1 else None
+
+
 def _standing(plan: TablePlan, *, changed: bool) -> tuple[Shape | None, TableProperties | None]:
     """Return the shape and properties that the table has now."""
     decision = plan.view.decision if plan.view else None
@@ -285,13 +292,13 @@ def _standing(plan: TablePlan, *, changed: bool) -> tuple[Shape | None, TablePro
 def _catch_up(workspace: Workspace, plan: TablePlan) -> bool:
     """Show what a killed run had published, before the view gets another shape; return whether it did."""
     view = plan.view
-    if view is None or view.manifest is None or view.inspected.view is None:
+    if view is None or view.manifest is None:
         return False
     current, properties = view.decision.current, view.decision.properties
     if current is None or properties is None:
         return False
     draft = Draft.of(properties, view.manifest)
-    return catch_up(workspace, plan.target, current, draft, seen=view.inspected.view)
+    return any(catch_up(workspace, plan.target, current, draft, seen=seen) for seen in view.inspected.views)
 
 
 def _restore_view(workspace: Workspace, plan: TablePlan, done: list[Step]) -> None:
@@ -303,7 +310,7 @@ def _restore_view(workspace: Workspace, plan: TablePlan, done: list[Step]) -> No
             if view is None or view.manifest is None or current is None:  # pragma: no cover - it was planned from them
                 raise moved(plan.target)
             # Another writer may have published since, and shown that.
-            refresh_view(workspace, plan.target, current, view.manifest)
+            restore_view(workspace, plan.target, current, view.manifest)
         elif step.kind == DROP_OLD_VIEW:
             drop_old(workspace, plan.target, step)
         else:

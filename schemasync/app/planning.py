@@ -47,10 +47,10 @@ from schemasync.core.plan import Step, beyond_hive, next_properties
 from schemasync.core.policy import Verdict
 from schemasync.core.ports import HiveTable
 from schemasync.core.properties import TableProperties, made_by_us, write_properties
-from schemasync.core.renamed import is_old_view, left_alone, old_names
+from schemasync.core.renamed import is_old_view, left_alone, old_names, with_old_history
 from schemasync.core.shape import Shape, of_wider_key
 from schemasync.core.toast import unknown_values
-from schemasync.core.view_drift import same_text, view_drift, view_reasons
+from schemasync.core.view_drift import as_shown, same_text, view_drift, view_reasons
 from schemasync.errors import SchemaError, SchemasyncError, StorageError, UsageError, as_ours
 from schemasync.io.logs import redact
 
@@ -301,7 +301,7 @@ def lay_out_steps(workspace: Workspace, found: TableView) -> TablePlan:
     if decision.verdict is Verdict.HOLD and decision.current is not None and found.manifest is not None:
         steps += tuple(_restored_view(workspace, found, decision.current, texts))
     steps += tuple(_data_steps(found, shape))
-    recording, taken = plan_history(found.inspected.history_table, target, shape, properties)
+    recording, taken = _history(found, shape, properties)
     steps += recording
     verdict = decision.verdict
     if verdict is Verdict.NONE and any(step.kind in SCHEMA_STEPS for step in steps):
@@ -327,6 +327,16 @@ def lay_out_steps(workspace: Workspace, found: TableView) -> TablePlan:
         properties=properties,
         view=found,
     )
+
+
+def _history(
+    found: TableView, shape: Shape | None, properties: TableProperties | None
+) -> tuple[tuple[Step, ...], tuple[Diagnostic, ...]]:
+    """Say what apply will do with the history, under the name that it has then."""
+    target, inspected = found.decision.target, found.inspected
+    named = target if properties is None else with_old_history(target, properties, inspected.old_history)
+    table = inspected.history_table if named is target else inspected.old_history
+    return plan_history(table, named, shape, properties)
 
 
 def _rewrite(found: TableView) -> tuple[Segment, ...]:
@@ -483,6 +493,10 @@ def _seen(workspace: Workspace, found: TableView, texts: LeftTexts) -> str:
     table, view, current = found.inspected.table, found.inspected.view, found.decision.current
     desired = found.decision.effective
     shown = None if desired is None else _shown(workspace, found.decision.target, desired)
+    told = found.decision.target if current is None else as_shown(found.decision.target, current, view)
+    if told is not found.decision.target:
+        # Until a person lets that through it follows with the columns that it has.
+        texts = LeftTexts(workspace, replace(found, decision=replace(found.decision, target=told)))
     ours = () if current is None else texts.of(current)
     if view is not None and any(same_text(view.view_text, text) for text in ours):
         # It follows the state in force, which moves with every admission.

@@ -33,7 +33,7 @@ from schemasync.core.mapping import TableTarget
 from schemasync.core.partitioning import segment_of
 from schemasync.core.ports import FileInfo, HiveTable, Lake
 from schemasync.core.shape import Shape
-from schemasync.core.view_drift import same_text
+from schemasync.core.view_drift import as_shown, same_text
 from schemasync.errors import SchemasyncError, StorageError
 
 _log: Final = logging.getLogger("schemasync.compaction")
@@ -84,9 +84,10 @@ def retire_all_the_same(workspace: Workspace, target: TableTarget, error: BaseEx
     try:
         found = look(workspace, target)
         shape, properties, manifest = found.decision.current, found.decision.properties, found.manifest
-        if shape is None or properties is None or manifest is None:
+        views = found.inspected.views
+        if shape is None or properties is None or manifest is None or not views:
             return
-        shown = _shows(workspace, target, shape, manifest, found.inspected.view)
+        shown = all(_shows(workspace, target, shape, manifest, view) for view in views)
         if shown and not unpublished(workspace.storage(target).lake, properties):
             retire(workspace, target, shape, Draft.of(properties, manifest))
     except Exception as failure:
@@ -104,14 +105,15 @@ def clean_up_before(workspace: Workspace, target: TableTarget, shape: Shape, dra
     if not retirement(target, draft.manifest, now_ms=workspace.now_ms()).empty:
         with suppress(SchemasyncError):
             view = workspace.metastore.table(target.database, target.view)
-            if _shows(workspace, target, shape, draft.in_force, view):
+            if view is not None and _shows(workspace, target, shape, draft.in_force, view):
                 return clean_up(workspace, target, shape, draft)[0]
     return draft
 
 
-def _shows(workspace: Workspace, target: TableTarget, shape: Shape, manifest: Manifest, view: HiveTable | None) -> bool:
+def _shows(workspace: Workspace, target: TableTarget, shape: Shape, manifest: Manifest, view: HiveTable) -> bool:
     """Tell whether a view is that of a state."""
-    return view is not None and same_text(view.view_text, view_select(workspace, target, shape, manifest.contents))
+    select = view_select(workspace, as_shown(target, shape, view), shape, manifest.contents)
+    return same_text(view.view_text, select)
 
 
 def clean_up(

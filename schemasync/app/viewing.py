@@ -7,7 +7,10 @@ the moment at which a state becomes visible.
 
 from __future__ import annotations
 
-from schemasync.app.inspecting import look
+from collections.abc import Iterator
+from dataclasses import replace
+
+from schemasync.app.inspecting import entries_of, look
 from schemasync.app.repairing import replace_view
 from schemasync.app.states import Draft, properties_in_force, publish, sync_partitions
 from schemasync.app.view_texts import has_own_select, text_before, view_select, view_statement
@@ -17,8 +20,9 @@ from schemasync.core.kept import Kept, kept_of
 from schemasync.core.manifest import Manifest
 from schemasync.core.mapping import TableTarget
 from schemasync.core.ports import HiveTable
+from schemasync.core.renamed import is_old_view
 from schemasync.core.shape import Shape
-from schemasync.core.view_drift import same_text, view_reasons
+from schemasync.core.view_drift import as_shown, same_text, view_reasons
 
 
 def refresh_view(
@@ -26,10 +30,22 @@ def refresh_view(
 ) -> None:
     """Make the view the one of a state that is in force, or of a later one that another writer published meanwhile.
 
-    A view of an earlier state that replaces one of a later one takes back what was visible: so whoever replaced it
-    looks again. ``seen`` is the view as planning found it, None where this run has changed it.
+    It keeps the names and the columns of ours that it has: others are steps of a plan, which a person may have to let
+    through. A view of an earlier state that replaces one of a later one takes back what was visible: so whoever
+    replaced it looks again. ``seen`` is the view as planning found it, None where this run has changed it, or where it
+    stands under its old name, too.
     """
-    if _show(workspace, target, shape, manifest, seen) and _is_overtaken(workspace, target, shape, manifest):
+    changed = [seen is not None and _move_on(workspace, target, shape, manifest, seen)]
+    if not any(changed):
+        changed = [_show(workspace, one, shape, manifest, view) for one, view in _standing(workspace, target)]
+    if any(changed) and _is_overtaken(workspace, target, shape, manifest):
+        follow_state(workspace, target)
+
+
+def restore_view(workspace: Workspace, target: TableTarget, shape: Shape, manifest: Manifest) -> None:
+    """Make the view anew under the name that is configured, whichever others it has; all else as `refresh_view`."""
+    view = workspace.metastore.table(target.database, target.view)
+    if _show(workspace, target, shape, manifest, view) and _is_overtaken(workspace, target, shape, manifest):
         follow_state(workspace, target)
 
 
@@ -49,45 +65,59 @@ def catch_up(workspace: Workspace, target: TableTarget, shape: Shape, draft: Dra
     """Make the view that of the state in force where a run that was killed in between left that of the state before.
 
     What that state superseded was shown until now: its reader grace counts from now, and that is published first.
-    ``seen`` is the view as planning found it. Return whether it was left behind.
+    ``seen`` is the view as planning found it, by one of its names. Return whether it was left behind.
 
     Raises:
         ConflictError: another writer published first.
     """
-    manifest = draft.manifest
-    if same_text(seen.view_text, view_select(workspace, target, shape, manifest.contents)):
+    manifest, told = draft.manifest, as_shown(target, shape, seen)
+    if same_text(seen.view_text, view_select(workspace, told, shape, manifest.contents)):
         return False
-    before = text_before(workspace, target, shape, manifest)
+    before = text_before(workspace, told, shape, manifest)
     if before is None or not same_text(seen.view_text, before):
         return False
     if (later := shown_late(manifest, now_ms=workspace.now_ms())) is not None:
         manifest = publish(workspace, target, draft.with_(later)).manifest
-    refresh_view(workspace, target, shape, manifest, seen=seen)
+    refresh_view(workspace, target, shape, manifest)
     return True
 
 
-def _show(workspace: Workspace, target: TableTarget, shape: Shape, manifest: Manifest, seen: HiveTable | None) -> bool:
-    """Make the view that of a state; return False where it was already.
+def _standing(workspace: Workspace, target: TableTarget) -> Iterator[tuple[TableTarget, HiveTable | None]]:
+    """Yield the table as each name of its view has it, with what is there; the configured one alone where none is."""
+    found = entries_of(workspace, target)
+    old = found.old_view if is_old_view(found.old_view, target) else None
+    if old is not None:
+        yield replace(target, view=old.name), old
+    if old is None or is_old_view(found.view, target):
+        yield target, found.view
 
-    What else somebody changed of a view since it was seen is for the next run's plan.
+
+def _move_on(workspace: Workspace, target: TableTarget, shape: Shape, manifest: Manifest, seen: HiveTable) -> bool:
+    """Give the view the text of a state where it is as it was seen; return False where it was not, or has it.
+
+    What else somebody changed of it since is for the next run's plan.
     """
-    metastore, name = workspace.metastore, (target.database, target.view)
+    if has_own_select(workspace.renderer):
+        return False
+    target = as_shown(target, shape, seen)
     select = view_select(workspace, target, shape, manifest.contents)
-    # What a template of the user's own makes of a state may be no SQL: Spark is to refuse it before anyone reads it.
-    as_it_is = not has_own_select(workspace.renderer)
-    if (
-        as_it_is
-        and seen is not None
-        and not same_text(seen.view_text, select)
+    return (
+        not same_text(seen.view_text, select)
         and _lacks_text_only(seen, target, shape)
-        and metastore.set_view_text(*name, select, expected=seen.view_text)
-    ):
-        return True
-    view = metastore.table(*name)
+        and workspace.metastore.set_view_text(target.database, target.view, select, expected=seen.view_text)
+    )
+
+
+def _show(workspace: Workspace, target: TableTarget, shape: Shape, manifest: Manifest, view: HiveTable | None) -> bool:
+    """Make the view that of a state; return False where it was already."""
+    target = as_shown(target, shape, view)
+    select = view_select(workspace, target, shape, manifest.contents)
     if view is not None and same_text(view.view_text, select):
         return False
+    # What a template of the user's own makes of a state may be no SQL: Spark is to refuse it before anyone reads it.
+    as_it_is = not has_own_select(workspace.renderer)
     if as_it_is and view is not None and _lacks_text_only(view, target, shape):
-        metastore.set_view_text(*name, select)
+        workspace.metastore.set_view_text(target.database, target.view, select)
     else:
         kept = _kept(view, target, shape)
         replace_view(workspace, target, view_statement(workspace, target, shape, select, kept=kept))

@@ -34,7 +34,7 @@ from schemasync.core.properties import (
     read_properties,
     readable,
 )
-from schemasync.core.renamed import kept_name
+from schemasync.core.renamed import is_old_view, kept_name
 from schemasync.core.schema import Column, Life, OrderingField, SubjectVersion
 from schemasync.core.shape import Shape, history_of, replaced_by, shape_of, shape_of_new
 from schemasync.core.type_strings import print_type
@@ -68,6 +68,12 @@ class Inspected:
     trouble: tuple[Diagnostic, ...] = ()
     remarks: tuple[Diagnostic, ...] = ()
     key_version: int = 0
+
+    @property
+    def views(self) -> tuple[HiveTable, ...]:
+        """The view by each name under which it stands: the old one, too, until that is dropped."""
+        found = (self.view, self.old_view if is_old_view(self.old_view, self.target) else None)
+        return tuple(view for view in found if view is not None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

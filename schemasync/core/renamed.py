@@ -59,6 +59,15 @@ def is_old_view(found: HiveTable | None, target: TableTarget) -> bool:
     return found is not None and found.kind == "VIRTUAL_VIEW" and found.properties.get(SUBJECT) == target.subject
 
 
+def with_old_history(target: TableTarget, properties: TableProperties, left: HiveTable | None) -> TableTarget:
+    """Return the table with the name under which its history goes on: the old one while ``left`` has that.
+
+    Written under another name it would take the old one's files away.
+    """
+    name = old_names(target, properties).history
+    return target if name is None or not is_old_history(left, target) else replace(target, history=name)
+
+
 def is_old_history(found: HiveTable | None, target: TableTarget) -> bool:
     """Tell whether this was made for the past of the table."""
     return found is not None and is_history_of(found, target)

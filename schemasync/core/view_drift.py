@@ -7,6 +7,7 @@ on it (`schemasync.core.kept`) is named and stays.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from schemasync.core import ddl, spark_schema
 from schemasync.core.diagnostics import Diagnostic, diagnose
@@ -38,6 +39,16 @@ def view_reasons(view: HiveTable | None, target: TableTarget, shape: Shape, body
     if any(actual[name] != comment or spark[name] != comment for name, comment in wanted.items()):
         return ("its comments changed",)
     return ()
+
+
+def as_shown(target: TableTarget, shape: Shape, view: HiveTable | None) -> TableTarget:
+    """Return the table with ``view.metadata`` as its view has it: to show another is a step of a plan.
+
+    Who only has the view follow the state in force leaves its columns as they are.
+    """
+    other = replace(target, metadata=not target.metadata)
+    names = [] if view is None else [c.name.lower() for c in view.columns]
+    return other if names == [name.lower() for name, _, _ in ddl.shown_columns(other, shape)] else target
 
 
 def _stale_columns(view: HiveTable, fields: Sequence[SparkField] | None, shown: Sequence[tuple[str, Type, str]]) -> str:

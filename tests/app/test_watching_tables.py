@@ -343,6 +343,24 @@ def test_manual_changes_no_schema_and_still_admits_what_fits(lab: Lab, listener:
     assert [d["code"] for d in listener.events[0].diagnostics] == ["SS101", "SS304", "SS124"]
 
 
+def test_manual_keeps_a_views_name_and_shows_all_there_whatever_is_folded(lab: Lab) -> None:
+    register(lab, NAME)
+    lab.land("student", [event(1, name="Ada")])
+    lab.apply()
+    lab.settings = {"watch": {"apply": "manual"}, "defaults": {"names": {"view": "people", "history": "past"}}}
+    for number in (2, 3):
+        lab.land("student", [event(number, name="Bob")])
+        lab.now_ms += DAY
+        once(lab)
+        once(lab)
+    names = "student_view|people|student_history|past"
+    assert lab.workspace.metastore.names(lab.database, names) == ("student_history", "student_view")
+    assert [row["id"] for row in lab.rows("student", "id")] == [1, 2, 3]
+    lab.apply()
+    assert lab.workspace.metastore.names(lab.database, names) == ("past", "people")
+    assert len(lab.queried(f"SELECT * FROM `{lab.database}`.people")) == 3
+
+
 def test_what_a_person_applied_while_it_watches_is_told_as_done(lab: Lab, listener: Listener) -> None:
     register(lab, NAME)
     lab.apply()
