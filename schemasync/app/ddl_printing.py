@@ -15,7 +15,7 @@ from typing import Any, Final, Literal
 from urllib.parse import unquote
 
 from schemasync.app.inspecting import without_order
-from schemasync.app.view_texts import as_stored
+from schemasync.app.view_texts import as_stored, require_select_alone
 from schemasync.app.workspace import Renderer
 from schemasync.core import ddl
 from schemasync.core.avro import read_key_schema
@@ -243,7 +243,9 @@ class _Printing:
         contents = Contents(versions=frozenset({self.shape.version.version}), known=False)
         body = self._text(ddl.view_body(target, self.shape, contents, self.dialect))
         body = as_stored(self.renderer, body, self.dialect)
-        yield self._printed("view", target.view, ddl.create_view(target, self.shape, body, self.dialect))
+        view = self._printed("view", target.view, ddl.create_view(target, self.shape, body, self.dialect))
+        require_select_alone(self.renderer, view.sql, body, self.dialect)
+        yield view
         names = (target.base, target.incremental_table(self.hour), target.compactor)
         tables = ddl.per_run_tables(target, self.shape, self._run(), self.dialect)
         for name, statement in zip(names, tables, strict=True):

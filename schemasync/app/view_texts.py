@@ -15,7 +15,7 @@ from schemasync.core.names import Dialect
 from schemasync.core.ports import HiveTable
 from schemasync.core.shape import Shape
 from schemasync.core.view_drift import same_text
-from schemasync.core.view_statement import proper_query
+from schemasync.core.view_statement import ends_with_query, proper_query
 from schemasync.errors import UsageError
 
 
@@ -58,7 +58,7 @@ def as_stored(renderer: Renderer, select: str, dialect: Dialect) -> str:
 
 def has_own_select(renderer: Renderer, dialect: Dialect = Dialect.SPARK) -> bool:
     """Tell whether the dedup view's SELECT is laid out by a template of the user's own."""
-    return renderer.is_own(ddl.VIEW_BODY, dialect=dialect.value)
+    return renderer.own_file(ddl.VIEW_BODY, dialect=dialect.value) is not None
 
 
 def view_statement(
@@ -70,8 +70,35 @@ def view_statement(
     *,
     kept: Kept = NOTHING,
 ) -> str:
-    """Render the statement that makes the view of its SELECT; ``kept`` is what people wrote on it."""
-    return workspace.text(ddl.create_view(target, shape, select, dialect, kept), dialect)
+    """Render the statement that makes the view of its SELECT; ``kept`` is what people wrote on it.
+
+    Raises:
+        UsageError: as `require_select_alone`.
+    """
+    statement = workspace.text(ddl.create_view(target, shape, select, dialect, kept), dialect)
+    require_select_alone(workspace.renderer, statement, select, dialect)
+    return statement
+
+
+def require_select_alone(renderer: Renderer, statement: str, select: str, dialect: Dialect) -> None:
+    """Make sure that what a statement makes a view of is the SELECT that was rendered for it, and nothing else.
+
+    Trino's is only printed, and nothing is made of it.
+
+    Raises:
+        UsageError: a template of the user's own has something around the SELECT, or changes it. States that follow
+            replace the view's text by the next SELECT, and what it was around it, a filter perhaps, would be gone.
+    """
+    own = None if dialect is Dialect.TRINO else renderer.own_file(ddl.VIEW, dialect=dialect.value)
+    if own is None or ends_with_query(statement, select):
+        return
+    raise UsageError(
+        "the template has something around {{ body }}, or another text in its place",
+        where=own,
+        why="the view of the next state would be without that, as its text alone is replaced",
+        fix="Let the statement end with AS {{ body }}; where only some rows are to show, make a view of your own that "
+        "reads this one.",
+    )
 
 
 def text_of(view: HiveTable | None, texts: Sequence[str]) -> str:

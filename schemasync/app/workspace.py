@@ -27,8 +27,8 @@ class Renderer(Protocol):
         """Return the text of one template."""
         ...
 
-    def is_own(self, name: str, *, dialect: str) -> bool:
-        """Tell whether a template is the user's own, not the one that ships."""
+    def own_file(self, name: str, *, dialect: str) -> str | None:
+        """Return the file of a template that is the user's own, None where the one that ships is used."""
         ...
 
 

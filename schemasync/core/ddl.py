@@ -40,6 +40,8 @@ from schemasync.core.unchanged import unchanged
 from schemasync.core.view import RowSource, ViewColumn, key_expressions, order_by
 from schemasync.core.written import written_type
 
+VIEW: Final = "view"
+"""The template of the statement that makes the dedup view."""
 VIEW_BODY: Final = "view_body"
 """The template of the dedup view's SELECT."""
 
@@ -439,7 +441,7 @@ def create_view(target: TableTarget, shape: Shape, body: str, dialect: Dialect, 
         "properties": _properties({**kept.properties, SUBJECT: target.subject}, dialect),
         "body": body,
     }
-    return Statement(template="view", values=values)
+    return Statement(template=VIEW, values=values)
 
 
 PER_RUN: Final = "schemasync.per_run_of"

@@ -51,6 +51,17 @@ def proper_query(text: str) -> str:
     return text[begin:end]
 
 
+def ends_with_query(statement: str, query: str) -> bool:
+    """Tell whether a statement has AS and this query at its end, with nothing but comments and semicolons around it."""
+    at = statement.rfind(query)
+    if at < 0:
+        return False
+    last = ""
+    for begin, end in _pieces(statement[:at]):
+        last = statement[begin:end]
+    return last.upper() == "AS" and next(_pieces(statement[at + len(query) :]), None) is None
+
+
 def _pieces(text: str) -> Iterator[tuple[int, int]]:
     """Yield where each piece begins and ends, without comments, blanks and semicolons."""
     at = 0

@@ -63,15 +63,16 @@ class TemplateRenderer:
             keep_trailing_newline=False,
         )
 
-    def is_own(self, name: str, *, dialect: str) -> bool:
-        """Tell whether a template is the user's own.
+    def own_file(self, name: str, *, dialect: str) -> str | None:
+        """Return the file of a template that is the user's own, None where the one that ships is used.
 
         Raises:
             UsageError: it is broken.
         """
         with _translated(name, dialect):
             chosen = self._environment.select_template(_candidates(name, dialect))
-        return Path(str(chosen.filename)).parent != template_directory()
+        file = str(chosen.filename)
+        return None if Path(file).parent == template_directory() else file
 
     def render(self, name: str, values: Mapping[str, Any], *, dialect: str) -> str:
         """Return the text of ``name.DIALECT.sql.j2`` where there is one, else of ``name.sql.j2``.

@@ -236,6 +236,17 @@ def test_a_template_that_does_not_render_is_named(tmp_path: Path) -> None:
     assert (check.health, "nothing_of_that_name" in check.detail) == (Health.FAIL, True)
 
 
+def test_a_template_that_puts_something_around_a_views_rows_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "mine/view.sql.j2"
+    file.parent.mkdir()
+    file.write_text("CREATE OR REPLACE VIEW {{ view }} AS SELECT * FROM ({{ body }}) v WHERE tenant = 'a'")
+    check = found(surroundings(tmp_path, templates="mine"), "templates")
+    assert (check.health, check.detail.startswith(f"{file}: the template has something around {{{{ body }}}}")) == (
+        Health.FAIL,
+        True,
+    )
+
+
 @pytest.mark.parametrize(
     ("name", "key", "value", "state"),
     [

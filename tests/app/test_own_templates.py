@@ -109,6 +109,28 @@ def test_a_select_that_would_read_superseded_segments_is_refused(own: Callable[.
     assert lab.rows("student", "id") == [{"id": 1, "a": "second"}]
 
 
+def test_a_view_that_shows_some_rows_of_its_select_is_refused(own: Callable[..., Lab]) -> None:
+    # As the text of the next state it would be the bare SELECT, and show all rows.
+    lab = own(view=lambda shipped: shipped)
+    assert errors(lab) == []
+    file = lab.root / "templates" / "view.sql.j2"
+    shipped = file.read_text()
+    file.write_text(shipped.replace("{{ body }}", "SELECT * FROM (\n{{ body }}\n) v WHERE a = 'first'"))
+    land(lab, 2, a="second")
+    (error,) = errors(lab)
+    assert error == (
+        f"{file}: the template has something around {{{{ body }}}}, or another text in its place: the view of the next "
+        "state would be without that, as its text alone is replaced. Let the statement end with AS {{ body }}; where "
+        "only some rows are to show, make a view of your own that reads this one."
+    )
+    assert lab.rows("student", "id") == [{"id": 1, "a": "first"}]
+    assert [d.code for table in lab.plan().tables for d in table.diagnostics] == ["SS217"]
+    file.write_text(shipped.replace("{{ body }}", "-- all rows\n{{ body }}"))
+    assert errors(lab) == []
+    assert lab.rows("student", "id") == [{"id": 1, "a": "first"}, {"id": 2, "a": "second"}]
+    assert [table.steps for table in lab.plan().tables] == [()]
+
+
 def test_statements_may_end_with_a_semicolon_and_a_comment(own: Callable[..., Lab]) -> None:
     names = ("create_database", "table", "view", "fold", "add_columns", "set_properties")
     lab = own(**dict.fromkeys(names, lambda shipped: shipped.rstrip() + ";\n-- done\n"))

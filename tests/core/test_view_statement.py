@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from schemasync.core.view_statement import proper_query, replacing_none, under_name
+from schemasync.core.view_statement import ends_with_query, proper_query, replacing_none, under_name
 
 STATEMENT = "CREATE OR REPLACE VIEW `l`.`v` (\n  `id`\n)\nCOMMENT 'rows of `l`.`v`'\nAS\nSELECT 1"
 COMMENTS = (
@@ -53,3 +53,33 @@ def test_a_query_is_without_what_stands_before_and_after_it(before: str, query: 
 
 def test_of_comments_alone_no_query_is_left() -> None:
     assert proper_query("-- none\n;") == ""
+
+
+HEAD = "CREATE OR REPLACE VIEW `l`.`v` COMMENT 'AS --' "
+
+
+@pytest.mark.parametrize("before", AROUND)
+@pytest.mark.parametrize("after", [*AROUND, " -- done", "/* never ended"])
+@pytest.mark.parametrize("query", QUERIES)
+def test_a_view_may_have_comments_around_its_query(before: str, query: str, after: str) -> None:
+    assert ends_with_query(f"{HEAD}as {before}{query} {after}", query)
+
+
+@pytest.mark.parametrize("query", QUERIES)
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("AS SELECT * FROM (", ") v WHERE tenant = 'a'"),
+        ("AS", " LIMIT 10"),
+        ("AS (", ")"),
+        ("AS SELECT 1 AS x UNION ALL", ""),
+        ("AS SELECT 2 -- ", ""),
+        ("-- AS\n", ""),
+    ],
+)
+def test_a_view_has_nothing_else_around_its_query(before: str, query: str, after: str) -> None:
+    assert not ends_with_query(f"{HEAD}{before}\n{query}{after}", query)
+
+
+def test_a_view_has_its_query_as_it_is() -> None:
+    assert not ends_with_query(f"{HEAD}AS SELECT 1\n  WHERE TRUE", "SELECT 1\nWHERE TRUE")

@@ -38,7 +38,7 @@ def test_a_value_that_does_not_exist_is_named_with_template_and_fix(tmp_path: Pa
 def test_a_broken_template_is_named_with_its_line(tmp_path: Path) -> None:
     (tmp_path / "drop_table.sql.j2").write_text("DROP\n{% if %}")
     renderer = TemplateRenderer(tmp_path)
-    for ask in (partial(renderer.render, values={"table": "t"}), renderer.is_own):
+    for ask in (partial(renderer.render, values={"table": "t"}), renderer.own_file):
         with pytest.raises(UsageError, match=r"drop_table\.sql\.j2:2: the template cannot be rendered"):
             ask("drop_table", dialect="spark")
 
@@ -88,5 +88,6 @@ def test_a_file_counts_from_when_it_is_put_into_the_folder_until_it_is_taken_out
 def test_a_users_own_templates_are_told_from_ours(tmp_path: Path) -> None:
     (tmp_path / "view.sql.j2").write_text("{{ body }}")
     renderer = TemplateRenderer(tmp_path)
-    own = [(name, d) for name in ("view", "view_body") for d in ("spark", "trino") if renderer.is_own(name, dialect=d)]
-    assert own == [("view", "spark")]
+    asked = [(name, dialect) for name in ("view", "view_body") for dialect in ("spark", "trino")]
+    found = {(name, d): file for name, d in asked if (file := renderer.own_file(name, dialect=d))}
+    assert found == {("view", "spark"): str(tmp_path / "view.sql.j2")}
