@@ -57,7 +57,7 @@ MEANINGS: Final[Mapping[str, str]] = {
     "spark.master": "Spark's master.",
     "spark.tables_at_once": "How many tables `apply`, `compact` and `watch` work on side by side; 1: one after the other. `watch` keeps one of them for new schemas and files while it compacts. They share Spark's cores fairly, and each needs its own memory in this process (`arrow_limit`).",
     "spark.conf": "Any Spark settings, such as those of the storage. They win over ours, but `spark.sql.session.timeZone` "
-    "is refused unless it is UTC. Never shown, and those whose names tell of a secret are no arguments of Spark's JVM "
+    "is refused unless it is UTC, and so is `spark.sql.parser.escapedStringLiterals: true`. Never shown, and those whose names tell of a secret are no arguments of Spark's JVM "
     "either: what it fetches when it starts (`spark.jars: s3a://...`) finds keys in the environment or a credential provider.",
     "defaults.database": "Database of the tables.",
     "defaults.location": "Root of a table; `{topic}`, `{table}` and `{database}` are filled in. Every sign of a path stands for itself (`%20` is no blank).",

@@ -19,7 +19,7 @@ from schemasync.app.opening import open_workspace, workspace_of
 from schemasync.app.planning import Plan
 from schemasync.app.workspace import Workspace
 from schemasync.core.config import Config
-from schemasync.core.config_values import UTC_NAMES, ZONE
+from schemasync.core.config_values import LITERALS, UTC_NAMES, ZONE, takes_escapes
 from schemasync.errors import UsageError
 from schemasync.io.config_file import load_config, resolve
 
@@ -76,14 +76,14 @@ def compact(
 def _opened(config: Configured, spark: SparkSession | None, purpose: str) -> Iterator[Workspace]:
     complete = _complete(config)
     if spark is not None:
-        _require_utc(spark)
+        _require_settings(spark)
         yield workspace_of(complete, spark)
         return
     with open_workspace(complete, environ=os.environ, purpose=f"schemasync.{purpose}") as workspace:
         yield workspace
 
 
-def _require_utc(spark: SparkSession) -> None:
+def _require_settings(spark: SparkSession) -> None:
     # Not with a default: where nobody has set it, Spark answers that, and not the zone of its JVM, in which it works.
     zone = spark.conf.get(ZONE)
     if zone not in UTC_NAMES:
@@ -91,6 +91,13 @@ def _require_utc(spark: SparkSession) -> None:
             f"the Spark session's time zone is {zone}, and it must be UTC",
             why="dates that become timestamps would be other moments before a compaction than after it",
             fix=f"Set {ZONE} to UTC, in a session of its own (newSession()) where others use this one.",
+        )
+    literals = spark.conf.get(LITERALS)
+    if not takes_escapes(str(literals)):
+        raise UsageError(
+            f"the Spark session's {LITERALS} is {literals}, and it must be false",
+            why="texts in statements, as of defaults, would be others",
+            fix="Set it to false, in a session of its own (newSession()) where others use this one.",
         )
 
 

@@ -233,12 +233,25 @@ UTC_NAMES: Final = frozenset(
 """What a Spark session's time zone may be called; in another one a date is another moment."""
 
 
-def _in_utc(conf: dict[str, str]) -> dict[str, str]:
+LITERALS: Final = "spark.sql.parser.escapedStringLiterals"
+
+
+def takes_escapes(value: str) -> bool:
+    """Tell whether a session in which `LITERALS` is this reads the texts of our statements as they are meant."""
+    return value.strip().lower() != "true"
+
+
+def _as_meant(conf: dict[str, str]) -> dict[str, str]:
     if conf.get(ZONE, "UTC") not in UTC_NAMES:
         raise refusal(
             f"has {ZONE}, and it must be UTC: dates that become timestamps would be other moments before a compaction "
             "than after it",
             "Leave it out. What reads the views may have a time zone of its own.",
+        )
+    if not takes_escapes(conf.get(LITERALS, "false")):
+        raise refusal(
+            f"has {LITERALS}, and it must be false: texts in statements, as of defaults, would be others",
+            "Leave it out. What reads the views may have it.",
         )
     return conf
 
@@ -263,7 +276,7 @@ Listen = Annotated[str, AfterValidator(_listen)]
 HeaderName = Annotated[str, AfterValidator(_header_name)]
 Webhook = Annotated[SecretStr, AfterValidator(_webhook)]
 Command = Annotated[tuple[Text, ...], BeforeValidator(_command)]
-SparkConf = Annotated[dict[Text, str], AfterValidator(_in_utc)]
+SparkConf = Annotated[dict[Text, str], AfterValidator(_as_meant)]
 
 
 def require_header_values(values: Mapping[str, str]) -> None:

@@ -102,8 +102,8 @@ _ESCAPED = re.compile("|".join(re.escape(plain) for plain in _ESCAPES))
 def quote_string(text: str, dialect: Dialect) -> str:
     """Return the text as a string literal.
 
-    Spark and Hive read backslash escapes (Spark: with its default ``spark.sql.parser.escapedStringLiterals=false``);
-    Trino reads none and doubles single quotes.
+    Spark and Hive read backslash escapes (Spark: unless ``spark.sql.parser.escapedStringLiterals`` is true, which no
+    session of ours may have); Trino reads none and doubles single quotes.
     """
     match dialect:
         case Dialect.SPARK | Dialect.HIVE:

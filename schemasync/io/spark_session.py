@@ -22,7 +22,7 @@ from io import FileIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
-from schemasync.core.config_values import ZONE
+from schemasync.core.config_values import LITERALS, ZONE
 from schemasync.core.secrets import KEYS
 from schemasync.errors import EngineError, MetastoreBusyError, StorageError, UsageError
 
@@ -49,6 +49,8 @@ _UTF_8: Final = "C.UTF-8"
 COMMON: Final[dict[str, str]] = {
     # Values in files and literals are UTC instants; a session elsewhere would shift what Debezium sent.
     ZONE: "UTC",
+    # Partitions and defaults with a backslash, a quote or a line break would be other texts.
+    LITERALS: "false",
     # Spark 3.5 has it off: casts would yield NULL where Spark 4 fails. Views store it, so readers get the same.
     "spark.sql.ansi.enabled": "true",
     # INT96, the default, has no statistics and is deprecated by Parquet.

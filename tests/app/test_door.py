@@ -71,7 +71,7 @@ class Conf:
     """A session's settings: one that nobody set is what Spark goes by, unless the caller has a default of his own."""
 
     def __init__(self, zone_of_jvm: str, **settings: str) -> None:
-        self.by_spark = {"spark.sql.session.timeZone": zone_of_jvm}
+        self.by_spark = {"spark.sql.session.timeZone": zone_of_jvm, "spark.sql.parser.escapedStringLiterals": "false"}
         self.settings = settings
 
     def get(self, key: str, default: str | None = None) -> str:
@@ -100,6 +100,18 @@ def test_a_session_outside_of_utc_is_refused(tmp_path: Path, monkeypatch: pytest
     config = schemasync.Config.model_validate({"registry": {"url": "file:."}})
     with pytest.raises(schemasync.UsageError, match=r"time zone is Asia/Tokyo, and it must be UTC: .*newSession\(\)"):
         schemasync.apply(config, spark=abroad)
+
+
+def test_a_session_that_takes_backslashes_as_they_are_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    config = schemasync.Config.model_validate({"registry": {"url": "file:."}})
+    literal: Any = Session("UTC", **{"spark.sql.parser.escapedStringLiterals": "true"})
+    with pytest.raises(
+        schemasync.UsageError, match=r"escapedStringLiterals is true, and it must be false: .*newSession"
+    ):
+        schemasync.plan(config, spark=literal)
 
 
 ABROAD = """

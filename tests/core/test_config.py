@@ -309,6 +309,19 @@ def test_spark_reads_times_in_utc_and_in_no_other_zone() -> None:
     ]
 
 
+def test_spark_reads_texts_with_their_escapes() -> None:
+    literals = "spark.sql.parser.escapedStringLiterals"
+    assert config(spark={"conf": {literals: "False"}}).spark.conf == {literals: "False"}
+    for value in ("true", " TRUE"):
+        assert problems(spark={"conf": {literals: value}}) == [
+            (
+                "spark.conf",
+                "has spark.sql.parser.escapedStringLiterals, and it must be false: texts in statements, as of defaults,"
+                " would be others. Leave it out. What reads the views may have it.",
+            )
+        ]
+
+
 WRITE = "Write for example http://localhost:8081, or file:./registry."
 
 

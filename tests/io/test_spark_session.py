@@ -275,6 +275,11 @@ def test_the_users_own_spark_settings_win(tmp_path: Path) -> None:
     assert settings.spark_conf()["spark.sql.shuffle.partitions"] == "200"
 
 
+def test_texts_are_read_with_their_escapes_whatever_the_machines_defaults_say(tmp_path: Path) -> None:
+    # What is said here comes before spark-defaults.conf.
+    assert SessionSettings(home=tmp_path).spark_conf()["spark.sql.parser.escapedStringLiterals"] == "false"
+
+
 def test_a_thrift_metastore_needs_no_derby(tmp_path: Path) -> None:
     conf = SessionSettings(home=tmp_path, metastore_uri="thrift://hive:9083").spark_conf()
     assert (conf["spark.hadoop.hive.metastore.uris"], [k for k in conf if "javax.jdo" in k]) == (
