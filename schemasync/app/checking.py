@@ -25,6 +25,7 @@ from schemasync.core.locations import parse_location
 from schemasync.core.mapping import TableMapping, TableTarget, map_subjects
 from schemasync.core.policy import Verdict
 from schemasync.core.ports import RegisteredSchema
+from schemasync.core.renamed import is_old_view
 from schemasync.errors import UsageError
 
 
@@ -120,7 +121,11 @@ def _newest_kept(workspace: Workspace, target: TableTarget) -> int:
 def _planned(workspace: Workspace, target: TableTarget, value: SchemaFile) -> CheckResult:
     found = look(workspace, target)
     plan = lay_out_steps(workspace, found)
-    readers = ReadingViews(workspace.metastore).of(found.decision)
+    old = found.inspected.old_view
+    # That it will be called otherwise is not this schema's doing, and until then people read it by its old name.
+    view = old.name if old is not None and is_old_view(old, found.decision.target) else found.decision.target.view
+    named = replace(found.decision, target=replace(found.decision.target, view=view))
+    readers = ReadingViews(workspace.metastore).of(named)
     columns = {column for change in plan.changes if (column := change_json(change)["column"])}
     return CheckResult(
         plan=plan,

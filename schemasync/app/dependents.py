@@ -1,6 +1,6 @@
 """Views of other people that read the tables: listed once per run and only when they matter, decided in the core.
 
-Used by plan, where a change touches columns that views may use, and by check, always. A metastore that refuses the
+Used by plan, where a change touches what views may use, and by check, always. A metastore that refuses the
 list is a finding, not a failure: what can be said about the table is said all the same.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from schemasync.core.dependents import Dependent, find_dependents, findings, impact
+from schemasync.core.dependents import Dependent, Impact, find_dependents, findings, impact
 from schemasync.core.diagnostics import Diagnostic, diagnose
 from schemasync.core.plan import Decision
 from schemasync.core.ports import HiveTable, Metastore
@@ -34,8 +34,8 @@ class ReadingViews:
     def _views(self) -> tuple[HiveTable, ...]:
         return self._metastore.views()
 
-    def of(self, decision: Decision) -> Readers:
-        """Find the views that read a table, and what the decision does to each."""
+    def of(self, decision: Decision, dropped: Impact | None = None) -> Readers:
+        """Find the views that read a table, and what the decision does to each; ``dropped`` is what it drops."""
         from schemasync.io.view_reader import SqlglotReader  # noqa: PLC0415 - a tenth of a second to import
 
         target = decision.target
@@ -46,10 +46,11 @@ class ReadingViews:
             return Readers(
                 diagnostics=(diagnose("SS504", message, fix="Have the views of all databases made readable."),)
             )
-        found = find_dependents(views, SqlglotReader(), impact(target, decision.current, decision.desired))
+        touched = {**impact(target, decision.current, decision.desired), **(dropped or {})}
+        found = find_dependents(views, SqlglotReader(), touched)
         return Readers(dependents=found, diagnostics=tuple(findings(found)))
 
-    def troubled_by(self, decision: Decision) -> tuple[Diagnostic, ...]:
-        """Return what to tell of the views; none are looked at where no column of the table changes for them."""
+    def troubled_by(self, decision: Decision, dropped: Impact) -> tuple[Diagnostic, ...]:
+        """Return what to tell of the views; none are looked at where nothing that they may use changes for them."""
         touched = impact(decision.target, decision.current, decision.desired)
-        return self.of(decision).diagnostics if any(touched.values()) else ()
+        return self.of(decision, dropped).diagnostics if any((*touched.values(), *dropped.values())) else ()

@@ -36,6 +36,7 @@ from schemasync.core.amounts import many
 from schemasync.core.canonical import fingerprint
 from schemasync.core.changes import Change
 from schemasync.core.compaction import plan_rekey
+from schemasync.core.dependents import Impact, renamed_view, taken_over
 from schemasync.core.describe import change_json, diagnostic_json
 from schemasync.core.diagnostics import Diagnostic, diagnose, names_held_file, refused
 from schemasync.core.drift import Drift
@@ -203,8 +204,16 @@ def left_out(workspace: Workspace, mapping: TableMapping) -> tuple[str, ...]:
 
 def _with_readers(readers: ReadingViews, plan: TablePlan) -> TablePlan:
     """Add what the plan does to views that read the table."""
-    told = readers.troubled_by(plan.view.decision) if plan.view else ()
+    told = readers.troubled_by(plan.view.decision, _dropped(plan, plan.view)) if plan.view else ()
     return replace(plan, diagnostics=(*plan.diagnostics, *told))
+
+
+def _dropped(plan: TablePlan, found: TableView) -> Impact:
+    """Return what goes away with what the plan drops."""
+    kinds = {step.kind for step in plan.steps}
+    table, desired, old = found.inspected.table, found.decision.desired, found.inspected.old_view
+    over = taken_over(plan.target, table, desired) if "drop_table" in kinds and table and desired else {}
+    return {**over, **(renamed_view(plan.target, old.name) if DROP_OLD_VIEW in kinds and old else {})}
 
 
 def plan_table(workspace: Workspace, target: TableTarget) -> TablePlan:

@@ -11,11 +11,13 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final, Protocol
 
+from schemasync.core import ddl
 from schemasync.core.diagnostics import Diagnostic, diagnose
-from schemasync.core.layout import PhysicalColumn
+from schemasync.core.drift import same_type
+from schemasync.core.layout import SEGMENT, PhysicalColumn
 from schemasync.core.mapping import TableTarget
 from schemasync.core.names import Dialect
-from schemasync.core.ports import HiveTable
+from schemasync.core.ports import HiveColumn, HiveTable
 from schemasync.core.properties import is_ours
 from schemasync.core.schema import Column
 from schemasync.core.shape import Shape
@@ -60,7 +62,10 @@ _ORDER: Final = tuple(Effect)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Touched:
-    """One column of the table or its view, and what happens to it; ``note`` ends a sentence about it."""
+    """One column of the table or its view, and what happens to it; ``note`` ends a sentence about it.
+
+    Without a ``column`` it is the whole relation, whatever of it is used.
+    """
 
     relation: str
     column: str
@@ -110,6 +115,31 @@ def impact(target: TableTarget, current: Shape | None, desired: Shape | None) ->
         ),
         view: tuple(_unlike(f"{target.database}.{target.view}", current, desired)),
     }
+
+
+def renamed_view(target: TableTarget, old: str) -> Impact:
+    """Return what becomes of the dedup view under the name that it had: it is dropped."""
+    note = f"which is called {target.view} then"
+    whole = Touched(relation=f"{target.database}.{old}", column="", effect=Effect.GONE, note=note)
+    return {_relation(target.database, old): (whole,)}
+
+
+def taken_over(target: TableTarget, table: HiveTable, desired: Shape) -> Impact:
+    """Compare what readers of somebody else's table see in it, and in the one that takes its place."""
+    after = {c.name.lower(): c.type for c in map(ddl.hive_column, ddl.expected_columns(desired))}
+    after |= {p.name.lower(): ddl.hive_type(p.type) for p in desired.partitions}
+    after[SEGMENT] = "string"
+    columns = (*table.columns, *table.partition_keys)
+    return {_relation(target.database, target.table): tuple(_replaced(target.full_name, columns, after))}
+
+
+def _replaced(relation: str, columns: Iterable[HiveColumn], after: Mapping[str, str]) -> Iterator[Touched]:
+    for name, type_ in ((c.name.lower(), c.type) for c in columns):
+        if name not in after:
+            yield Touched(relation=relation, column=name, effect=Effect.GONE, note="which goes away")
+        elif not same_type(type_, after[name]):
+            note = f"which changes from {type_} to {after[name]}"
+            yield Touched(relation=relation, column=name, effect=Effect.CHANGED, note=note)
 
 
 def _relation(database: str, name: str) -> Relation:
@@ -247,6 +277,8 @@ def _counts_columns(query: ViewQuery | Unclear) -> bool:
 
 
 def _reaches(touched: Touched, used: frozenset[str] | None, *, counts: bool) -> bool:
+    if not touched.column:
+        return True
     if touched.effect is Effect.SHIFTED:
         return counts and used is None
     return used is None or touched.column in used
@@ -259,12 +291,19 @@ def _may_name(query: ViewQuery | Unclear, relation: Relation) -> bool:
 _CODES: Final = {Effect.GONE: "SS501", Effect.CHANGED: "SS502", Effect.STALE: "SS503", Effect.SHIFTED: "SS505"}
 
 
+_OF_RENAMED: Final = "Make that view anew once this is applied, so that it reads the dedup view by its new name."
+
+
 def findings(dependents: Sequence[Dependent]) -> Iterator[Diagnostic]:
     """Yield one diagnostic per view and effect; views that use nothing that changes have none."""
     for dependent in dependents:
         through = f" (through {', '.join(dependent.through)})" if dependent.through else ""
+        for whole in (t for t in dependent.touched if not t.column):
+            message = f"{dependent.view}{through} reads {whole.relation}, {whole.note}"
+            yield diagnose(_CODES[whole.effect], message, fix=_OF_RENAMED)
+        columns = [t for t in dependent.touched if t.column]
         for effect in reversed(_ORDER):
-            if uses := [f"{t.column} of {t.relation}, {t.note}" for t in dependent.touched if t.effect is effect]:
+            if uses := [f"{t.column} of {t.relation}, {t.note}" for t in columns if t.effect is effect]:
                 how = "takes by a star" if effect is Effect.SHIFTED else "uses"
                 yield diagnose(_CODES[effect], f"{dependent.view}{through} {how} {'; '.join(uses)}")
         if dependent.unclear:

@@ -701,7 +701,8 @@ _ALL: Final = (
     Code(
         code="SS501",
         severity=Severity.ERROR,
-        meaning="A view of somebody else uses a column that goes away: its queries fail from then on.",
+        meaning="A view of somebody else uses a column that goes away, or the dedup view by a name that goes away: its "
+        "queries fail from then on.",
         example="lake.report uses fax of lake.student_view, which goes away",
         fix="Take the column out of that view first; or keep the column with policies.drop: keep.",
     ),

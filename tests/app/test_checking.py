@@ -14,7 +14,7 @@ from schemasync.app.checking import CheckResult, check, read_proposal
 from schemasync.app.inspecting import map_tables
 from schemasync.app.kept_schemas import keep_schema
 from schemasync.core.policy import Verdict
-from schemasync.core.ports import HiveTable
+from schemasync.core.ports import HiveColumn, HiveTable
 from schemasync.errors import EngineError, UsageError
 from tests.app.still import Still, avro, key
 
@@ -314,6 +314,32 @@ def test_plan_tells_of_views_that_a_change_reaches_and_lists_them_once(
     codes = {t.target.table: [d.code for d in t.diagnostics] for t in still.plan().tables}
     assert codes == {"course": ["SS101"], "pupil": ["SS104", "SS501"], "student": ["SS104"]}
     assert listings == [len(views)]
+
+
+def test_plan_tells_of_views_that_read_the_dedup_view_by_its_old_name_and_a_check_of_columns_there(
+    still: Still,
+) -> None:
+    still.register(avro(NAME))
+    still.settle()
+    still.view("report", "SELECT count(*) FROM student_view", **SPARK)
+    still.view("names", "SELECT name FROM student_view", **SPARK)
+    still.settings = {"defaults": {"names": {"view": "people"}}}
+    assert [d.message for t in still.plan().tables for d in t.diagnostics] == [
+        f"lake.{name} reads lake.student_view, which is called people then" for name in ("names", "report")
+    ]
+    found = checked(still, avro())
+    assert [(d.view, len(d.touched)) for d in found.dependents] == [("lake.names", 1), ("lake.report", 0)]
+
+
+@pytest.mark.parametrize(("adopt", "told"), [(True, ["SS501"]), (False, ["SS201"])])
+def test_plan_tells_of_views_that_break_with_a_table_that_is_taken_over(
+    still: Still, *, adopt: bool, told: list[str]
+) -> None:
+    still.register(avro(NAME))
+    still.put("student", columns=(HiveColumn(name="fax", type="string"),), properties={})
+    still.view("report", "SELECT fax FROM student", **SPARK)
+    still.settings = {"tables": [{"subject": "student-value", "adopt": adopt}]}
+    assert [d.code for t in still.plan().tables for d in t.diagnostics] == told
 
 
 def test_plan_lists_no_views_where_no_column_changes_for_them(still: Still, monkeypatch: pytest.MonkeyPatch) -> None:

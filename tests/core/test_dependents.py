@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from base64 import b64encode
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -18,9 +19,11 @@ from schemasync.core.dependents import (
     find_dependents,
     findings,
     impact,
+    renamed_view,
+    taken_over,
 )
 from schemasync.core.history import History
-from schemasync.core.ports import HiveTable
+from schemasync.core.ports import HiveColumn, HiveTable
 from schemasync.core.shape import Shape, shape_of
 from schemasync.core.view_origin import Unclear, ViewQuery
 from tests.core.builders import BIGINT, INT, MICROS, MILLIS, STRING, col, history, rec, target
@@ -288,6 +291,35 @@ def test_each_effect_on_a_view_is_one_finding() -> None:
         ("SS501", "lake.b (through lake.a) uses name of lake.student_view, which goes away"),
         ("SS504", "lake.d may read lake.student, and cannot be understood: no SQL"),
     ]
+
+
+def test_a_view_that_reads_the_dedup_view_by_its_old_name_breaks_whatever_it_uses() -> None:
+    dropped = renamed_view(target(), "people")
+    views = (view("all", "lake.people: *"), view("some", "people: "), view("over", "lake.some: x"), view("b", "x: y"))
+    seen = find_dependents(views, Reader(), {**CHANGE, **dropped})
+    assert [(d.code, d.message, d.fix) for d in findings(seen)] == [
+        ("SS501", f"lake.{name} reads lake.people, which is called student_view then", READ_IT)
+        for name in ("all", "over (through lake.some)", "some")
+    ]
+
+
+READ_IT = "Make that view anew once this is applied, so that it reads the dedup view by its new name."
+
+
+def test_what_goes_away_with_a_table_that_is_taken_over_is_told() -> None:
+    found = history((ID, col("n", BIGINT), col("born", STRING)))
+    was = [("ID", "bigint"), ("n", "int"), ("fax", "string"), ("born", "string")]
+    columns = tuple(HiveColumn(name=name, type=type_) for name, type_ in was)
+    partitions = (HiveColumn(name="day", type="string"), HiveColumn(name="segment", type="string"))
+    table = replace(view("student", ""), kind="EXTERNAL_TABLE", columns=columns, partition_keys=partitions)
+    seen = taken_over(target(), table, shape(found, 1))
+    assert {r: [(t.column, t.effect.value, t.note) for t in some] for r, some in seen.items()} == {
+        TABLE: [
+            ("n", "changed", "which changes from int to bigint"),
+            ("fax", "gone", "which goes away"),
+            ("day", "gone", "which goes away"),
+        ]
+    }
 
 
 def test_a_dependent_as_programs_read_it() -> None:
