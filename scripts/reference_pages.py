@@ -113,7 +113,7 @@ MEANINGS: Final[Mapping[str, str]] = {
     "notify[].command": "Command that gets the same JSON on its standard input; text is split as a shell does. A program with a `/` in it starts from this file's directory, others are looked up on `PATH`.",
     "notify[].slack": "A Slack webhook.",
     "notify[].headers": "Headers of the webhook's requests.",
-    "templates": "Directory whose `*.sql.j2` files replace ours of the same name. They lay statements out. Columns are not theirs to say: a view with others is replaced by every run (SS210), and a table without our properties is not taken for ours (SS201). Nor are the rows: a `view_body` that leaves out which segments are read is refused, and so is a `view` with more than comments around `{{ body }}`.",
+    "templates": "Directory whose `*.sql.j2` files replace ours of the same name; commands tell of others that no template includes. They lay statements out. Columns are not theirs to say: a view with others is replaced by every run (SS210), and a table without our properties is not taken for ours (SS201). Nor are the rows: a `view_body` that leaves out which segments are read is refused, and so is a `view` with more than comments around `{{ body }}`.",
 }
 
 SECTIONS: Final[Mapping[str, str]] = {

@@ -202,6 +202,9 @@ def _templates(config: Config) -> Check:
     own = config.model_copy(update={"defaults": config.defaults.model_copy(update={"names": Names()})})
     source = from_text(own, "schemasync.doctor-value", _SAMPLE, keys=("id",))
     made = [s for dialect in Dialect for s in print_ddl(source, renderer, dialect=dialect).statements]
+    if passed_over := renderer.passed_over():
+        fix = f"Call them in {config.templates} like those that ship, or take them out."
+        return Check(name="templates", health=Health.WARN, detail=" ".join(passed_over), fix=fix)
     whose = f", with overrides from {config.templates}" if config.templates else ""
     return _ok("templates", f"{len(made)} statements in {len(Dialect)} dialects{whose}")
 

@@ -10,7 +10,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -21,7 +21,7 @@ from schemasync.core.config import Config, Notice, read_by_any, relocated
 from schemasync.core.locations import lacks_host, parse_location, with_host_of
 from schemasync.core.mapping import TableTarget
 from schemasync.core.ports import Lake, Notifier, Registry
-from schemasync.errors import MetastoreBusyError, StorageError
+from schemasync.errors import MetastoreBusyError, StorageError, UsageError
 from schemasync.io.java import find_java
 from schemasync.io.notify import CommandNotifier, WebhookNotifier
 from schemasync.io.registry.auth import NO_AUTH, Auth, BasicAuth, BearerAuth
@@ -115,6 +115,13 @@ def open_lake(target: TableTarget) -> Lake:
 def open_renderer(config: Config) -> TemplateRenderer:
     """Open the templates, the user's first."""
     return TemplateRenderer(Path(config.templates) if config.templates else None)
+
+
+def template_remarks(config: Config) -> tuple[str, ...]:
+    """Say which files in the user's folder of templates nothing uses; of one that is not there, whoever needs it."""
+    with suppress(UsageError):
+        return tuple(f"templates: {remark}" for remark in open_renderer(config).passed_over())
+    return ()
 
 
 @contextmanager

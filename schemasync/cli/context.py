@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TextIO
 import click
 from rich.text import Text
 
-from schemasync.app.opening import open_session, workspace_of
+from schemasync.app.opening import open_session, template_remarks, workspace_of
 from schemasync.app.workspace import Progress, Workspace
 from schemasync.cli.options import Options
 from schemasync.cli.progress import PlainConsole, Teller, give_up
@@ -112,13 +112,13 @@ class Call:
         return self._teller
 
     def loaded(self) -> LoadedConfig:
-        """Read the configuration; what it says in vain is told.
+        """Read the configuration; what it, or a file beside it, says in vain is told.
 
         Raises:
             UsageError: there is none, or it is wrong.
         """
         found = load_config(self.options.config, environ=self.world.environ, cwd=self.world.cwd)
-        for remark in remarks(found.config):
+        for remark in (*remarks(found.config), *template_remarks(found.config)):
             self.warn(f"{found.path}: {remark}")
         return found
 

@@ -7,16 +7,20 @@ value that does not exist fails loudly (StrictUndefined), and says which templat
 from __future__ import annotations
 
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import jinja2
+from jinja2.nodes import Call, Expr, Extends, FromImport, Import, Impossible, Include, Name
 
+from schemasync.core.config import nearest
+from schemasync.core.names import Dialect
 from schemasync.errors import SchemasyncError, UsageError
 
 _PACKAGE = Path(__file__).resolve().parent.parent / "templates"
+_END: Final = ".sql.j2"
 _CHECKOUT = Path(__file__).resolve().parent.parent.parent / "templates"
 
 
@@ -53,6 +57,7 @@ class TemplateRenderer:
         """
         if overrides is not None and not overrides.is_dir():
             raise UsageError("there is no such folder", where=f"templates: {overrides}", fix="Create it, or remove it.")
+        self._overrides = overrides
         folders = [str(overrides)] if overrides else []
         self._environment = jinja2.Environment(
             loader=_Loader([*folders, str(template_directory())]),
@@ -62,6 +67,49 @@ class TemplateRenderer:
             lstrip_blocks=True,
             keep_trailing_newline=False,
         )
+
+    def passed_over(self) -> tuple[str, ...]:
+        """Tell of each ``*.sql.j2`` in the user's folder that nothing uses: its name may be mistyped.
+
+        It is called like none that we ask for, and no other template includes it, as far as that can be told.
+        """
+        files = self._overrides.glob(f"*{_END}") if self._overrides else ()
+        there = {file.name for file in files if file.is_file() and not file.name.startswith(".")}
+        known = _known()
+        if there <= known:
+            return ()
+        included = self._included(there)
+        meant = [name.removesuffix(_END) for name in sorted(known)]
+        strays = () if included is None else sorted(there - known - included)
+        return tuple(
+            f"{name} is not used: no template of ours is called so, and no other one of yours includes it."
+            + (f" Did you mean {close}{_END}?" if (close := nearest(name.removesuffix(_END), meant)) else "")
+            for name in strays
+        )
+
+    def _included(self, names: Collection[str]) -> set[str] | None:
+        """Return what these templates include, and what that does; None where one says only when it is rendered."""
+        left, included = list(names), set[str]()
+        while left:
+            name = left.pop()
+            found = self._includes(name)
+            if found is None:
+                return None
+            found -= {name}
+            left += found - included - set(names)
+            included |= found
+        return included
+
+    def _includes(self, name: str) -> set[str] | None:
+        try:
+            tree = self._environment.parse(_source(self._environment, name))
+        except (jinja2.TemplateError, UsageError, OSError):
+            return set()  # whoever renders it says what is wrong
+        nodes: Iterator[Any] = tree.find_all((Include, Import, FromImport, Extends))
+        try:
+            return {_path(one) for node in nodes for one in _named(node.template)}
+        except Impossible:
+            return None
 
     def own_file(self, name: str, *, dialect: str) -> str | None:
         """Return the file of a template that is the user's own, None where the one that ships is used.
@@ -83,6 +131,36 @@ class TemplateRenderer:
         with _translated(name, dialect):
             chosen = self._environment.select_template(_candidates(name, dialect))
             return chosen.render(values, template_of=lambda other: _candidates(other, dialect)).strip()
+
+
+def _known() -> frozenset[str]:
+    """Return the names of all files that a user's folder may have in place of ours."""
+    names = {file.name.split(".", 1)[0] for file in template_directory().glob(f"*{_END}")}
+    return frozenset(file for name in names for dialect in Dialect for file in _candidates(name, dialect.value))
+
+
+def _source(environment: jinja2.Environment, name: str) -> str:
+    loader: Any = environment.loader
+    source, *_ = loader.get_source(environment, name)
+    return str(source)
+
+
+def _named(template: Expr) -> list[str]:
+    """Return the templates that an include may mean, of which there may be several.
+
+    Raises:
+        Impossible: that is known only when it is rendered.
+    """
+    if isinstance(template, Call) and isinstance(template.node, Name) and template.node.name == "template_of":
+        names = [str(argument.as_const()) for argument in template.args]
+        return [file for name in names for dialect in Dialect for file in _candidates(name, dialect.value)]
+    found = template.as_const()
+    return [found] if isinstance(found, str) else [str(one) for one in found]
+
+
+def _path(name: str) -> str:
+    """Return a template's name as Jinja takes it."""
+    return "/".join(part for part in name.split("/") if part not in {"", "."})
 
 
 @contextmanager
@@ -111,7 +189,7 @@ def _place(error: Exception) -> tuple[str | None, int | None]:
 
 
 def _candidates(name: str, dialect: str) -> list[str]:
-    return [f"{name}.{dialect}.sql.j2", f"{name}.sql.j2"]
+    return [f"{name}.{dialect}{_END}", f"{name}{_END}"]
 
 
 def _shipped(name: str, dialect: str) -> Path:

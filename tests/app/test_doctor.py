@@ -236,6 +236,13 @@ def test_a_template_that_does_not_render_is_named(tmp_path: Path) -> None:
     assert (check.health, "nothing_of_that_name" in check.detail) == (Health.FAIL, True)
 
 
+def test_a_template_that_nothing_uses_is_named(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/view_bodi.sql.j2").write_text("SELECT 1")
+    check = found(surroundings(tmp_path, templates="mine"), "templates")
+    assert (check.health, check.detail.startswith("view_bodi.sql.j2 is not used")) == (Health.WARN, True)
+
+
 def test_a_template_that_puts_something_around_a_views_rows_is_named(tmp_path: Path) -> None:
     file = tmp_path / "mine/view.sql.j2"
     file.parent.mkdir()

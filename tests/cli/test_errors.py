@@ -50,6 +50,23 @@ def test_a_setting_that_is_not_read_is_told_by_every_command_and_stops_none(benc
     assert answer.err.startswith(f"{bench.root}/schemasync.yaml: metastore.uri is not read: kind is embedded")
 
 
+def test_a_template_that_nothing_uses_is_told_by_every_command_and_stops_none(bench: Bench) -> None:
+    bench.write("registry/a-value/1.avsc", '{"type": "record", "name": "A", "fields": [{"name": "id", "type": "int"}]}')
+    bench.write("schemasync.yaml", "registry: {url: 'file:registry'}\ntemplates: mine\n")
+    bench.write("mine/tabel.sql.j2", "CREATE TABLE {{ table }}")
+    answer = bench("ddl", "a", "--kind", "table", "--json")
+    assert (answer.code, answer.json["subject"]) == (0, "a-value")
+    assert answer.err.startswith(f"{bench.root}/schemasync.yaml: templates: tabel.sql.j2 is not used: ")
+    assert "Did you mean table.sql.j2?" in answer.err
+
+
+def test_a_folder_of_templates_that_is_not_there_is_told_once(bench: Bench) -> None:
+    bench.write("registry/a-value/1.avsc", '{"type": "record", "name": "A", "fields": [{"name": "id", "type": "int"}]}')
+    bench.write("schemasync.yaml", "registry: {url: 'file:registry'}\ntemplates: mine\n")
+    answer = bench("ddl", "a")
+    assert (answer.code, answer.err.count("there is no such folder")) == (2, 1)
+
+
 def test_a_missing_configuration_says_what_to_do(bench: Bench) -> None:
     parts = bench("status", "--json").json["error"]
     assert parts == {

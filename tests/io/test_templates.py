@@ -91,3 +91,51 @@ def test_a_users_own_templates_are_told_from_ours(tmp_path: Path) -> None:
     asked = [(name, dialect) for name in ("view", "view_body") for dialect in ("spark", "trino")]
     found = {(name, d): file for name, d in asked if (file := renderer.own_file(name, dialect=d))}
     assert found == {("view", "spark"): str(tmp_path / "view.sql.j2")}
+
+
+def passed_over(folder: Path, **templates: str) -> tuple[str, ...]:
+    """Return what is told of a folder with these templates."""
+    for name, text in templates.items():
+        (folder / f"{name.replace('__', '.')}.sql.j2").write_text(text)
+    return TemplateRenderer(folder).passed_over()
+
+
+def test_a_file_that_no_template_is_called_like_is_told_with_the_one_that_may_be_meant(tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text("ours")
+    (tmp_path / ".view_bodi.sql.j2").write_text("of an editor")
+    (tmp_path / "old.sql.j2").mkdir()
+    told = "is not used: no template of ours is called so, and no other one of yours includes it"
+    assert passed_over(
+        tmp_path, view="", view_body__hive="", view_bodi="", base__trno="", x="{% include 'x.sql.j2' %}"
+    ) == (
+        f"base.trno.sql.j2 {told}. Did you mean base.trino.sql.j2?",
+        f"view_bodi.sql.j2 {told}. Did you mean view_body.sql.j2?",
+        f"x.sql.j2 {told}.",
+    )
+    assert (TemplateRenderer().passed_over(), TemplateRenderer(template_directory()).passed_over()) == ((), ())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{% include 'part.sql.j2' %}",
+        "{% include './part.sql.j2' ignore missing %}",
+        "{% include ['none.sql.j2', 'part.sql.j2'] %}",
+        "{% include template_of('part') %}",
+        "{% import 'part.sql.j2' as part %}",
+        "{% from 'part.sql.j2' import one %}",
+        "{% extends 'part.sql.j2' %}",
+        "{% include 'between' %}",
+        "{% include 'part' ~ '.sql.j2' %}",
+        "{% include template_of(body) %}",
+    ],
+)
+def test_a_file_that_another_template_includes_or_may_include_is_not_told(tmp_path: Path, text: str) -> None:
+    (tmp_path / "between").write_text("{% include 'part.sql.j2' %}")
+    assert passed_over(tmp_path, view=text, part="") == ()
+
+
+def test_a_broken_template_includes_nothing_that_is_known(tmp_path: Path) -> None:
+    (tmp_path / "table.sql.j2").write_bytes("größe".encode("latin-1"))
+    (found,) = passed_over(tmp_path, view="{% include 'gone.sql.j2' %}", fold="{% if %}", part="")
+    assert found.startswith("part.sql.j2 is not used")
