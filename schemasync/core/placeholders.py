@@ -6,7 +6,7 @@ A placeholder stands for a value that PostgreSQL did not send; `schemasync.core.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from hashlib import md5
 from typing import Final, assert_never
 from uuid import UUID
@@ -57,16 +57,17 @@ def is_placeholder_sql(value: str, type_: Type, placeholder: str, dialect: Diale
             return f"{value} = {text_sql(placeholder, dialect)}"
 
 
-def _is_array(value: str, type_: Array, found: Iterable[str | bytes | int], dialect: Dialect) -> str:
-    literals = [str(e) if isinstance(e, int) else literal_sql(e, type_.element, dialect) for e in found]
+def _is_array(value: str, type_: Array, found: Sequence[str | bytes | int], dialect: Dialect) -> str:
     match dialect:
-        case Dialect.SPARK | Dialect.HIVE:  # Hive, which reads the views that Spark stores, too, compares no arrays
+        case Dialect.SPARK | Dialect.HIVE:  # Hive, which reads the views that Spark stores, too, has no = for arrays
             if type_ in _NUMBERS:
-                each = (f"{value}[{place}] = {literal}" for place, literal in enumerate(literals))
-            else:
-                each = (f"array_contains({value}, {literal})" for literal in literals)
-            return " AND ".join((f"size({value}) = {len(literals)}", *each))
+                # No element is asked for by its place: of several conditions Spark takes what they share first, also
+                # where the array is empty, and fails at that.
+                return f"array_contains(array({value}), {literal_sql(list(found), type_, dialect)})"
+            each = (f"array_contains({value}, {literal_sql(e, type_.element, dialect)})" for e in found)
+            return " AND ".join((f"size({value}) = {len(found)}", *each))
         case Dialect.TRINO:
+            literals = (str(e) if isinstance(e, int) else literal_sql(e, type_.element, dialect) for e in found)
             return f"{value} = ARRAY[{', '.join(literals)}]"
         case _:  # pragma: no cover
             assert_never(dialect)

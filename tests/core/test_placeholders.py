@@ -14,6 +14,10 @@ def array(element: Primitive) -> Array:
     return Array(element=element)
 
 
+def bytes_as(element: Primitive) -> str:
+    return ", ".join(f"CAST({number} AS {element.value})" for number in (39, -61, -87))
+
+
 TEXTS, MAP = array(Primitive.STRING), Map(key=Primitive.STRING, value=Primitive.STRING)
 CONDITIONS: list[tuple[Type, tuple[Dialect, ...], str]] = [
     (Primitive.STRING, (SPARK, HIVE), "x = '\\'é'"),
@@ -32,7 +36,7 @@ CONDITIONS: list[tuple[Type, tuple[Dialect, ...], str]] = [
         (array(element), dialects, condition)
         for element in (Primitive.SMALLINT, Primitive.INT, Primitive.BIGINT)
         for dialects, condition in (
-            ((SPARK, HIVE), "size(x) = 3 AND x[0] = 39 AND x[1] = -61 AND x[2] = -87"),
+            ((SPARK, HIVE), f"array_contains(array(x), array({bytes_as(element)}))"),
             ((TRINO,), "x = ARRAY[39, -61, -87]"),
         )
     ),
