@@ -507,9 +507,9 @@ def _seen(workspace: Workspace, found: TableView, texts: LeftTexts) -> str:
         # Until a person lets that through it follows with the columns that it has.
         texts = LeftTexts(workspace, replace(found, decision=replace(found.decision, target=told)))
     ours = () if current is None else texts.of(current)
-    if view is not None and any(same_text(view.view_text, text) for text in ours):
+    if view is not None and any(same_text(view.query, text) for text in ours):
         # It follows the state in force, which moves with every admission.
-        view = replace(view, view_text="")
+        view = replace(view, view_text="", expanded_text="")
     return fingerprint([_table_json(table), _table_json(view), shown])
 
 
@@ -527,7 +527,7 @@ def _table_json(table: HiveTable | None) -> Any:
     if table is None:
         return None
     ours = {k: v for k, v in table.properties.items() if k.startswith("schemasync.")}
-    return [[[c.name, c.type] for c in table.columns], table.kind, table.view_text, _stateless(ours)]
+    return [[[c.name, c.type] for c in table.columns], table.kind, table.query, _stateless(ours)]
 
 
 def _stateless(properties: Mapping[str, str]) -> Mapping[str, str]:

@@ -113,7 +113,7 @@ def clean_up_before(workspace: Workspace, target: TableTarget, shape: Shape, dra
 def _shows(workspace: Workspace, target: TableTarget, shape: Shape, manifest: Manifest, view: HiveTable) -> bool:
     """Tell whether a view is that of a state."""
     select = view_select(workspace, as_shown(target, shape, view), shape, manifest.contents)
-    return same_text(view.view_text, select)
+    return same_text(view.query, select)
 
 
 def clean_up(

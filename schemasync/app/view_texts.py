@@ -103,7 +103,7 @@ def require_select_alone(renderer: Renderer, statement: str, select: str, dialec
 
 def text_of(view: HiveTable | None, texts: Sequence[str]) -> str:
     """Return which of the texts a view has, the first where it has none of them."""
-    return next((text for text in texts if view is not None and same_text(view.view_text, text)), texts[0])
+    return next((text for text in texts if view is not None and same_text(view.query, text)), texts[0])
 
 
 class LeftTexts:
@@ -122,7 +122,7 @@ class LeftTexts:
         found = self._found
         target, view, manifest = found.decision.target, found.inspected.view, found.manifest
         left = tuple(self._in_force(shape) for shape in shapes)
-        if manifest is None or view is None or any(same_text(view.view_text, text) for text in left):
+        if manifest is None or view is None or any(same_text(view.query, text) for text in left):
             return left
         before = text_before(self._workspace, target, found.decision.current, manifest)
         return left if before is None else (*left, before)

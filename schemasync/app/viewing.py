@@ -71,10 +71,10 @@ def catch_up(workspace: Workspace, target: TableTarget, shape: Shape, draft: Dra
         ConflictError: another writer published first.
     """
     manifest, told = draft.manifest, as_shown(target, shape, seen)
-    if same_text(seen.view_text, view_select(workspace, told, shape, manifest.contents)):
+    if same_text(seen.query, view_select(workspace, told, shape, manifest.contents)):
         return False
     before = text_before(workspace, told, shape, manifest)
-    if before is None or not same_text(seen.view_text, before):
+    if before is None or not same_text(seen.query, before):
         return False
     if (later := shown_late(manifest, now_ms=workspace.now_ms())) is not None:
         manifest = publish(workspace, target, draft.with_(later)).manifest
@@ -102,9 +102,9 @@ def _move_on(workspace: Workspace, target: TableTarget, shape: Shape, manifest: 
     target = as_shown(target, shape, seen)
     select = view_select(workspace, target, shape, manifest.contents)
     return (
-        not same_text(seen.view_text, select)
+        not same_text(seen.query, select)
         and _lacks_text_only(seen, target, shape)
-        and workspace.metastore.set_view_text(target.database, target.view, select, expected=seen.view_text)
+        and workspace.metastore.set_view_text(target.database, target.view, select, expected=seen.query)
     )
 
 
@@ -112,7 +112,7 @@ def _show(workspace: Workspace, target: TableTarget, shape: Shape, manifest: Man
     """Make the view that of a state; return False where it was already."""
     target = as_shown(target, shape, view)
     select = view_select(workspace, target, shape, manifest.contents)
-    if view is not None and same_text(view.view_text, select):
+    if view is not None and same_text(view.query, select):
         return False
     # What a template of the user's own makes of a state may be no SQL: Spark is to refuse it before anyone reads it.
     as_it_is = not has_own_select(workspace.renderer)
@@ -126,7 +126,7 @@ def _show(workspace: Workspace, target: TableTarget, shape: Shape, manifest: Man
 
 def _lacks_text_only(view: HiveTable, target: TableTarget, shape: Shape) -> bool:
     """Tell whether a view is that of a shape, whatever its text is."""
-    return not view_reasons(view, target, shape, view.view_text, _kept(view, target, shape))
+    return not view_reasons(view, target, shape, view.query, _kept(view, target, shape))
 
 
 def _kept(view: HiveTable | None, target: TableTarget, shape: Shape) -> Kept:

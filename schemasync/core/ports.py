@@ -187,6 +187,14 @@ class HiveTable:
     formats: tuple[str, ...] = ()
 
     @property
+    def query(self) -> str:
+        """What engines run where this is a view: Spark and Hive run the expanded text, and show that one, too.
+
+        Spark writes both alike.
+        """
+        return self.expanded_text or self.view_text
+
+    @property
     def purges(self) -> str:
         """Why a DROP TABLE would delete its data, empty where it would not."""
         if self.kind != "EXTERNAL_TABLE":

@@ -25,7 +25,7 @@ def view_reasons(view: HiveTable | None, target: TableTarget, shape: Shape, body
     """Say why a view must be replaced so that it is the one of this shape, empty where it is."""
     if view is None:
         return ("the view does not exist yet",)
-    if not same_text(view.view_text, body):
+    if not same_text(view.query, body):
         return ("its columns or the versions behind them changed",)
     if view.properties.get(SUBJECT) != target.subject:
         return (f"{SUBJECT} is to say whose it is",)
@@ -80,7 +80,7 @@ def view_drift(
     ``reasons`` are those of `view_reasons` for the shape that the table has.
     """
     name = f"{target.database}.{target.view}"
-    if view is None or not any(same_text(view.view_text, text) for text in left):
+    if view is None or not any(same_text(view.query, text) for text in left):
         yield diagnose("SS203", f"{name} is missing, or its text is not what this configuration needs")
         return
     if view.properties.get(SUBJECT) != target.subject:

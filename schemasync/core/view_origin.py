@@ -45,7 +45,7 @@ def query_of(view: HiveTable) -> ViewQuery | Unclear:
         named = (view.properties[key] for key in _SPARK_DATABASE if key in view.properties)
         return _query(view.view_text, Dialect.SPARK, next(named, view.database))
     # Hive's expanded text has every name complete; the other one has them as they were typed.
-    return _query(view.expanded_text or view.view_text, Dialect.HIVE, view.database)
+    return _query(view.query, Dialect.HIVE, view.database)
 
 
 def _query(text: str, dialect: Dialect, database: str) -> ViewQuery | Unclear:

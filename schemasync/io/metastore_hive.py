@@ -518,7 +518,7 @@ def _found(client: Any, database: str, name: str) -> Any:
 def _has_text(view: Any, text: str) -> bool:
     """Compare where the view is: a long text takes longer to come than to go."""
     as_expected = view.deepCopy()
-    as_expected.setViewOriginalText(text)
+    as_expected.setViewExpandedText(text)
     equal: bool = as_expected.equals(view)
     return equal
 

@@ -291,6 +291,8 @@ FOLDED = tuple(replace(c, name=c.name.lower()) for c in NAMED)
         (view(), ()),
         (None, ("the view does not exist yet",)),
         (view(body="SELECT y"), ("its columns or the versions behind them changed",)),
+        (view(expanded_text="SELECT y"), ("its columns or the versions behind them changed",)),
+        (view(expanded_text=f"{BODY}\n"), ()),
         (view(properties={SUBJECT: "other"}), ("schemasync.subject is to say whose it is",)),
         (view(columns=FOLDED[:1]), ("its columns are stale: Hive has id",)),
         (

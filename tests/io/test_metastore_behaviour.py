@@ -50,6 +50,10 @@ class Server(Protocol):
 
     def view(self, name: str, text: str) -> None: ...
 
+    def expand(self, name: str, text: str) -> None:
+        """Change the text of a view that engines run alone, as a person with a client of his own would."""
+        ...
+
     def retype(self, segment: str, type_: str) -> None:
         """Give a partition's first column another type, as a person would."""
         ...
@@ -95,6 +99,11 @@ class Memory:
             )
         )
 
+    def expand(self, name: str, text: str) -> None:
+        view = self.metastore.table(self.database, name)
+        assert view is not None
+        self.metastore.put(replace(view, expanded_text=text))
+
     def retype(self, segment: str, type_: str) -> None:
         self.metastore.retype_first(self.database, TABLE, segment, type_)
 
@@ -122,10 +131,19 @@ class Hive:
     def view(self, name: str, text: str) -> None:
         self.session.sql(f"CREATE VIEW {self.database}.{name} AS {text}")
 
+    def expand(self, name: str, text: str) -> None:
+        view = self._client.getTable(self.database, name)
+        view.setViewExpandedText(text)
+        self._client.alter_table(self.database, name, view)
+
+    @property
+    def _client(self) -> Any:
+        catalog: Any = self.session._jsparkSession.sharedState().externalCatalog()
+        return catalog.unwrapped().client().client().getMSC()
+
     def retype(self, segment: str, type_: str) -> None:
         jvm: Any = self.session._jvm
-        catalog: Any = self.session._jsparkSession.sharedState().externalCatalog()
-        client = catalog.unwrapped().client().client().getMSC()
+        client = self._client
         partition = client.getPartition(self.database, TABLE, f"segment={segment}")
         partition.getSd().getCols().get(0).setType(type_)
         context = jvm.org.apache.hadoop.hive.metastore.api.EnvironmentContext()
@@ -134,8 +152,7 @@ class Hive:
 
     def manage(self) -> None:
         jvm: Any = self.session._jvm
-        catalog: Any = self.session._jsparkSession.sharedState().externalCatalog()
-        client = catalog.unwrapped().client().client().getMSC()
+        client = self._client
         table = client.getTable(self.database, TABLE)
         table.setTableType("MANAGED_TABLE")
         table.getParameters().put("EXTERNAL", "FALSE")
@@ -440,6 +457,17 @@ def test_a_view_gets_another_text_only_if_it_has_the_one_that_was_seen(server: S
     after = store.table(database, "seen")
     assert after is not None
     assert after.view_text == after.expanded_text == "SELECT 2 AS a"
+
+
+def test_of_a_views_two_texts_the_one_that_engines_run_is_compared(server: Server) -> None:
+    server.view("seen", "SELECT 0 AS a")
+    server.expand("seen", "SELECT 9 AS a")
+    store, database = server.metastore, server.database
+    assert not store.set_view_text(database, "seen", "SELECT 1 AS a", expected="SELECT 0 AS a")
+    assert store.set_view_text(database, "seen", "SELECT 1 AS a", expected="SELECT 9 AS a")
+    after = store.table(database, "seen")
+    assert after is not None
+    assert after.view_text == after.expanded_text == after.query == "SELECT 1 AS a"
 
 
 def test_a_view_that_is_redefined_over_and_over_is_never_missing(server: Server) -> None:

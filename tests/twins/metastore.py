@@ -147,7 +147,7 @@ class MemoryMetastore:
     def set_view_text(self, database: str, name: str, text: str, *, expected: str | None = None) -> bool:
         with self._lock:
             there = self._tables.get((database, name))
-            if expected is not None and (there is None or there.view_text != expected):
+            if expected is not None and (there is None or there.query != expected):
                 return False
             view = self._found(database, name)
             self._tables[database, name] = replace(view, view_text=text, expanded_text=text)
