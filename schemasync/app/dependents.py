@@ -9,10 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from schemasync.core.dependents import Dependent, Impact, find_dependents, findings, impact
+from schemasync.app.inspecting import aside_name
+from schemasync.core.dependents import Dependent, Impact, Ours, find_dependents, findings, impact
 from schemasync.core.diagnostics import Diagnostic, diagnose
 from schemasync.core.plan import Decision
 from schemasync.core.ports import HiveTable, Metastore
+from schemasync.core.renamed import old_names
 from schemasync.errors import EngineError
 
 
@@ -47,10 +49,20 @@ class ReadingViews:
                 diagnostics=(diagnose("SS504", message, fix="Have the views of all databases made readable."),)
             )
         touched = {**impact(target, decision.current, decision.desired), **(dropped or {})}
-        found = find_dependents(views, SqlglotReader(), touched)
+        found = find_dependents(views, SqlglotReader(), touched, _ours(decision))
         return Readers(dependents=found, diagnostics=tuple(findings(found)))
 
     def troubled_by(self, decision: Decision, dropped: Impact) -> tuple[Diagnostic, ...]:
         """Return what to tell of the views; none are looked at where nothing that they may use changes for them."""
         touched = impact(decision.target, decision.current, decision.desired)
         return self.of(decision, dropped).diagnostics if any((*touched.values(), *dropped.values())) else ()
+
+
+def _ours(decision: Decision) -> Ours:
+    """Return the names under which views of the table may be ours; what has its own is none that reads it anyway."""
+    target, known = decision.target, decision.properties
+    names = (aside_name(target), *(old_names(target, known).all if known else ()))
+    return Ours(
+        subject=target.subject,
+        relations=frozenset((target.database.lower(), name.lower()) for name in names),
+    )

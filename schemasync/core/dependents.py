@@ -18,7 +18,7 @@ from schemasync.core.layout import SEGMENT, PhysicalColumn
 from schemasync.core.mapping import TableTarget
 from schemasync.core.names import Dialect
 from schemasync.core.ports import HiveColumn, HiveTable
-from schemasync.core.properties import is_ours
+from schemasync.core.properties import SUBJECT, is_ours
 from schemasync.core.schema import Column
 from schemasync.core.shape import Shape
 from schemasync.core.type_strings import print_type
@@ -194,7 +194,27 @@ def _stale(relation: str, current: Shape, desired: Shape) -> Iterator[Touched]:
             yield Touched(relation=relation, column=name, effect=Effect.STALE, note=note)
 
 
-def find_dependents(views: Sequence[HiveTable], reader: ViewReader, impact: Impact) -> tuple[Dependent, ...]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ours:
+    """Which views are schemasync's: of the table's ``subject`` only those under names that it gives to any.
+
+    A copy that somebody made of the view by SHOW CREATE TABLE has its properties, too, and names the segments of its
+    day. Of other subjects no view reads this table.
+    """
+
+    subject: str
+    relations: frozenset[Relation]
+
+    def has(self, view: HiveTable) -> bool:
+        """Tell whether a view is one of ours."""
+        if view.properties.get(SUBJECT) == self.subject:
+            return _relation(view.database, view.name) in self.relations
+        return is_ours(view.properties)
+
+
+def find_dependents(
+    views: Sequence[HiveTable], reader: ViewReader, impact: Impact, ours: Ours
+) -> tuple[Dependent, ...]:
     """Find the views that lead to the table or its dedup view, sorted by name; our own views are left out.
 
     A view whose text names none of them is not parsed. A view that cannot be understood is a dependent of unknown
@@ -202,7 +222,7 @@ def find_dependents(views: Sequence[HiveTable], reader: ViewReader, impact: Impa
     """
     roots = {r: _Known(touched=t) for r, t in impact.items()}
     walk = _Walk(reader=reader, roots=frozenset(roots), known=roots)
-    others = {_relation(v.database, v.name): v for v in views if not is_ours(v.properties)}
+    others = {_relation(v.database, v.name): v for v in views if not ours.has(v)}
     candidates = {r: query_of(v) for r, v in sorted(others.items()) if r not in impact}
     while sum(walk.visit(relation, query) for relation, query in candidates.items()):
         pass  # what was learnt of one view may be news for those that read it

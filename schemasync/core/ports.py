@@ -169,9 +169,9 @@ _OF_FORMATS: Final = re.compile(
 class HiveTable:
     """A table or view as the metastore holds it.
 
-    ``kind`` is Hive's (``EXTERNAL_TABLE``, ``MANAGED_TABLE``, ``VIRTUAL_VIEW``). ``view_text`` is a view's query as it
-    was written, ``expanded_text`` as the engine completed it. ``formats`` are the class names of input format, output
-    format and serde, in this order.
+    ``kind`` is Hive's (``EXTERNAL_TABLE``, ``MANAGED_TABLE``, ``VIRTUAL_VIEW``, ``MATERIALIZED_VIEW``). ``view_text``
+    is a view's query as it was written, ``expanded_text`` as the engine completed it. ``formats`` are the class names
+    of input format, output format and serde, in this order.
     """
 
     database: str
@@ -255,7 +255,10 @@ class Metastore(Protocol):
         ...
 
     def views(self) -> tuple[HiveTable, ...]:
-        """Return the views of all databases, sorted by database and name."""
+        """Return the views of all databases, materialized ones too, sorted by database and name.
+
+        A materialized view of which the metastore tells nothing has no text.
+        """
         ...
 
     def swap_properties(self, database: str, name: str, *, key: str, expected: str, changes: Mapping[str, str]) -> bool:

@@ -14,7 +14,7 @@ from typing import Final
 from schemasync.core.names import Dialect
 from schemasync.core.ports import HiveTable
 
-_TRINO: Final = "/* Presto View: "
+_TRINO: Final = ("/* Presto View: ", "/* Presto Materialized View: ")
 """How Trino's (and Presto's) view texts begin: JSON in base64 follows, then ``*/``."""
 _SPARK_DATABASE: Final = ("view.catalogAndNamespace.part.1", "view.default.database")
 """Where Spark keeps the database that was the default when the view was made: Spark 3 and later, Spark 2."""
@@ -55,7 +55,7 @@ def _query(text: str, dialect: Dialect, database: str) -> ViewQuery | Unclear:
 
 
 def _trino(view: HiveTable) -> ViewQuery | Unclear:
-    encoded = view.view_text.removeprefix(_TRINO).rpartition("*/")[0]
+    encoded = view.view_text.partition(": ")[2].rpartition("*/")[0]
     try:
         raw = json.loads(base64.b64decode(encoded))
         return _query(str(raw["originalSql"]), Dialect.TRINO, str(raw.get("schema") or view.database))

@@ -53,6 +53,7 @@ _STATISTICS: Final = {"files": "numFiles", "rows": "numRows", "bytes": "totalSiz
 _FEW: Final = 16
 """Fewer are listed and dropped one by one where Derby answers: every SQL text that it does not know yet takes it 2 ms,
 and these have the partitions' numbers in them. Other databases compile faster, and are asked over a network."""
+_MATERIALIZED: Final = "MATERIALIZED_VIEW"
 _PIECE: Final = 8_000
 """Signs that one of py4j's answers sends at once."""
 _BEST_SPEED: Final = 1
@@ -188,18 +189,39 @@ class HiveMetastore:
             return tuple(sorted(self._texts(client.getTables(database, pattern))))
 
     def views(self) -> tuple[HiveTable, ...]:
-        """Return the views of all databases, sorted by database and name."""
+        """Return the views of all databases, materialized ones too, sorted by database and name."""
         with self._listing_client("all databases") as client:
             found = self._listed()
-            found.setSuccess(client.getTableMeta("*", "*", self._list(["VIRTUAL_VIEW"])))
-            listed = sorted((view["dbName"], view["tableName"]) for view in self._told(found)["success"])
-            by_database = groupby(listed, key=itemgetter(0))
-            return tuple(view for database, some in by_database for view in self._views(client, database, some))
+            found.setSuccess(client.getTableMeta("*", "*", self._list(["VIRTUAL_VIEW", _MATERIALIZED])))
+            listed = sorted((v["dbName"], v["tableType"], v["tableName"]) for v in self._told(found)["success"])
+            views: list[HiveTable] = []
+            for (database, kind), some in groupby(listed, key=itemgetter(0, 1)):
+                read = self._materialized if kind == _MATERIALIZED else self._views
+                views += read(client, database, (name for *_, name in some))
+            return tuple(sorted(views, key=lambda view: (view.database, view.name)))
 
-    def _views(self, client: Any, database: str, listed: Iterable[tuple[str, str]]) -> Iterator[HiveTable]:
-        for batch in _batches(name for _, name in listed):
+    def _views(self, client: Any, database: str, names: Iterable[str]) -> Iterator[HiveTable]:
+        for batch in _batches(names):
             # One that was dropped since it was listed is not in the answer.
-            yield from sorted(self._objects(client, database, batch), key=lambda view: view.name)
+            yield from self._objects(client, database, batch)
+
+    def _materialized(self, client: Any, database: str, names: Iterable[str]) -> Iterator[HiveTable]:
+        for name in names:
+            try:
+                yield from self._objects(client, database, [name])
+            except Py4JJavaError as error:
+                # Hive 3 refuses to tell clients of 2.3 of tables that only take inserts, as such a view may be.
+                if _class_of(error) != "MetaException":
+                    raise
+                yield HiveTable(
+                    database=database,
+                    name=name,
+                    kind=_MATERIALIZED,
+                    columns=(),
+                    partition_keys=(),
+                    location="",
+                    properties={},
+                )
 
     def _objects(self, client: Any, database: str, names: Iterable[str]) -> Iterator[HiveTable]:
         # Told together: each call into the JVM takes half a millisecond.

@@ -7,7 +7,7 @@ trouble alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final, TypeGuard
 
 import sqlglot
@@ -32,6 +32,8 @@ class SqlglotReader:
         """Tell which relations a query reads, and which columns of each it uses."""
         try:
             parsed = sqlglot.parse_one(query.text, read=query.dialect.value)
+            if hidden := _hidden(parsed.find_all(exp.Anonymous)):
+                return Unclear(reason=f"what it names by {hidden}(...) is not looked up")
             root = build_scope(parsed.unnest() if isinstance(parsed, exp.Subquery) else parsed)
             return Unclear(reason="it is no query") if root is None else _Use(root, query.database).reads()
         except Exception as error:  # in how many ways a parser fails on any text, nobody can list
@@ -43,6 +45,19 @@ def _reason(error: Exception) -> str:
         first = error.errors[0]
         return f"{first['description']} (line {first['line']})"
     return f"{type(error).__name__}: {error}".splitlines()[0][:200]
+
+
+def _hidden(calls: Iterable[exp.Anonymous]) -> str:
+    """Return the function whose argument is a name, empty where none is.
+
+    Spark's IDENTIFIER is the relation, column or function that a text names; a relation is handed to another function
+    by TABLE.
+    """
+    for call in calls:
+        name = call.name.upper()
+        if name == "IDENTIFIER" or (name == "TABLE" and not isinstance(call.parent, exp.Table)):
+            return name
+    return ""
 
 
 class _Use:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from base64 import b64encode
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -278,6 +279,18 @@ def test_a_view_that_cannot_be_understood_is_told(still: Still) -> None:
     still.view("report", "SELEC * FROM student_view", **SPARK)
     found = checked(still, avro(NAME, AGE))
     assert ([code for code, _ in told(found)], found.refused) == (["SS101", "SS504"], False)
+
+
+def test_a_copy_of_the_view_under_another_name_is_told_of_and_what_has_our_names_is_not(still: Still) -> None:
+    still.register(avro(NAME, AGE))
+    still.settle()
+    view = still.metastore.table("lake", "student_view")
+    assert view is not None
+    for name in ("mine", "student_view__next"):
+        still.metastore.put(replace(view, name=name))
+    assert [d.to_json() for d in checked(still, avro(NAME)).dependents] == [
+        dependent("lake.mine", reads="lake.student", column=("lake.student", "age", "stale"))
+    ]
 
 
 def test_a_metastore_that_does_not_list_its_views_is_told(still: Still, monkeypatch: pytest.MonkeyPatch) -> None:

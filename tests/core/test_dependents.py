@@ -14,6 +14,7 @@ from schemasync.core.dependents import (
     Dependent,
     Effect,
     Impact,
+    Ours,
     Reads,
     Touched,
     find_dependents,
@@ -174,8 +175,11 @@ class Reader:
         return Reads(columns=found)
 
 
+OURS = Ours(subject="s", relations=frozenset({("lake", "student_view__next")}))
+
+
 def found(*views: HiveTable) -> tuple[Dependent, ...]:
-    return find_dependents(views, Reader(), CHANGE)
+    return find_dependents(views, Reader(), CHANGE, OURS)
 
 
 NEW = touched("nick", Effect.SHIFTED, note="which is new there")
@@ -194,7 +198,7 @@ def test_a_star_of_trino_is_told_of_columns_that_come_and_whoever_reads_it() -> 
         view("sparks", "student_view: *", **{"spark.sql.create.version": "4.1.4"}),
         view("hives", "student_view: *"),
     )
-    seen = find_dependents(views, Reader(), {TABLE: (), VIEW: (NEW,)})
+    seen = find_dependents(views, Reader(), {TABLE: (), VIEW: (NEW,)}, OURS)
     assert [(d.view, d.touched) for d in seen if d.touched] == [("lake.all", (NEW,)), ("lake.over", (NEW,))]
     assert [(d.code, d.message) for d in findings(seen)] == [
         ("SS505", "lake.all takes by a star nick of lake.student_view, which is new there"),
@@ -268,13 +272,19 @@ def test_a_view_without_a_text_may_read_anything() -> None:
 
 def test_a_view_that_names_none_of_them_is_not_read_and_ours_are_left_out() -> None:
     reader = Reader()
-    ours = {"schemasync.subject": "s"}
     views: Iterable[HiveTable] = (
         view("a", "? teacher_view"),
-        view("pupil_view", "lake.student: name", **ours),
+        view("Student_View__next", "lake.student: name", **{"schemasync.subject": "s"}),
+        view("pupil_view", "lake.student: name", **{"schemasync.subject": "of another table"}),
         view("b", "lake.students: name"),
     )
-    assert (find_dependents(tuple(views), reader, CHANGE), reader.texts) == ((), ["lake.students: name"])
+    assert (find_dependents(tuple(views), reader, CHANGE, OURS), reader.texts) == ((), ["lake.students: name"])
+
+
+def test_a_copy_of_our_view_that_somebody_made_with_its_properties_is_a_view_like_any_other() -> None:
+    ours = {"schemasync.subject": "s"}
+    views = (view("mine", "lake.student: name", **ours), view("student_view__next", "lake.student: name", "x", **ours))
+    assert [(d.view, d.touched) for d in found(*views)] == [("lake.mine", (OLD,)), ("x.student_view__next", (OLD,))]
 
 
 def test_each_effect_on_a_view_is_one_finding() -> None:

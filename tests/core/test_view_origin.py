@@ -29,8 +29,8 @@ def view(text: str = TEXT, expanded: str = "", **properties: str) -> HiveTable:
     )
 
 
-def trino(content: Any) -> str:
-    return f"/* Presto View: {base64.b64encode(json.dumps(content).encode()).decode()} */"
+def trino(content: Any, kind: str = "View") -> str:
+    return f"/* Presto {kind}: {base64.b64encode(json.dumps(content).encode()).decode()} */"
 
 
 @pytest.mark.parametrize(
@@ -49,8 +49,16 @@ def trino(content: Any) -> str:
             ViewQuery(text=TEXT, dialect=Dialect.TRINO, database="shop"),
         ),
         (view(trino({"originalSql": TEXT})), ViewQuery(text=TEXT, dialect=Dialect.TRINO, database="lake")),
+        (
+            view(trino({"originalSql": TEXT, "schema": "shop"}, "Materialized View"), "/* Presto Materialized View */"),
+            ViewQuery(text=TEXT, dialect=Dialect.TRINO, database="shop"),
+        ),
         (view(" "), Unclear(reason="it has no text")),
         (view("/* Presto View: !!! */"), Unclear(reason="it is no view as Trino writes them (JSONDecodeError)")),
+        (
+            view("/* Presto Materialized View: */"),
+            Unclear(reason="it is no view as Trino writes them (JSONDecodeError)"),
+        ),
         (view(trino({})), Unclear(reason="it is no view as Trino writes them (KeyError)")),
         (view(trino([])), Unclear(reason="it is no view as Trino writes them (TypeError)")),
     ],

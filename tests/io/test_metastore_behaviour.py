@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import pytest
 from py4j.java_collections import JavaList
+from py4j.protocol import Py4JJavaError
 
 from schemasync.core.drift import PARQUET
 from schemasync.core.partitioning import directory_of, partition_name
@@ -49,6 +50,10 @@ class Server(Protocol):
         ...
 
     def view(self, name: str, text: str) -> None: ...
+
+    def materialize(self, name: str) -> None:
+        """Make a view a materialized one, as Hive would."""
+        ...
 
     def expand(self, name: str, text: str) -> None:
         """Change the text of a view that engines run alone, as a person with a client of his own would."""
@@ -99,10 +104,16 @@ class Memory:
             )
         )
 
+    def materialize(self, name: str) -> None:
+        self._change(name, kind="MATERIALIZED_VIEW")
+
     def expand(self, name: str, text: str) -> None:
+        self._change(name, expanded_text=text)
+
+    def _change(self, name: str, **changes: Any) -> None:
         view = self.metastore.table(self.database, name)
         assert view is not None
-        self.metastore.put(replace(view, expanded_text=text))
+        self.metastore.put(replace(view, **changes))
 
     def retype(self, segment: str, type_: str) -> None:
         self.metastore.retype_first(self.database, TABLE, segment, type_)
@@ -130,6 +141,12 @@ class Hive:
 
     def view(self, name: str, text: str) -> None:
         self.session.sql(f"CREATE VIEW {self.database}.{name} AS {text}")
+
+    def materialize(self, name: str) -> None:
+        view = self._client.getTable(self.database, name)
+        view.setTableType("MATERIALIZED_VIEW")
+        view.getSd().setLocation(f"{self.root}/{name}")
+        self._client.alter_table(self.database, name, view)
 
     def expand(self, name: str, text: str) -> None:
         view = self._client.getTable(self.database, name)
@@ -234,12 +251,14 @@ def test_a_name_without_a_star_matches_itself_only(server: Server) -> None:
 
 
 def test_the_views_of_all_databases_are_listed_with_their_texts_and_no_tables(server: Server) -> None:
-    texts = {"names": "SELECT 1 AS one", "a_view": "SELECT 2 AS two"}
+    texts = {"names": "SELECT 1 AS one", "kept": "SELECT 3 AS three", "a_view": "SELECT 2 AS two"}
     for name, text in texts.items():
         server.view(name, text)
+    server.materialize("kept")
+    kinds = dict.fromkeys(texts, "VIRTUAL_VIEW") | {"kept": "MATERIALIZED_VIEW"}
     here = [v for v in server.metastore.views() if v.database == server.database]
     assert [(v.name, v.kind, v.view_text, v.expanded_text) for v in here] == [
-        (name, "VIRTUAL_VIEW", texts[name], texts[name]) for name in sorted(texts)
+        (name, kinds[name], texts[name], texts[name]) for name in sorted(texts)
     ]
 
 
@@ -826,6 +845,36 @@ def test_what_is_long_is_told_in_pieces_that_are_sent_at_once_unless_there_are_t
     assert (view.view_text, len(answers) in pieces) == (text, True)
     # With what py4j puts around it.
     assert all(len(answer) + 100 < 8192 for answer in answers)
+
+
+@pytest.mark.spark
+def test_a_materialized_view_of_which_hive_tells_nothing_is_listed_without_a_text(
+    hive: Hive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jvm: Any = hive.session._jvm
+    said = jvm.org.apache.hadoop.hive.metastore.api.MetaException("Your client does not appear to support it")
+
+    class Hive3:
+        """Refuses what its client is too old for, as one does that has materialized views which only take inserts."""
+
+        def __init__(self, inner: Any) -> None:
+            self.inner = inner
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.inner, name)
+
+        def getTableObjectsByName(self, database: str, names: Any) -> Any:  # noqa: N802 - Java's
+            if names.contains("kept"):
+                raise Py4JJavaError("an error in Java", said)
+            return self.inner.getTableObjectsByName(database, names)
+
+    for name in ("a_view", "kept", "known"):
+        hive.view(name, "SELECT 1 AS one")
+    for name in ("kept", "known"):
+        hive.materialize(name)
+    stand_before(hive, monkeypatch, Hive3)
+    here = [(v.name, v.query) for v in hive.metastore.views() if v.database == hive.database]
+    assert here == [("a_view", "SELECT 1 AS one"), ("kept", ""), ("known", "SELECT 1 AS one")]
 
 
 @pytest.mark.spark

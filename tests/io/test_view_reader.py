@@ -122,6 +122,9 @@ def test_each_engine_is_read_in_its_own_dialect(dialect: Dialect, text: str, col
         ("MSCK REPAIR TABLE v", "it is no query"),
         ("", "ParseError: .+"),
         ("SELECT " + "(" * 5000, "RecursionError: .+"),
+        ("SELECT id FROM IDENTIFIER('lake.v')", r"what it names by IDENTIFIER\(\.\.\.\) is not looked up"),
+        ("SELECT v.identifier('name') FROM lake.v", r"what it names by IDENTIFIER\(\.\.\.\) is not looked up"),
+        ("SELECT * FROM f(given => TABLE(lake.v))", r"what it names by TABLE\(\.\.\.\) is not looked up"),
     ],
 )
 def test_what_cannot_be_understood_is_said_so_in_one_line(text: str, reason: str) -> None:

@@ -55,7 +55,7 @@ class MemoryMetastore:
 
     def views(self) -> tuple[HiveTable, ...]:
         with self._lock:
-            return tuple(t for _, t in sorted(self._tables.items()) if t.kind == "VIRTUAL_VIEW")
+            return tuple(t for _, t in sorted(self._tables.items()) if t.kind in {"VIRTUAL_VIEW", "MATERIALIZED_VIEW"})
 
     def swap_properties(self, database: str, name: str, *, key: str, expected: str, changes: Mapping[str, str]) -> bool:
         with self._lock:
