@@ -32,6 +32,10 @@ _RUNNING: Final = ("UnresolvedExecuteImmediate", "ExecuteImmediate", "Call", "In
 """How the nodes begin that run something else, or write, and are neither of these."""
 _READING: Final = ("Show", "Describe", "Explain")
 """How the commands begin that only tell something."""
+_PROGRAM: Final = "TRANSFORM ... USING"
+_METHOD: Final = "java_method, reflect or try_reflect"
+_CALLING: Final = {"ScriptTransformation": _PROGRAM, "CallMethodViaReflection": _METHOD, "TryReflect": _METHOD}
+"""What Spark makes of calls of something that may do anything, in plans and in expressions once they are analysed."""
 
 
 class SparkSql:
@@ -57,14 +61,17 @@ class SparkSql:
         """Run one query that only reads; values are such as JSON can hold.
 
         Raises:
-            UsageError: the statement would change something, or is none that can be parsed.
+            UsageError: the statement would change something, or call what may do anything, or is none that can be
+                parsed.
             EngineError: Spark refused it, failed in it, or a value cannot be shown: a year outside of 1 to 9999, an
                 interval of months.
         """
         self._refuse_changes(sql)
         try:
             with self._inside(database), translated(sql):
-                names, table = _collected(self._session.sql(sql))
+                frame = self._session.sql(sql)
+                _refuse_calls(frame, sql)
+                names, table = _collected(frame)
             return _rows(names, [[_json(v, column.type) for v in _values(column)] for column in table.columns])
         except (ValueError, OverflowError) as error:
             raise EngineError(
@@ -132,9 +139,47 @@ def _nodes(plan: Any) -> Iterator[Any]:
     yield plan
     if plan.getClass().getSimpleName().startswith(_READING):
         return  # what is explained is not run
-    children = plan.children()
-    for index in range(children.size()):
-        yield from _nodes(children.apply(index))
+    for child in _each(plan.children()):
+        yield from _nodes(child)
+
+
+def _refuse_calls(frame: DataFrame, sql: str) -> None:
+    """Refuse a query that was analysed, and not run yet, for what it calls, also in the views that it reads."""
+    plan: Any = cast("Any", frame)._jdf.queryExecution().analyzed()
+    if called := next(_calls(plan), None):
+        raise UsageError(
+            f"only queries that read can be run here, this one calls something else: {called}",
+            where=_first_line(sql),
+            fix="Run it in a Spark of your own.",
+        )
+
+
+def _calls(plan: Any) -> Iterator[str]:
+    """Yield what a plan calls that is none of Spark's own functions, subqueries included.
+
+    What calls methods is never deterministic: all else is passed over, as each question takes a call into the JVM.
+    """
+    if (name := plan.getClass().getSimpleName()) in _CALLING:
+        yield _CALLING[name]
+    if not plan.deterministic():
+        for expression in _each(plan.expressions()):
+            yield from _called(expression)
+    for inner in (*_each(plan.children()), *_each(plan.subqueries())):
+        yield from _calls(inner)
+
+
+def _called(expression: Any) -> Iterator[str]:
+    if expression.deterministic():
+        return
+    if (name := expression.getClass().getSimpleName()) in _CALLING:
+        yield _CALLING[name]
+    for child in _each(expression.children()):
+        yield from _called(child)
+
+
+def _each(found: Any) -> Iterator[Any]:
+    """Go through a sequence of Scala's."""
+    return (found.apply(index) for index in range(found.size()))
 
 
 def _json(value: Any, kind: pa.DataType) -> Any:

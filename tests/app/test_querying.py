@@ -87,6 +87,8 @@ def test_the_tables_own_database_is_the_default_and_afterwards_it_is_not(lab: La
         "SHOW DATABASES",
         "DESCRIBE QUERY SELECT 1",
         "EXPLAIN SELECT 1",
+        "EXPLAIN SELECT TRANSFORM(a) USING 'cat' AS (b) FROM VALUES (1) AS t(a)",
+        "SELECT rand(), (SELECT uuid())",
     ],
 )
 def test_what_only_reads_is_run(lab: Lab, statement: str) -> None:
@@ -133,6 +135,47 @@ def test_what_changes_something_in_the_words_of_spark_4_is_refused(lab: Lab, sta
     words = "PARSE_SYNTAX_ERROR" if lab.session.version.startswith("3.") else "only queries can be run here"
     with pytest.raises(SchemasyncError, match=words):
         query(lab.workspace, statement)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT TRANSFORM(a) USING 'cat' AS (b) FROM VALUES (1) AS t(a)",
+        "WITH x AS (SELECT TRANSFORM(a) USING 'cat' AS (b) FROM VALUES (1) AS t(a)) SELECT * FROM x",
+        "SELECT 1 WHERE 1 IN (FROM VALUES (1) AS t(a) MAP a USING 'cat' AS b)",
+        "SELECT (SELECT max(b) FROM (FROM VALUES (1) AS t(a) REDUCE a USING 'cat' AS b))",
+    ],
+)
+def test_a_query_that_runs_a_program_is_refused(lab: Lab, statement: str) -> None:
+    with pytest.raises(UsageError, match=r"this one calls something else: TRANSFORM \.\.\. USING"):
+        query(lab.workspace, statement)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT java_method('java.lang.System', 'getProperty', 'user.home')",
+        "SELECT transform(array(1), x -> concat(x, reflect('java.lang.System', 'getProperty', 'user.home')))",
+        "SELECT IDENTIFIER('reflect')('java.lang.System', 'getProperty', 'user.home')",
+        "SELECT (SELECT rand() || reflect('java.lang.System', 'getProperty', 'user.home'))",
+    ],
+)
+def test_a_query_that_calls_any_method_of_java_is_refused(lab: Lab, statement: str) -> None:
+    with pytest.raises(UsageError, match="this one calls something else: java_method, reflect or try_reflect"):
+        query(lab.workspace, statement)
+
+
+def test_a_query_that_calls_any_method_of_java_in_the_words_of_spark_4_is_refused(lab: Lab) -> None:
+    words = "UNRESOLVED_ROUTINE" if lab.session.version.startswith("3.") else "this one calls something else"
+    with pytest.raises(SchemasyncError, match=words):
+        query(lab.workspace, "SELECT try_reflect('java.lang.System', 'getProperty', 'user.home')")
+
+
+def test_a_view_that_runs_a_program_is_refused(lab: Lab) -> None:
+    lab.session.sql(f"CREATE DATABASE {lab.database}")
+    lab.session.sql(f"CREATE VIEW {lab.database}.v AS SELECT TRANSFORM(a) USING 'cat' AS (b) FROM VALUES (1) AS t(a)")
+    with pytest.raises(UsageError, match="this one calls something else"):
+        query(lab.workspace, "SELECT * FROM v")
 
 
 @pytest.mark.parametrize("statement", ["SELEC 1", "SELECT 1; SELECT 2", ""])
