@@ -6,6 +6,7 @@ knows. Nothing is changed here.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -92,8 +93,11 @@ _ENDING: Final = ".parquet"
 _ENDINGS: Final = (_ENDING, ".parq", ".pq")
 """How names of Parquet files end, in capitals or not; only what ends with the first as it is is admitted."""
 
-_IN_PASSING: Final = (".crc", ".tmp", ".inprogress", "._copying_")
-"""In names of checksums, and of what is still being written: by Flink, by HDFS's client."""
+_IN_PASSING: Final = re.compile(
+    r"\.(crc|tmp|inprogress|_copying_|partial|filepart|pending)|\.(keys|headers)\.\w+$", re.IGNORECASE
+)
+"""In names of checksums, of what is still being written (by Flink, by HDFS's client, by copying tools), and of the keys
+and headers that Connect's sinks lay beside their files."""
 
 _OURS = ("_schemasync/", "base/", "delta/", "archive/", "changes/", "history/")
 
@@ -111,7 +115,7 @@ def _is_stray(pattern: str, path: str) -> bool:
     if not _is_visible(path) or _is_landed(pattern, path):
         return False
     directory, _, name = path.rpartition("/")
-    in_passing = any(part in name.lower() for part in _IN_PASSING)
+    in_passing = _IN_PASSING.search(name) is not None
     return _is_parquet(path) or not (in_passing or parse_hour(pattern, directory) is None)
 
 

@@ -8,13 +8,14 @@ go and are not part of it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 from schemasync.app.dependents import ReadingViews
 from schemasync.app.forsaken import forsaken
 from schemasync.app.history_table import plan_history
-from schemasync.app.inspecting import TableView, is_silence, look, map_tables, read_key, select
+from schemasync.app.inspecting import TableView, is_silence, look, map_tables, select
 from schemasync.app.landed import Landed, look_at, of_strays, of_unclear_key, strays_beside
 from schemasync.app.migrating import with_values_checked
 from schemasync.app.rekeying import changes_key, key_is_unclear, keys_before, with_keys_checked
@@ -33,6 +34,7 @@ from schemasync.app.view_texts import LeftTexts, text_of, view_select, view_stat
 from schemasync.app.workspace import Workspace
 from schemasync.core import ddl
 from schemasync.core.amounts import many
+from schemasync.core.avro import read_key_schema
 from schemasync.core.canonical import fingerprint
 from schemasync.core.changes import Change
 from schemasync.core.compaction import plan_rekey
@@ -40,6 +42,7 @@ from schemasync.core.dependents import Impact, renamed_view, taken_over
 from schemasync.core.describe import change_json, diagnostic_json
 from schemasync.core.diagnostics import Diagnostic, diagnose, names_held_file, refused
 from schemasync.core.drift import Drift
+from schemasync.core.envelope import has_partial_deletes
 from schemasync.core.manifest import Contents, Segment
 from schemasync.core.mapping import TableMapping, TableTarget
 from schemasync.core.migration import to_rewrite
@@ -52,7 +55,15 @@ from schemasync.core.renamed import is_old_view, left_alone, old_names, with_old
 from schemasync.core.shape import Shape, of_wider_key
 from schemasync.core.toast import unknown_values
 from schemasync.core.view_drift import as_shown, same_text, view_drift, view_reasons
-from schemasync.errors import SchemaError, SchemasyncError, StorageError, UsageError, as_ours
+from schemasync.errors import (
+    RegistryError,
+    RegistryUnavailableError,
+    SchemaError,
+    SchemasyncError,
+    StorageError,
+    UsageError,
+    as_ours,
+)
 from schemasync.io.logs import redact
 
 _DROPS = frozenset({"drop_table", DROP_OLD_VIEW, DROP_OLD_HISTORY})
@@ -271,14 +282,20 @@ def _with_strays(workspace: Workspace, plan: TablePlan) -> TablePlan:
 def _with_wider_key(workspace: Workspace, plan: TablePlan) -> TablePlan:
     """Add what is odd about configured keys beside those of the key subject, which nothing else asks for.
 
-    Only a plan does: every tick would ask the registry one thing more of each such table.
+    Only a plan does: every tick would ask the registry one thing more of each such table. Where it does not answer
+    nothing is added: who names the key may do so because the key's subject cannot be read.
     """
-    target = plan.target
+    target, registry = plan.target, workspace.registry
     shape = plan.view.decision.effective if plan.view else None
-    if not target.keys or shape is None:
+    if not target.keys or target.key_subject is None or shape is None:
         return plan
-    found = read_key(workspace.registry, replace(target, keys=()))
-    return replace(plan, diagnostics=(*plan.diagnostics, *of_wider_key(target, shape, found.columns or ())))
+    if not has_partial_deletes(shape.envelope, shape.version.event):
+        return plan
+    source_key: Sequence[str] = ()
+    with suppress(SchemaError, RegistryError, RegistryUnavailableError):
+        if versions := registry.versions(target.key_subject):
+            source_key = read_key_schema(registry.schema(target.key_subject, versions[-1])) or ()
+    return replace(plan, diagnostics=(*plan.diagnostics, *of_wider_key(target, shape, source_key)))
 
 
 def admits(plan: TablePlan) -> bool:

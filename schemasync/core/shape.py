@@ -11,7 +11,7 @@ from schemasync.core.canonical import fingerprint
 from schemasync.core.diagnostics import TAKEN_BY_NOW, UNFIT_BY_NOW, Diagnostic, diagnose
 from schemasync.core.diff import retypes
 from schemasync.core.encoding import lives
-from schemasync.core.envelope import compared_as_text, has_partial_deletes, inside_row, listed_columns
+from schemasync.core.envelope import compared_as_text, inside_row, listed_columns
 from schemasync.core.history import History, read_history
 from schemasync.core.layout import METADATA, Layout, MetaColumn, lay_out, meta_columns, shown_metadata
 from schemasync.core.locations import parse_location
@@ -197,11 +197,12 @@ def _may_be_folded_by_sql(target: TableTarget, shape: Shape) -> bool:
 def of_wider_key(target: TableTarget, shape: Shape, source_key: Sequence[str]) -> Iterator[Diagnostic]:
     """Notice columns of the table's key that are not in the source's: a delete may have no value there.
 
-    ``source_key`` are the fields of the key subject, none where these are not known.
+    ``source_key`` are the fields of the key subject, none where these are not known; of events that
+    `has_partial_deletes`.
     """
     known = {folded(name) for name in source_key}
     more = [name for name in shape.keys if folded(name) not in known]
-    if known and more and has_partial_deletes(shape.envelope, shape.version.event):
+    if known and more:
         message = f"{target.full_name}: deletes may lack {', '.join(more)}, which {target.key_subject} has not"
         yield diagnose("SS424", message)
 

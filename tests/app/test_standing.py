@@ -281,8 +281,9 @@ def test_whatever_lies_in_an_hour_under_another_name_is_told_of_together(still: 
     hour = still.root / "lake/student/incremental/increment_2026112000"
     misnamed = ("part-0f3c-0", "t-0-0.gz", "t+0+0000000000.avro", "t+0+0000000000.json", "b.parq")
     passed_over = ("_SUCCESS", "_t/part-0", ".part-0.crc", "part-0.crc", "below/readme", "../readme")
-    written = ("a.parquet.tmp", "a.parquet._COPYING_", "part-0.inprogress.5")
-    for name in (*misnamed, *passed_over, *written):
+    written = ("a.parquet.tmp", "a.parquet._COPYING_", "part-0.inprogress.5", "a.parquet.partial")
+    beside = ("t+0+42.keys.avro", "t+0+42.headers.avro")
+    for name in (*misnamed, *passed_over, *written, *beside):
         (hour / name).parent.mkdir(parents=True, exist_ok=True)
         (hour / name).touch()
     (table,) = still.plan().tables
@@ -559,6 +560,24 @@ def test_a_key_that_deletes_may_lack_is_told_by_a_plan_and_costs_a_look_nothing(
     (target,) = map_tables(still.workspace).targets
     assert "SS424" not in {d.code for d in look(still.workspace, target).decision.diagnostics}
     assert asked == ["student-value"]
+
+
+@pytest.mark.parametrize("error", [RegistryUnavailableError("no answer"), RegistryError("forbidden")])
+def test_a_key_subject_that_cannot_be_read_changes_nothing_where_keys_are_named(
+    still: Still, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    still.settings = {"tables": [{"subject": "student-value", "keys": ["id", "sku"]}]}
+    still.register(WRAPPED)
+    versions = still.registry.versions
+
+    def refusing(subject: str) -> tuple[int, ...]:
+        if subject == "student-key":
+            raise error
+        return versions(subject)
+
+    monkeypatch.setattr(still.registry, "versions", refusing)
+    (table,) = still.plan().tables
+    assert (table.held, [d.code for d in table.diagnostics], bool(table.steps)) == (False, [], True)
 
 
 def keeping(drop: str) -> dict[str, Any]:

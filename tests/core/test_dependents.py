@@ -306,7 +306,7 @@ def test_each_effect_on_a_view_is_one_finding() -> None:
 def test_a_view_that_reads_the_dedup_view_by_its_old_name_breaks_whatever_it_uses() -> None:
     dropped = renamed_view(target(), "people")
     views = (view("all", "lake.people: *"), view("some", "people: "), view("over", "lake.some: x"), view("b", "x: y"))
-    seen = find_dependents(views, Reader(), {**CHANGE, **dropped})
+    seen = find_dependents(views, Reader(), {**CHANGE, **dropped}, OURS)
     assert [(d.code, d.message, d.fix) for d in findings(seen)] == [
         ("SS501", f"lake.{name} reads lake.people, which is called student_view then", READ_IT)
         for name in ("all", "over (through lake.some)", "some")

@@ -730,7 +730,8 @@ def test_runs_that_cannot_be_put_aside_are_told_and_nobody_goes_on_reading(tmp_p
 def test_runs_are_deleted_when_a_later_file_cannot_be_read(tmp_path: Path) -> None:
     names = [land(tmp_path, name, own(3)) for name in ("x.parquet", "y.parquet")]
     wanted = request(tmp_path, names, ID, directory="delta/1")
-    (tmp_path / "y.parquet").write_bytes(b"PAR1 no PAR1")
+    whole = (tmp_path / "y.parquet").stat().st_size
+    (tmp_path / "y.parquet").write_bytes(b"PAR1".ljust(whole - 4) + b"PAR1")
     with pytest.raises(DataError, match=r"y\.parquet: a landed file cannot be read"):
         open_runs(tmp_path).admit(wanted)
     assert not list((tmp_path / "_schemasync" / "staging").glob("*"))
