@@ -54,6 +54,12 @@ def landed(root: Path, name: str, columns: Mapping[str, Encoding]) -> LandedFile
     )
 
 
+def as_they_are(root: Path, request: AdmissionRequest) -> AdmissionRequest:
+    """Return a request for files that were written anew since."""
+    files = (replace(file, bytes=(root / file.path).stat().st_size) for file in request.files)
+    return replace(request, files=tuple(files))
+
+
 def request(
     root: Path,
     names: Iterable[str],

@@ -20,7 +20,7 @@ from schemasync.core.projection import Take
 from schemasync.core.schema import Envelope, EnvelopeKind, OrderingField
 from schemasync.core.types import Primitive
 from schemasync.errors import DataError
-from tests.io.landing import Rows, admitted, land, request
+from tests.io.landing import Rows, admitted, as_they_are, land, request
 from tests.io.test_landed_files import open_arrow
 from tests.io.test_landed_files import opened as opened  # noqa: PLC0414 - a fixture
 
@@ -227,7 +227,7 @@ def test_an_old_key_that_is_no_text_is_refused_with_its_row(tmp_path: Path) -> N
     places, operations = pa.array([1, 2, 3]), pa.array(["u", "u", "u"])
     land(tmp_path, "x.parquet", columns | {"op": operations, "ts_ms": places})
     with pytest.raises(DataError, match=r"x\.parquet: the text of an event in the key column email .*: row 3"):
-        open_arrow(tmp_path).admit(asked)
+        open_arrow(tmp_path).admit(as_they_are(tmp_path, asked))
 
 
 def test_an_event_without_a_key_is_named_by_its_row_whatever_comes_before_it(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from schemasync.core.ports import FileInfo, LandedFiles
 from schemasync.core.types import Decimal, Primitive, Struct, StructField, Type
 from schemasync.io.parquet.arrow import ArrowFiles
 from schemasync.io.parquet.structs import DecimalType, FileMetaData, LogicalType, dump, parse
-from tests.io.landing import request
+from tests.io.landing import as_they_are, request
 from tests.io.test_landed_files import open_arrow
 from tests.io.test_landed_files import opened as opened  # noqa: PLC0414 - a fixture
 
@@ -53,10 +53,15 @@ def as_bytes(size: int | None = None) -> pa.Array:
     return pa.array(values, pa.binary(size or -1))
 
 
-def landed(root: Path, **columns: pa.Array) -> FileInfo:
-    table = pa.table(EVENTS | columns).replace_schema_metadata({"parquet.avro.schema": "{}"})
-    pq.write_table(table, root / "x.parquet")
-    return FileInfo(path="x.parquet", bytes=1, modified_ms=0)
+def landed(root: Path, *declared: int, v: pa.Array | None = None, newer: bool = True, **columns: pa.Array) -> FileInfo:
+    """Land a file; ``v`` is declared with so many digits."""
+    values = {} if v is None else {"v": v}
+    table = pa.table(EVENTS | columns | values).replace_schema_metadata({"parquet.avro.schema": "{}"})
+    path = root / "x.parquet"
+    pq.write_table(table, path)
+    if declared:
+        declare(path, *declared, newer=newer)
+    return FileInfo(path=path.name, bytes=path.stat().st_size, modified_ms=0)
 
 
 def shown(
@@ -66,7 +71,7 @@ def shown(
     file = landed(root, v=values)
     wanted = request(root, [file.path], ID | {"v": encoding}, directory="delta/1")
     declare(root / file.path, *declared, **annotations)
-    done = files.admit(wanted)
+    done = files.admit(as_they_are(root, wanted))
     rows = pa.concat_tables([pq.read_table(root / file.path) for file in done.files]).sort_by("id")
     return rows["v"].to_pylist(), done.beyond
 
@@ -104,8 +109,7 @@ def test_numbers_with_more_digits_after_the_point_than_there_are_show_as_their_b
     [(78, 2, Decimal(precision=76, scale=2)), (100, 80, Primitive.BINARY), (76, 2, Decimal(precision=76, scale=2))],
 )
 def test_a_footer_tells_the_type_and_the_schema(tmp_path: Path, precision: int, scale: int, type_: Type) -> None:
-    file = landed(tmp_path, v=as_bytes())
-    declare(tmp_path / file.path, precision, scale)
+    file = landed(tmp_path, precision, scale, v=as_bytes())
     types = {"id": Primitive.BIGINT, "op": Primitive.STRING, "ts_ms": Primitive.BIGINT, "v": type_}
     fields = tuple(StructField(name=name, type=type_) for name, type_ in types.items())
     found = ArrowFiles(fs.LocalFileSystem(), str(tmp_path)).footer(file, now_ms=0)
@@ -122,8 +126,7 @@ def test_other_columns_of_such_a_file_keep_their_types(tmp_path: Path) -> None:
     }
     files = ArrowFiles(fs.LocalFileSystem(), str(tmp_path))
     before = files.footer(landed(tmp_path, **others), now_ms=0)
-    after = landed(tmp_path, **others, v=as_bytes())
-    declare(tmp_path / after.path, 78, 0)
+    after = landed(tmp_path, 78, 0, v=as_bytes(), **others)
     found = files.footer(after, now_ms=0)
     assert isinstance(before, Footer)
     assert isinstance(found, Footer)
@@ -132,8 +135,7 @@ def test_other_columns_of_such_a_file_keep_their_types(tmp_path: Path) -> None:
 
 def test_a_file_that_is_unreadable_for_its_decimals_and_more_is_told_as_ever(tmp_path: Path) -> None:
     """Arrow's word for it counts where the footer cannot be written anew."""
-    file = landed(tmp_path, v=as_bytes())
-    declare(tmp_path / file.path, 0, 0, newer=False)
+    file = landed(tmp_path, 0, 0, v=as_bytes(), newer=False)
     found = ArrowFiles(fs.LocalFileSystem(), str(tmp_path)).footer(file, now_ms=0)
     assert isinstance(found, Unreadable)
     assert "precision" in found.reason
