@@ -84,7 +84,7 @@ MEANINGS: Final[Mapping[str, str]] = {
     "defaults.names.compactor": "Name of a compaction's table over the new base.",
     "defaults.names.history": "Name of the table that says which version brought, changed and retired each column, and when. Where it is changed, `apply` drops the table under its old name, which goes on until then.",
     "defaults.view.metadata": "Let the view show `__op`, `__ts_ms` and `__segment`, too.",
-    "defaults.view.readers": "Choose `any` if Hive or Trino read the views. `spark` is faster while changes wait, but only Spark can read them.",
+    "defaults.view.readers": "Choose `any` if Hive or Trino read the views; Trino needs `hive.timestamp-precision=MICROSECONDS`. `spark` is faster while changes wait, but only Spark can read them.",
     "tables[].subject": "A subject, or a Python regular expression that matches whole subjects. An exact subject beats any expression, the first expression that matches beats later ones. Without any entry every `-value` subject is taken. An expression that can match `-value` subjects takes these alone; others (RecordNameStrategy, TopicRecordNameStrategy) are taken by one that cannot, such as `shop\\.public\\.(?P<name>\\w+)\\.Envelope`. There the record of the key has a subject of its own (Debezium's `shop.public.student.Key`), which an expression for all records takes, too, unless `exclude` names it; and nothing says which key belongs to a value, or which topic, so set `keys` and `location`. `-key` subjects are never taken.",
     "tables[].table": "Name of the table; `{topic}` and the expression's named groups are filled in. Default: the topic, made an identifier.",
     "tables[].exclude": "Subjects or topics, or expressions for them, that an expression does not take.",
