@@ -28,7 +28,7 @@ from schemasync.app.retiring import clean_up_before, retire, retire_all_the_same
 from schemasync.app.states import Draft, read_draft, token_in_force, withdraw
 from schemasync.app.viewing import refresh_view
 from schemasync.app.workspace import Progress, Storage, Workspace
-from schemasync.core.compaction import FoldCounts, FoldPlan, as_shown, needs_fold, plan_fold
+from schemasync.core.compaction import FoldCounts, FoldPlan, needs_fold, plan_fold, shown_by_now
 from schemasync.core.config_values import MB
 from schemasync.core.layering import MergePlan, Mode, after_merge, plan_gathering, plan_merge, why_folded
 from schemasync.core.manifest import Manifest, Segment
@@ -283,7 +283,7 @@ def _compact(workspace: Workspace, shape: Shape, draft: Draft, applied: Applied,
     now = done.draft.manifest
     refresh_view(workspace, target, shape, now, seen=seen)
     # Where nothing was worth doing the state before stays, which was shown long ago.
-    shown = draft if done.draft is draft else _as_shown(workspace, target, done.draft)
+    shown = draft if done.draft is draft else _shown_by_now(workspace, target, done.draft)
     # The clock may have been put back meanwhile.
     seconds = max(workspace.now_ms() - started, 0) / 1000
     retire(workspace, target, shape, shown)
@@ -330,17 +330,17 @@ def _gathered(
         done = run_merge(workspace, target, shape, draft, plan, clean=lambda draft: draft)
         size += sum(segment.bytes for segment in done.written)
         refresh_view(workspace, target, shape, done.draft.manifest, seen=seen)
-        draft, seen = _as_shown(workspace, target, done.draft), None
+        draft, seen = _shown_by_now(workspace, target, done.draft), None
     return draft, seen, size
 
 
-def _as_shown(workspace: Workspace, target: TableTarget, draft: Draft) -> Draft:
+def _shown_by_now(workspace: Workspace, target: TableTarget, draft: Draft) -> Draft:
     """Return the draft of a state that this run published and shows since now, to be published where that took long.
 
     What it superseded counts from now then: until now readers resolved the view of the state before.
     """
     grace = target.compaction.reader_grace
-    manifest = as_shown(draft.manifest, now_ms=workspace.now_ms(), reader_grace_ms=grace)
+    manifest = shown_by_now(draft.manifest, now_ms=workspace.now_ms(), reader_grace_ms=grace)
     return draft if manifest is draft.manifest else draft.with_(manifest)
 
 

@@ -206,7 +206,7 @@ def shown_late(current: Manifest, *, now_ms: int) -> Manifest | None:
     return current.model_copy(update={"superseded": tuple(later), "published_ms": at}) if new else None
 
 
-def as_shown(current: Manifest, *, now_ms: int, reader_grace_ms: int) -> Manifest:
+def shown_by_now(current: Manifest, *, now_ms: int, reader_grace_ms: int) -> Manifest:
     """Return a state whose view is there since now: `shown_late` where to show it took a good part of the reader grace.
 
     To add the partitions of thousands of values takes minutes. Else the state is as it is, which saves publishing it.

@@ -43,7 +43,7 @@ def query_of(view: HiveTable) -> ViewQuery | Unclear:
         return _trino(view)
     if any(key in view.properties for key in _SPARK):
         named = (view.properties[key] for key in _SPARK_DATABASE if key in view.properties)
-        return _query(view.view_text, Dialect.SPARK, next(named, view.database))
+        return _query(view.query, Dialect.SPARK, next(named, view.database))
     # Hive's expanded text has every name complete; the other one has them as they were typed.
     return _query(view.query, Dialect.HIVE, view.database)
 

@@ -13,11 +13,11 @@ from schemasync.core.compaction import (
     Retirement,
     after_fold,
     after_retirement,
-    as_shown,
     due,
     needs_fold,
     plan_fold,
     plan_rekey,
+    shown_by_now,
     shown_late,
 )
 from schemasync.core.manifest import Manifest, Segment, SegmentKind, StateId, Superseded, delta_name, shard_name
@@ -231,7 +231,7 @@ def test_what_a_state_superseded_counts_from_when_it_is_shown() -> None:
 )
 def test_what_a_state_superseded_counts_anew_where_it_took_long_to_show_it(now_ms: int, since_ms: int) -> None:
     published = folded(admitted(fresh()), now_ms=7)
-    shown = as_shown(published, now_ms=now_ms, reader_grace_ms=HOUR)
+    shown = shown_by_now(published, now_ms=now_ms, reader_grace_ms=HOUR)
     assert {s.since_ms for s in shown.superseded} == {since_ms}
     assert (shown is published) == (since_ms == 7)
 
@@ -239,7 +239,7 @@ def test_what_a_state_superseded_counts_anew_where_it_took_long_to_show_it(now_m
 def test_a_state_that_superseded_nothing_is_not_counted_anew() -> None:
     assert shown_late(admitted(folded(admitted(fresh()), now_ms=5), now_ms=6), now_ms=HOUR) is None
     current = admitted(folded(admitted(fresh()), now_ms=5), now_ms=6)
-    assert as_shown(current, now_ms=HOUR, reader_grace_ms=1) is current
+    assert shown_by_now(current, now_ms=HOUR, reader_grace_ms=1) is current
 
 
 def test_retirement_is_empty_or_not() -> None:

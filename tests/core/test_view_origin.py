@@ -42,7 +42,7 @@ def trino(content: Any, kind: str = "View") -> str:
         (view(view_default_database="shop"), ViewQuery(text=TEXT, dialect=Dialect.SPARK, database="shop")),
         (
             view(view_catalogAndNamespace_part_1="shop", expanded="x"),
-            ViewQuery(text=TEXT, dialect=Dialect.SPARK, database="shop"),
+            ViewQuery(text="x", dialect=Dialect.SPARK, database="shop"),
         ),
         (
             view(trino({"originalSql": TEXT, "schema": "shop"})),
