@@ -503,10 +503,14 @@ def _verdict(judgement: Judgement, current: Shape, desired: Shape) -> Verdict:
 
 
 def _dropped_names(history: History, version: int) -> frozenset[str]:
-    """Return the names, case aside, under which columns were dropped that any version up to this one had."""
-    last = {c.life: folded(c.name) for v in history.versions for c in v.columns}
-    had = {c.life for v in history.between(history.versions[0].version, version) for c in v.columns}
-    return frozenset(last[life] for life in had - {c.life for c in history.newest.columns})
+    """Return the names, case aside, under which columns were dropped that any version up to this one had.
+
+    Or by which the table still knows them, at this version: it never had one that they got later.
+    """
+    until = history.between(history.versions[0].version, version)
+    sides = [{c.life: folded(c.name) for v in some for c in v.columns} for some in (history.versions, until)]
+    dropped = sides[1].keys() - {c.life for c in history.newest.columns}
+    return frozenset(side[life] for side in sides for life in dropped)
 
 
 def _shown_again(desired: Shape, version: int) -> frozenset[Life]:

@@ -1148,6 +1148,14 @@ def aliased(*sides: tuple[str, ...]) -> list[Column]:
     return [col(name, aliases=aliases) for name, *aliases in sides]
 
 
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_column_that_was_dropped_may_come_back_under_the_name_that_the_table_has(number: int) -> None:
+    named = ("a", "b")[number - 1]
+    rows = ((ID, col("a")), (ID, col("b", aliases=("a",))), (ID,), (ID, col(named)))
+    came_back = f"SS105 column {named} was dropped earlier and came back in version 4"
+    assert added_texts(*rows, number=number) == [came_back]
+
+
 @pytest.mark.parametrize(
     ("before", "after", "renames"),
     [
