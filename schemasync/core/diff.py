@@ -6,7 +6,7 @@ never by name or position. Inputs are never mutated.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal, NamedTuple, assert_never
 
 from schemasync.core.changes import (
@@ -70,13 +70,14 @@ def diff(current: TableSchema, desired: TableSchema) -> tuple[Change, ...]:
     return tuple(changes)
 
 
-def passed_on(current: TableSchema, desired: TableSchema) -> dict[str, str]:
+def passed_on(current: Iterable[Column], desired: Iterable[Column]) -> dict[str, str]:
     """Return (new: old) the names that aliases pass on from column to column though some of them are still there.
 
+    The columns are those of two versions: what a table shows beside them is not there any more.
     By aliases alone what is still there is no rename's old name. Only aliases that are new count, and only where each
     name that goes on is given away and taken from another one.
     """
-    before, after = ({folded(c.name): c for c in side.columns} for side in (current, desired))
+    before, after = ({folded(c.name): c for c in side} for side in (current, desired))
     found: dict[str, str] = {}
     for new, column in after.items():
         known = before[new].aliases if new in before else ()

@@ -348,12 +348,12 @@ def _told_by(target: TableTarget, history: History, properties: TableProperties)
 
 def _passed_on(target: TableTarget, current: Shape, desired: Shape, properties: TableProperties) -> dict[str, str]:
     """Return (new: old) the names that `passed_on` finds, if ``renames:`` can still say so, and says it then."""
-    found = passed_on(current.schema, desired.schema)
+    found = passed_on(current.version.columns, desired.version.columns)
     if not found:
         return found
     told = _told_by(replace(target, renames=(*target.renames, *found.items())), desired.history, properties)
     now = {c.name: c.life for c in told.newest.columns} if told else {}
-    before = {c.name: c.life for c in current.columns}
+    before = {c.name: c.life for c in current.version.columns}
     return found if all(now.get(new) == before[old] for new, old in found.items()) else {}
 
 

@@ -1156,6 +1156,7 @@ def test_a_column_that_was_dropped_may_come_back_under_the_name_that_the_table_h
     assert added_texts(*rows, number=number) == [came_back]
 
 
+@pytest.mark.parametrize("drop", ["drop", "keep"])
 @pytest.mark.parametrize(
     ("before", "after", "renames"),
     [
@@ -1169,11 +1170,12 @@ def test_a_column_that_was_dropped_may_come_back_under_the_name_that_the_table_h
     ids=["passed on", "swapped"],
 )
 def test_aliases_that_name_what_is_still_there_are_told_with_what_they_may_mean(
-    before: list[Column], after: list[Column], renames: dict[str, str]
+    before: list[Column], after: list[Column], renames: dict[str, str], drop: str
 ) -> None:
     versions = version(1, ID, *before), version(2, ID, *after)
     found = history_of(target(), versions)
-    decision = seen(found, applied(found, 1))
+    policies = {"policies": {"drop": drop}}
+    decision = seen(found, applied(found, 1), options=policies)
     (hint,) = hints(decision)
     was = " and ".join(f"{new} was {old}" for new, old in renames.items())
     said = ", ".join(f"{new}: {old}" for new, old in renames.items())
