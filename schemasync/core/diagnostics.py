@@ -564,7 +564,9 @@ _ALL: Final = (
         meaning="renames:, policies.rename, policies.retype (to or from variant), envelope: or an old version changed "
         "after it was applied: columns swap identity.",
         example="lake.student: its columns would be told apart otherwise than when they were applied",
-        fix=_HOLD + "undo that change. A rename can only be said before the version that brings it is applied.",
+        fix=_HOLD + "undo that change. A rename can only be said before the version that brings it is applied. Where "
+        "nothing was changed but schemasync itself, take out the entry of renames: that had no effect so far (names "
+        "that are passed on, or an alias contradicts).",
     ),
     Code(
         code="SS409",
