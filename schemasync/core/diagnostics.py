@@ -683,12 +683,13 @@ _ALL: Final = (
     Code(
         code="SS423",
         severity=Severity.WARNING,
-        meaning="Events are ordered by a column of the row. Debezium's deletes have there what it held last, nothing, "
-        "or zero (PostgreSQL's REPLICA IDENTITY DEFAULT): a delete may count as older than the row, which then stays.",
+        meaning="Events are ordered by a column of the row, or by what may be one: ts_ms, where nothing tells it from "
+        "Debezium's. Its deletes have in a column what that held last, nothing, or zero (PostgreSQL's REPLICA IDENTITY "
+        "DEFAULT): a delete may count as older than the row, which then stays.",
         example="events of shop.student-value are ordered by updated_at of the row: what deletes have there may be "
         "older, or nothing",
         fix="Order by a field that is written for each event (sequence_by:): one of Debezium's (add.fields), the Kafka "
-        "offset. Where deletes come with a newer value in that column, nothing is to be done.",
+        "offset. Where deletes come with a newer value in it, as they do in Debezium's ts_ms, nothing is to be done.",
     ),
     Code(
         code="SS424",

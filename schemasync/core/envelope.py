@@ -22,6 +22,10 @@ _FLAT_FIELDS: Final = frozenset({"op", "ts_ms", "kafka_offset"})
 _UNWRAPPED_PREFIX: Final = "__"
 _TS: Final = ("ts_ns", "ts_us", "ts_ms")
 _BARE_CLOCK: Final = "ts_ms"
+_WRITTEN_FOR_EACH: Final = frozenset(
+    {*_TS, "lsn", "file", "pos", "row", "commit_lsn", "change_lsn", "event_serial_no", "ord", "scn"}
+)
+"""Debezium's own positions and clocks, as its ``source`` calls them."""
 
 _ORDERED_TYPES: Final = frozenset(
     {
@@ -165,23 +169,39 @@ def compared_as_text(ordering: Iterable[OrderingField]) -> tuple[str, ...]:
     return tuple(str(field) for field in texts if str(field) not in _MADE_FOR_ORDER)
 
 
-def inside_row(envelope: Envelope, columns: Iterable[Column]) -> tuple[str, ...]:
-    """Return the paths by which events are ordered that lead into the row, none where no event can be a delete.
+def inside_row(envelope: Envelope, columns: Iterable[Column], keys: Iterable[str]) -> tuple[str, ...]:
+    """Return the paths into the row by which events are ordered, none where no event can be a delete.
 
     A delete has no ``after``. What stands in its ``before``, which unwrapping makes its row of, is what the row held
     last, or beside the key nothing and zeros (PostgreSQL's REPLICA IDENTITY DEFAULT): never anything newer.
-    ``columns`` are the row's.
+    Behind what is written for each event, a position, a clock or an offset, paths into the row do no harm: only ties
+    reach them. ``columns`` are the row's, ``keys`` those that every delete has.
     """
-    names = {column.name for column in columns}
+    keyed = set(map(folded, keys))
     match envelope.kind:
         case EnvelopeKind.PLAIN:
-            names = set()
+            return ()
         case EnvelopeKind.DEBEZIUM:
-            names = {"before", "after"}
+            inside = {"before", "after"}
         case _:
-            names -= {envelope.offset or "", _BARE_CLOCK if _is_bare({*names, envelope.op or ""}) else ""}
-    inside = set(map(folded, names))
-    return tuple(str(field) for field in envelope.ordering if folded(field.path[0]) in inside)
+            names = {folded(column.name) for column in columns}
+            bare = _is_bare({*names, envelope.op or ""})
+            added = {n for n in names if n.startswith("_") or (bare and _is_written_for_each(n))}
+            inside = names - added - keyed - {folded(envelope.offset or "")}
+    apart = {folded(name or "") for name in (envelope.op, envelope.deleted)} | keyed
+    found = []
+    for field in envelope.ordering:
+        first, *rest = map(folded, field.path)
+        if first in inside:
+            found.append(str(field))
+        elif _is_written_for_each(rest[-1]) if rest else first not in apart:
+            break
+    return tuple(found)
+
+
+def may_be_clock(envelope: Envelope, inside: Container[str]) -> bool:
+    """Tell whether what `inside_row` found has a clock of unwrapping's in it: nothing tells it from a column."""
+    return envelope.kind is EnvelopeKind.UNWRAPPED and envelope.op is None and _BARE_CLOCK in inside
 
 
 def clock_behind(ordering: Sequence[OrderingField]) -> int | None:
@@ -209,7 +229,16 @@ def has_partial_deletes(envelope: Envelope, event: Record | None) -> bool:
 
 
 def _is_clock(name: str) -> bool:
-    return folded(name).removeprefix("__").removeprefix("source_") in _TS
+    return _of_source(name) in _TS
+
+
+def _is_written_for_each(name: str) -> bool:
+    return _of_source(name) in _WRITTEN_FOR_EACH
+
+
+def _of_source(name: str) -> str:
+    """Return what ``source`` calls a field that unwrapping added."""
+    return folded(name).removeprefix(_UNWRAPPED_PREFIX).removeprefix("source_")
 
 
 def listed_columns(row: Iterable[Column]) -> tuple[str, ...]:
@@ -264,7 +293,7 @@ def _required(kind: EnvelopeKind, root: Mapping[str, Column]) -> EnvelopeKind:
 
 
 def _detected(kind: EnvelopeKind, root: Mapping[str, Column]) -> Iterator[OrderingField]:
-    if kind is EnvelopeKind.UNWRAPPED and not _is_bare(root):
+    if kind is EnvelopeKind.UNWRAPPED and _is_prefixed(root):
         root = {name: field for name, field in root.items() if name != _BARE_CLOCK}
     rule = next(r for r in ORDERINGS[kind] if _applies(r, root))
     for alternatives in rule.order:
@@ -274,11 +303,17 @@ def _detected(kind: EnvelopeKind, root: Mapping[str, Column]) -> Iterator[Orderi
 
 
 def _is_bare(names: Container[str]) -> bool:
-    """Tell whether unwrapping added its fields under their own names (``add.fields.prefix``): the operation's, too.
-
-    Else `_BARE_CLOCK` is a column of the row, which may say anything.
-    """
+    """Tell whether unwrapping added its fields under their own names (``add.fields.prefix``): the operation's, too."""
     return "op" in names and "__op" not in names
+
+
+def _is_prefixed(root: Mapping[str, Column]) -> bool:
+    """Tell whether unwrapping added its fields under its prefix: `_BARE_CLOCK` is a column of the row then.
+
+    That may say anything. Where nothing else was added, it may be either, and is all that there is.
+    """
+    added = (name for name in root if name.startswith(_UNWRAPPED_PREFIX))
+    return not _is_bare(root) and any(name == "__op" or _is_written_for_each(name) for name in added)
 
 
 def _applies(rule: OrderingRule, root: Mapping[str, Column]) -> bool:

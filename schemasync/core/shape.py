@@ -11,7 +11,7 @@ from schemasync.core.canonical import fingerprint
 from schemasync.core.diagnostics import TAKEN_BY_NOW, UNFIT_BY_NOW, Diagnostic, diagnose
 from schemasync.core.diff import retypes
 from schemasync.core.encoding import lives
-from schemasync.core.envelope import compared_as_text, inside_row, listed_columns
+from schemasync.core.envelope import compared_as_text, inside_row, listed_columns, may_be_clock
 from schemasync.core.history import History, read_history
 from schemasync.core.layout import METADATA, Layout, MetaColumn, lay_out, meta_columns, shown_metadata
 from schemasync.core.locations import parse_location
@@ -110,8 +110,13 @@ def shape_of(
 def shape_of_new(
     target: TableTarget, history: History, version: SubjectVersion, *, key: tuple[str, ...] | None
 ) -> tuple[Shape, tuple[Diagnostic, ...]]:
-    """Work out a table that is yet to be made, as `shape_of`; made without a key, it never gets one."""
+    """Work out a table that is yet to be made, as `shape_of`.
+
+    Made without a key, it never gets one; made with an order by the row of wrapped events, it never gets another.
+    """
     shape, problems = shape_of(target, history, version, key=key, baseline=version.version)
+    if shape.envelope.row is not None:
+        problems = tuple(diagnose("SS403", p.message, fix=p.fix) if p.code == "SS423" else p for p in problems)
     if key == () and not shape.keys and not target.insert_only:
         message = f"{target.key_source} names no column of the rows: which of them are the key is not known"
         problems = (*(p for p in problems if p.code != "SS401"), diagnose("SS402", message, fix=_NAME_KEY))
@@ -309,14 +314,14 @@ def _keys(
     if not envelope.ordering and envelope.offset is None:
         message = f"events of {target.subject} have no known log position, clock or offset"
         problems.append(diagnose("SS403", message, fix=_ADD_ORDER.get(envelope.kind, "")))
-    if paths := inside_row(envelope, [c for c in columns if c not in found]):
+    if paths := inside_row(envelope, columns, [c.name for c in found]):
         message = f"events of {target.subject} are ordered by {', '.join(paths)}"
         if envelope.row is not None:
             message += ": deletes have no row after them, creates none before"
-            problems.append(diagnose("SS403", message, fix=_OUTSIDE))
+            problems.append(diagnose("SS423", message, fix=_OUTSIDE))
         else:
-            message += " of the row: what deletes have there may be older, or nothing"
-            problems.append(diagnose("SS423", message))
+            message += ", which may be a column of the row" if may_be_clock(envelope, paths) else " of the row"
+            problems.append(diagnose("SS423", f"{message}: what deletes have there may be older, or nothing"))
     if envelope.kind is EnvelopeKind.UNWRAPPED and envelope.deleted is None:
         message = f"events of {target.subject} have no __deleted: rows that are deleted at the source stay"
         problems.append(diagnose("SS422", message))

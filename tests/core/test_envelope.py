@@ -7,7 +7,7 @@ import pytest
 
 from schemasync.core.avro import read_value_schema
 from schemasync.core.encoding import Meaning
-from schemasync.core.envelope import clock_behind, deciding, has_partial_deletes
+from schemasync.core.envelope import clock_behind, deciding, has_partial_deletes, inside_row
 from schemasync.core.schema import Envelope, EnvelopeKind, OrderingField, SubjectVersion
 from schemasync.core.types import Primitive
 from schemasync.errors import SchemaError
@@ -190,7 +190,10 @@ def test_the_changes_of_one_second_of_mongodb_are_ordered_by_their_number_in_it(
     ("added", "expected"),
     [
         (("__op",), []),
-        (("__deleted",), []),
+        # It may be either.
+        (("__deleted",), ["ts_ms"]),
+        (("__deleted", "__topic"), ["ts_ms"]),
+        (("__deleted", "__source_ts_ms"), ["__source_ts_ms"]),
         (("__op", "__source_ts_ms"), ["__source_ts_ms"]),
         (("__op", "__lsn"), ["__lsn"]),
         # The row is one of an audit table, say.
@@ -198,7 +201,7 @@ def test_the_changes_of_one_second_of_mongodb_are_ordered_by_their_number_in_it(
         (("__deleted", "op"), ["ts_ms"]),
     ],
 )
-def test_a_clock_without_a_prefix_is_debeziums_where_the_operation_has_none_either(
+def test_a_clock_without_a_prefix_is_debeziums_unless_others_of_its_fields_have_one(
     added: tuple[str, ...], expected: list[str]
 ) -> None:
     fields = [field(name, "long" if name.endswith(("lsn", "ms")) else "string") for name in (*added, "ts_ms")]
@@ -229,6 +232,58 @@ def _dig(value: Any, path: tuple[str, ...]) -> Any:
     for name in path:
         value = value[name]
     return value
+
+
+@pytest.mark.parametrize(
+    ("added", "by", "inside"),
+    [
+        ("__op __deleted __lsn", "__lsn rev", ""),
+        ("__op __deleted", "rev", "rev"),
+        ("__op __deleted", "rev __op", "rev"),
+        ("__op __deleted lsn", "lsn", "lsn"),
+        ("__op __deleted source_ts_ms", "source_ts_ms", "source_ts_ms"),
+        ("__op __deleted", "__deleted rev", "rev"),
+        ("__op __deleted", "id rev", "rev"),
+        ("__op __deleted _offset", "_offset rev", ""),
+        ("__op __deleted kafka_offset", "rev kafka_offset", "rev"),
+        ("__deleted ts_ms", "", "ts_ms"),
+        # An empty add.fields.prefix.
+        ("op __deleted ts_ms", "", ""),
+        ("op __deleted ts_ms lsn", "lsn ts_ms rev", ""),
+        ("op __deleted source_ts_ms", "source_ts_ms", ""),
+        ("op __deleted source_lsn", "source_lsn", ""),
+        ("op __deleted source_system", "source_system", "source_system"),
+        ("op __deleted lsn", "rev lsn", "rev"),
+        ("op __deleted", "op", "op"),
+        ("op ts_ms _kafka_offset", "ts_ms _kafka_offset", ""),
+        ("op ts_ms", "ts_ms rev", ""),
+        ("op ts_ms", "op REV ts_ms", "rev"),
+    ],
+)
+def test_columns_of_the_row_order_events_unless_what_is_written_for_each_comes_before(
+    added: str, by: str, inside: str
+) -> None:
+    fields = [field(name, "long") for name in ("id", "rev", *added.split())]
+    version = read(*fields, sequence_by=tuple(by.split()))
+    assert inside_row(version.envelope, version.columns, ("ID",)) == tuple(inside.split())
+
+
+@pytest.mark.parametrize(
+    ("by", "inside"),
+    [
+        ("after.id", "after.id"),
+        ("source.lsn after.id", ""),
+        ("ts_ms before.id", ""),
+        ("kafka_offset after.id", ""),
+        ("source.db op after.id source.lsn before.id", "after.id"),
+    ],
+)
+def test_the_row_of_wrapped_events_orders_them_unless_their_position_comes_before(by: str, inside: str) -> None:
+    """Also by its key: a delete has no row after it."""
+    source = field("source", record("Source", field("db", "string"), field("lsn", "long")))
+    sides = (field("before", ["null", ROW]), field("after", ["null", "Value"]))
+    version = read(*sides, source, OP, field("ts_ms", "long"), field("kafka_offset", "long"), sequence_by=by.split())
+    assert inside_row(version.envelope, version.columns, ("ID",)) == tuple(inside.split())
 
 
 @pytest.mark.parametrize(
