@@ -205,7 +205,8 @@ def test_a_storage_that_refuses_has_what_is_due_cleaned_up_where_each_name_shows
     people = still.metastore.table("lake", "people")
     assert people is not None
     for name, follows in in_step.items():
-        still.metastore.put(replace(people, name=name, view_text=people.view_text if follows else "SELECT 1"))
+        text = people.query if follows else "SELECT 1"
+        still.metastore.put(replace(people, name=name, view_text=text, expanded_text=text))
     still.settings = named()
     (target,) = map_tables(still.workspace).targets
     found = look(still.workspace, target)
