@@ -220,7 +220,7 @@ def writer_in(history: History, footer: Footer, *, embedded: SubjectVersion | No
     found = match_writer(footer, history.versions, embedded=embedded)
     other = match_writer(footer, history.elsewhere, embedded=embedded)
     match found, other:
-        case SubjectVersion(), SubjectVersion() if embedded is None and not _means_alike(found, other):
+        case SubjectVersion(), SubjectVersion() if embedded is None and not _means_alike(found, other, named=False):
             numbers = f"{found.version} and {other.version}"
             return NoWriter(reason=f"its columns fit versions {numbers}, which give the values different meanings")
         case NoWriter(), SubjectVersion() if embedded is not None or not _fitting(footer, history.versions):
@@ -238,7 +238,8 @@ def match_writer(
     matters for reading, if need be but for what its types are called, and for logical types that Connect does not know;
     one that is equal in all, down to comments, comes first: it alone tells a column from the one that had its name
     before. Without a footer the file's column types are matched; where several versions fit and mean the same the
-    newest is taken, where they mean different things none is.
+    newest is taken, where they mean different things none is. What a plain number is called tells only files apart
+    that have a schema: a stream without any would stop for good at a version that calls one otherwise.
     """
     if embedded is not None:
         equal = [v for v in versions if v.fingerprint == embedded.fingerprint]
@@ -251,11 +252,11 @@ def match_writer(
         # enum's symbols in no order.
         alike = [v for v in versions if _reads_alike(v, embedded, named=False)]
         alike = alike or [v for v in versions if _may_pass_as(v, embedded)]
-        return _of_one_meaning(alike) if alike else _of_no_version(embedded, versions)
+        return _of_one_meaning(alike, named=True) if alike else _of_no_version(embedded, versions)
     fitting = _fitting(footer, versions)
     if not fitting:
         return NoWriter(reason=f"{_UNFIT}{_difference(footer, versions)}")
-    return _of_one_meaning(fitting)
+    return _of_one_meaning(fitting, named=False)
 
 
 _OF_NO_VERSION: Final = "the Avro schema in its footer is no version of the subject"
@@ -360,8 +361,8 @@ def _first_of(found: Sequence[str]) -> tuple[str, ...]:
     return (*found[:_SHOWN], *more)
 
 
-def _of_one_meaning(fitting: Sequence[SubjectVersion]) -> SubjectVersion | NoWriter:
-    if any(not _means_alike(v, fitting[-1]) for v in fitting):
+def _of_one_meaning(fitting: Sequence[SubjectVersion], *, named: bool) -> SubjectVersion | NoWriter:
+    if any(not _means_alike(v, fitting[-1], named=named) for v in fitting):
         numbers = ", ".join(str(v.version) for v in fitting)
         return NoWriter(reason=f"its columns fit versions {numbers}, which give the values different meanings")
     return _one_of(fitting)
@@ -439,27 +440,27 @@ def _passes_as(encoding: Encoding, plain: Encoding) -> bool:
             return without_names(encoding) == plain
 
 
-def _means_alike(one: SubjectVersion, other: SubjectVersion) -> bool:
+def _means_alike(one: SubjectVersion, other: SubjectVersion, *, named: bool) -> bool:
     """Tell whether two versions read the same bytes as the same values: names and meanings, not nullability.
 
-    Nor in which order they stand: files are read by name.
+    Nor in which order they stand: files are read by name. ``named``: what a plain number is called counts.
     """
-    sides = ({c.name: _meaning(c.encoding) for c in v.columns} for v in (one, other))
+    sides = ({c.name: _meaning(c.encoding, named) for c in v.columns} for v in (one, other))
     first, second = sides
     return first == second and one.envelope == other.envelope
 
 
-def _meaning(encoding: Encoding) -> object:
+def _meaning(encoding: Encoding, named: bool) -> object:
     match encoding:
         case Leaf(type=type_, meaning=meaning, name=name):
             # A text is shown as it is; what a number counts only its name says.
-            named = meaning is Meaning.PLAIN and type_ is not Primitive.STRING and not isinstance(type_, Decimal)
-            return type_, meaning, name if named else ""
+            number = meaning is Meaning.PLAIN and type_ is not Primitive.STRING and not isinstance(type_, Decimal)
+            return type_, meaning, name if named and number else ""
         case ListOf(element=element):
-            return ("list", _meaning(element))
+            return ("list", _meaning(element, named))
         case MapOf(key=key, value=value):
-            return ("map", _meaning(key), _meaning(value))
+            return ("map", _meaning(key, named), _meaning(value, named))
         case Record(members=members):
-            return {m.name: _meaning(m.encoding) for m in members}
+            return {m.name: _meaning(m.encoding, named) for m in members}
         case _:  # pragma: no cover
             assert_never(encoding)
