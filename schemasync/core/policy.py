@@ -325,7 +325,7 @@ def hindrances(column: Column, written: Encoding, policies: Policies) -> Iterato
             case RetypeColumn():
                 judged = _retyped(change, policies, may_split=False)
                 yield from (Hindrance(said=d.message) for d in judged.diagnostics if d.code == "SS120")
-            case ChangeSemanticType() if not all(_decoded_alike(*leaves) for leaves in changed_leaves(change)):
+            case ChangeSemanticType() if not all(_shown_alike(*leaves) for leaves in changed_leaves(change)):
                 may_migrate = _fit_one_column(written, column.encoding)
                 fix = _MIGRATE if may_migrate else ""
                 judged = _redefined(change, policies, frozenset())
@@ -337,10 +337,21 @@ def hindrances(column: Column, written: Encoding, policies: Policies) -> Iterato
 _MIGRATE: Final = "Set policies.semantic to migrate: its values then show beside the others."
 
 
-def _decoded_alike(current: Leaf, desired: Leaf) -> bool:
-    """Tell whether what is decoded is the same value on both sides."""
+def _shown_alike(current: Leaf, desired: Leaf) -> bool:
+    """Tell whether what is decoded is the same value on both sides, or the same text under another label."""
     decoded = Meaning.PLAIN not in {current.meaning, desired.meaning} and current.type == desired.type
-    return decoded and (current.type is not Primitive.STRING or current.meaning is desired.meaning)
+    alike = decoded and (current.type is not Primitive.STRING or current.meaning is desired.meaning)
+    return alike or _are_one_text(current, desired)
+
+
+def _are_one_text(current: Leaf, desired: Leaf) -> bool:
+    """Tell whether both are texts that are shown as they are, whatever they are called (Enum, Json, Uuid).
+
+    Debezium's texts of times are not: each has a form of its own, in which one value is another text.
+    """
+    sides = (current, desired)
+    plain = all(leaf.type is Primitive.STRING and leaf.meaning is Meaning.PLAIN for leaf in sides)
+    return plain and not any(leaf.name.startswith("io.debezium.time.") for leaf in sides)
 
 
 def unlike_key(column: Column, current: Encoding) -> Iterator[tuple[str, str]]:
@@ -363,6 +374,8 @@ def shown_as_one(current: Encoding, desired: Encoding) -> bool:
         return True
     if current.type == desired.type and current.meaning is desired.meaning is not Meaning.PLAIN:
         return True  # decoded alike, whatever it is called
+    if _are_one_text(current, desired):
+        return True
     formatted = desired.type is Primitive.STRING and desired.meaning is not Meaning.PLAIN
     return current.type != desired.type and not formatted
 

@@ -8,6 +8,7 @@ The Arrow and the Spark admission, the view and the compaction all execute these
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 from schemasync.core.config import Policies
@@ -89,14 +90,23 @@ def project(
     """Say how a file of version ``writer`` is read into the table as ``layout`` has it.
 
     ``columns`` are the table's logical columns, ``ordering`` the fields that it is ordered by. The ``policies`` of
-    today say which meanings may show beside others in one column.
+    today say which meanings may show beside others in one column; what the table went through under others, once
+    somebody released it, is settled.
     """
     projected: list[Projected] = []
     reasons: list[Hindrance] = []
     written: list[OrderingField] = []
     for column in columns:
         target = layout.current(column)
-        source = _from_file(history, column, writer, column.name in keys, policies, fill_defaults)
+        source = _from_file(
+            history,
+            column,
+            writer,
+            layout,
+            is_key=column.name in keys,
+            policies=policies,
+            fill_defaults=fill_defaults,
+        )
         if isinstance(source, tuple):
             reasons += source
         else:
@@ -141,6 +151,8 @@ def _from_file(
     history: History,
     column: Column,
     writer: SubjectVersion,
+    layout: Layout,
+    *,
     is_key: bool,
     policies: Policies,
     fill_defaults: bool,
@@ -148,14 +160,58 @@ def _from_file(
     """Say where a column's values come from, or why not."""
     written = history.column(column.life, writer.version)
     if written is None:
-        return _fill_of_file(history, column, writer, policies, fill_defaults)
+        return _fill_of_file(history, column, writer, layout, policies, fill_defaults)
     shape = reshape(written.encoding, column.encoding)
     if isinstance(shape, NoConversion):
         return (Hindrance(said=_loss(column.name, shape)),)
-    of_key = unlike_key(column, written.encoding) if is_key else ()
-    if found := (*hindrances(column, written.encoding, policies), *(Hindrance(said=message) for _, message in of_key)):
+    if found := _between(history, column, written, writer.version, layout, is_key=is_key, policies=policies):
         return found
     return Take(paths=_paths(written.name, writer.envelope, is_key), encoding=written.encoding, shape=shape)
+
+
+def _between(
+    history: History,
+    column: Column,
+    written: Column,
+    version: int,
+    layout: Layout,
+    *,
+    is_key: bool,
+    policies: Policies,
+) -> tuple[Hindrance, ...]:
+    """Find what hinders that values show in a column as they are ``written`` under a ``version``.
+
+    Nothing does where each step from that version to the table's passes by itself: labels of a text come and go, and
+    the first and the last one alone look like two forms.
+    """
+    found = _step(written.encoding, column, is_key, policies)
+    if not found:
+        return ()
+    held, migrated = (policies.model_copy(update={"semantic": said}) for said in ("hold", "migrate"))
+    between = (history.column(column.life, v.version) for v in history.between(version, layout.version))
+    steps = pairwise([written, *(c for c in between if c is not None), column])
+    if not any(_step(before.encoding, after, is_key, held) for before, after in steps):
+        return ()
+    if _is_past(history, column, written, version, layout, held):
+        return _step(written.encoding, column, is_key, migrated)
+    return found
+
+
+def _step(written: Encoding, column: Column, is_key: bool, policies: Policies) -> tuple[Hindrance, ...]:
+    of_key = unlike_key(column, written) if is_key else ()
+    return (*hindrances(column, written, policies), *(Hindrance(said=message) for _, message in of_key))
+
+
+def _is_past(history: History, column: Column, written: Column, version: int, layout: Layout, held: Policies) -> bool:
+    """Tell whether the table went through a change of a column's meaning, and has rows of that version's shown so.
+
+    Its first meaning is another one than its present one then: ``held`` would not have let it through. A version in
+    between that has neither is one on the way; one from before the table came in as the first.
+    """
+    first = history.column(column.life, max(layout.baseline, column.since))
+    if first is None or not any(hindrances(column, first.encoding, held)):
+        return False
+    return version >= layout.baseline or not any(hindrances(first, written.encoding, held))
 
 
 def _paths(name: str, envelope: Envelope, is_key: bool) -> tuple[tuple[str, ...], ...]:
@@ -166,9 +222,12 @@ def _paths(name: str, envelope: Envelope, is_key: bool) -> tuple[tuple[str, ...]
 
 
 def _fill_of_file(
-    history: History, column: Column, writer: SubjectVersion, policies: Policies, fill_defaults: bool
+    history: History, column: Column, writer: SubjectVersion, layout: Layout, policies: Policies, fill_defaults: bool
 ) -> Fill | tuple[Hindrance, ...]:
-    """Fill, or the reasons why not: a table that was created later never asked what older rows would read."""
+    """Fill, or the reasons why not: a table that was created later never asked what older rows would read.
+
+    One that was there shows rows of that version with this very default.
+    """
     try:
         fill = _fill(history, column, writer.version, fill_defaults)
     except ValueError as error:
@@ -176,9 +235,12 @@ def _fill_of_file(
         said = f"column {column.name}: the default that older rows read does not fit {type_}: {error}"
         return (Hindrance(said=said, fix=_ADD_NULL),)
     born = history.born(column.life)
-    hindered = hindrances(column, born.encoding, policies) if born and fill.value is not None else ()
+    if born is None or fill.value is None or writer.version >= layout.baseline:
+        return fill
+    hindered = _between(history, column, born, column.since, layout, is_key=False, policies=policies)
     default = "the default that older rows read in"
-    return tuple(Hindrance(said=f"{default} {one.said}", fix=_ADD_NULL) for one in hindered) or fill
+    # That takes the default from the table's own rows, too.
+    return tuple(Hindrance(said=f"{default} {one.said}", fix=one.fix or _ADD_NULL) for one in hindered) or fill
 
 
 def _fill_of_rows(history: History, column: Column, version: int, fill_defaults: bool) -> Fill:

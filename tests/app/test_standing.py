@@ -998,6 +998,31 @@ def test_files_of_a_version_that_held_the_table_for_what_its_values_mean_wait_on
     )
 
 
+def test_files_of_before_come_in_late_once_a_release_let_the_change_of_meaning_through(still: Still) -> None:
+    millis = {"type": "int", "connect.name": "io.debezium.time.Time"}
+    first, then = avro(("t", millis)), avro(("t", number("io.debezium.time.MicroTime")))
+    still.register(first)
+    still.settle()
+    still.register(then)
+    still.settings = {"defaults": {"policies": {"semantic": "migrate"}}}
+    still.settle()
+    still.settings = {}
+    landed_with(still, first, "a.parquet", t=1)
+    admitted = taken_in(still)
+    assert (admitted.files, admitted.findings) == (1, ())
+
+
+def test_files_of_any_label_of_a_text_come_into_a_new_table(still: Still) -> None:
+    """Each step on the way is a matter of the comment (SS110), and each text is shown as it is."""
+    names = ("io.debezium.data.Enum", "io.debezium.data.Json")
+    one, other = (avro(("d", {"type": "string", "connect.name": name})) for name in names)
+    still.register(one, avro(("d", "string")), other)
+    still.settle()
+    landed_with(still, one, "a.parquet", d="x")
+    admitted = taken_in(still)
+    assert (admitted.files, admitted.findings) == (1, ())
+
+
 @pytest.mark.parametrize(("semantic", "files"), [("hold", 1), ("migrate", 2)])
 def test_a_new_table_reads_times_of_its_past_beside_others_where_the_configuration_says_so(
     still: Still, semantic: str, files: int

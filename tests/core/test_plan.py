@@ -414,11 +414,11 @@ def test_a_key_that_is_written_otherwise_is_not_migrated_because_one_value_would
     assert not [d for d in seen(found, applied(found, 1)).diagnostics if "policies.semantic" in d.fix]
 
 
-@pytest.mark.parametrize("before", [DATE, MILLIS, TIME], ids=["date", "timestamp", "time"])
+@pytest.mark.parametrize("before", [DATE, MILLIS, TIME, STRING], ids=["date", "timestamp", "time", "text"])
 def test_a_key_whose_values_only_got_another_name_is_shown_as_before(before: Leaf) -> None:
     """As where a connector goes from Debezium's types to Connect's: both are decoded alike."""
     named = (
-        col("id", replace(before, name=f"{kind}.X")) for kind in ("io.debezium.time", "org.apache.kafka.connect.data")
+        col("id", replace(before, name=f"{kind}.X")) for kind in ("io.debezium.data", "org.apache.kafka.connect.data")
     )
     found = history(*((column, NAME) for column in named))
     (held,) = seen(found, applied(found, 1)).diagnostics

@@ -155,7 +155,7 @@ def test_what_lets_a_file_in_is_told_where_all_of_it_can_be() -> None:
     added = col("b", DATE, nullable=False, default="7")
     first, then, last = ((col("t", TIMES[0]),), (col("t", TIMES[1]), added), (col("t", TIMES[1]), col("b")))
     told = [
-        projected(history(*rows_), 1)
+        projected(history(*rows_), 1, baseline=3)
         for rows_ in ((first, then, last), ((*first, col("c", DATE)), (*then, col("c")), (*last, col("c"))))
     ]
     assert [found.fix for found in told if isinstance(found, Unprojectable)] == [f"{MIGRATE} {ADD_NULL}", LAND_ANEW]
@@ -240,6 +240,7 @@ def named(leaf: Leaf, name: str) -> Leaf:
 
 MICRO, NANO = named(BIGINT, "MicroDuration"), named(BIGINT, "NanoDuration")
 INTERVAL = named(STRING, "Interval")
+JSON, UUID = (replace(STRING, name=f"io.debezium.data.{name}") for name in ("Json", "Uuid"))
 TIMES = [
     Leaf(type=Primitive.STRING, meaning=Meaning.TIME_MILLIS, name="io.debezium.time.Time"),
     Leaf(type=Primitive.STRING, meaning=Meaning.TIME_MICROS, name="io.debezium.time.MicroTime"),
@@ -288,7 +289,9 @@ def test_values_of_which_nothing_says_what_they_are_in_the_table_are_refused(
         (TIMES[0], TIMES[1], True),
         (TIMES[1], TIMES[2], False),
         (INTERVAL, named(STRING, "IsoTime"), True),
+        (named(STRING, "IsoTime"), named(STRING, "ZonedTime"), True),
         (INTERVAL, STRING, False),
+        (JSON, UUID, False),
         (MILLIS, MICROS, False),
         (ZONED, MICROS, False),
         (DATE, replace(DATE, name="date"), False),
@@ -303,7 +306,7 @@ def test_values_that_would_be_shown_otherwise_are_taken_where_the_configuration_
     """One moment is the same in whatever unit it was written, and what has a conversion is converted."""
     found = history((col("a", nest(written)),), (col("a", nest(shown)),))
     held, taken = (
-        projected(found, 1, policies=policies)
+        projected(found, 1, baseline=2, policies=policies)
         for policies in (Policies(semantic="hold", retype="hold", widen="hold"), Policies(semantic="migrate"))
     )
     assert isinstance(taken, Projection)
@@ -319,6 +322,8 @@ def test_values_that_would_be_shown_otherwise_are_taken_where_the_configuration_
         (TIMES[1], TIMES[2], ""),
         (MILLIS, MICROS, "is shown otherwise than before: one key would be two rows"),
         (STRING, INT, "was a text: two texts can become one int"),
+        (INTERVAL, named(STRING, "IsoTime"), "is shown otherwise than before: one key would be two rows"),
+        (JSON, UUID, ""),
         (INT, STRING, ""),
         (INT, BIGINT, ""),
     ],
@@ -341,6 +346,57 @@ def test_a_default_of_which_nothing_says_what_it_is_in_the_table_is_refused() ->
     )
     assert projected(found, 1, baseline=3) == Unprojectable(writer=1, reasons=(reason,), fix=ADD_NULL)
     assert sources(projected(found, 1, baseline=3, fill_defaults=False))["a"] == Fill(value=None)
+
+
+@pytest.mark.parametrize("nest", NESTS)
+@pytest.mark.parametrize("keys", [(), ("a",)])
+def test_values_that_each_step_on_the_way_let_through_are_not_refused_at_once(
+    nest: Callable[[Encoding], Encoding], keys: tuple[str, ...]
+) -> None:
+    """A text that lost its label and got another one differs from its neighbours in the label alone."""
+    found = history(*((col("a", nest(text)),) for text in (INTERVAL, STRING, JSON)))
+    for baseline in (1, 3):
+        assert isinstance(projected(found, 1, baseline=baseline, keys=keys), Projection)
+    at_once = History(versions=(found.versions[0], found.versions[2]))
+    assert isinstance(projected(at_once, 1, baseline=3, keys=keys), Unprojectable)
+
+
+def test_a_step_that_only_a_policy_lets_through_is_none_that_passed() -> None:
+    """A number that became a text, and the text a time of day, is no time of day."""
+    found = history((col("a"),), (col("a", STRING),), (col("a", TIMES[0]),))
+    assert isinstance(projected(found, 1, baseline=3, policies=Policies(semantic="migrate")), Unprojectable)
+
+
+@pytest.mark.parametrize("nest", NESTS)
+def test_a_table_that_is_past_a_change_of_meaning_takes_files_of_before_whatever_the_configuration_says(
+    nest: Callable[[Encoding], Encoding],
+) -> None:
+    """A release lets it through once, and its rows of before are shown as these will be."""
+    millis, micros = (col("t", nest(time)) for time in TIMES[:2])
+    found = history((col("id"),), (col("id"), millis), (col("id"), millis), (col("id"), micros))
+    read = [projected(found, 3, baseline=baseline) for baseline in (1, 2, 3, 4)]
+    assert [isinstance(one, Projection) for one in read] == [True, True, True, False]
+    assert isinstance(projected(found, 2, baseline=3), Projection)
+
+
+def test_a_change_that_went_back_before_the_table_followed_it_is_none_that_it_is_past() -> None:
+    found = history(*((col("t", TIMES[n]),) for n in (0, 1, 0)))
+    refused = projected(found, 2)
+    assert isinstance(refused, Unprojectable)
+    assert refused.fix == MIGRATE
+
+
+@pytest.mark.parametrize(("baseline", "value"), [(1, "00:00:00.000"), (2, "00:00:00.000"), (3, None)])
+def test_a_file_reads_the_default_that_rows_of_its_version_read_in_the_table(baseline: int, value: str | None) -> None:
+    """Of a newer table a file from before is told what lets it in, and not to take the default from its rows."""
+    added = col("t", TIMES[0], nullable=False, default="0")
+    found = history((col("id"),), (col("id"), added), (col("id"), replace(added, encoding=TIMES[1])))
+    read = projected(found, 1, baseline=baseline)
+    if value is None:
+        assert isinstance(read, Unprojectable)
+        assert read.fix == MIGRATE
+    else:
+        assert sources(read)["t"] == Fill(value=value)
 
 
 def at(type_: Primitive, meaning: Meaning = Meaning.PLAIN) -> OrderingField:
