@@ -266,7 +266,7 @@ def _compact(workspace: Workspace, shape: Shape, draft: Draft, applied: Applied,
         work, old = _work(workspace, shape, manifest, applied, mode)
         if work is not None:
             draft, seen = _shown_before(workspace, target, shape, draft, seen, work)
-            done = _done(workspace, target, shape, draft, work)
+            done = _done(workspace, target, shape, draft, work, seen=seen)
     except BaseException as error:
         _shown_all_the_same(workspace, target, shape, draft)
         retire_all_the_same(workspace, target, error)
@@ -379,10 +379,16 @@ def _shown_all_the_same(workspace: Workspace, target: TableTarget, shape: Shape,
 
 
 def _done(
-    workspace: Workspace, target: TableTarget, shape: Shape, draft: Draft, work: FoldPlan | MergePlan
+    workspace: Workspace,
+    target: TableTarget,
+    shape: Shape,
+    draft: Draft,
+    work: FoldPlan | MergePlan,
+    *,
+    seen: HiveTable | None,
 ) -> Folded | Layered:
     """Do the work, and publish it with the draft and with what is cleaned up."""
-    clean = partial(clean_up_before, workspace, target, shape)
+    clean = partial(clean_up_before, workspace, target, shape, seen=seen)
     if isinstance(work, FoldPlan):
         return run_fold(workspace, target, shape, draft, work, clean=clean)
     return run_merge(workspace, target, shape, draft, work, clean=clean)

@@ -96,15 +96,19 @@ def retire_all_the_same(workspace: Workspace, target: TableTarget, error: BaseEx
             _log.warning("table %s: what is due is not all cleaned up: %s", target.full_name, failure, extra=extra)
 
 
-def clean_up_before(workspace: Workspace, target: TableTarget, shape: Shape, draft: Draft) -> Draft:
+def clean_up_before(
+    workspace: Workspace, target: TableTarget, shape: Shape, draft: Draft, *, seen: HiveTable | None
+) -> Draft:
     """Clean up what is due before work is published, and return the draft that no longer lists it.
+
+    ``seen`` is the view as planning found it, None where this run has changed it.
 
     What fails is tried again once the work is shown, and told then: trouble with what is old must not stop it. So is
     all of it while the view is not that of the state in force: it may read what is due, and the work may not be shown.
     """
     if not retirement(target, draft.manifest, now_ms=workspace.now_ms()).empty:
         with suppress(SchemasyncError):
-            view = workspace.metastore.table(target.database, target.view)
+            view = seen or workspace.metastore.table(target.database, target.view)
             if view is not None and _shows(workspace, target, shape, draft.in_force, view):
                 return clean_up(workspace, target, shape, draft)[0]
     return draft

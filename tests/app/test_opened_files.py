@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from schemasync.core.ports import FileInfo
 from schemasync.io.parquet.arrow import ArrowFiles
 from tests.lab import Lab
 
@@ -20,11 +21,15 @@ TOPIC = "shop.student"
 def opened(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """Every Parquet file that this process opens from now on, by its path from the topic on."""
     paths: set[str] = set()
-    inner = ArrowFiles._opened
+    inner, footer = ArrowFiles._opened, ArrowFiles.footer
 
     def opened(self: ArrowFiles, path: str) -> Any:
         paths.add(path)
         return inner(self, path)
+
+    def looked_at(self: ArrowFiles, file: FileInfo, *, now_ms: int) -> Any:
+        paths.add(file.path)
+        return footer(self, file, now_ms=now_ms)
 
     def telling(inner: Callable[..., Any]) -> Callable[..., Any]:
         def open_(path: Any, *args: Any, **kwargs: Any) -> Any:
@@ -35,6 +40,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> set[str]:
         return open_
 
     monkeypatch.setattr(ArrowFiles, "_opened", opened)
+    monkeypatch.setattr(ArrowFiles, "footer", looked_at)
     monkeypatch.setattr(pq, "ParquetFile", telling(pq.ParquetFile))
     monkeypatch.setattr(pq, "read_metadata", telling(pq.read_metadata))
     return paths
