@@ -13,7 +13,7 @@ from typing import Final
 
 from schemasync.app.workspace import Workspace
 from schemasync.core.diagnostics import Diagnostic, diagnose
-from schemasync.core.drift import same_place
+from schemasync.core.drift import is_table_of
 from schemasync.core.mapping import TableMapping, map_subjects
 from schemasync.core.names import expand_pattern
 from schemasync.core.ports import HiveTable
@@ -50,7 +50,7 @@ def _forsaken(workspace: Workspace, mapping: TableMapping) -> Iterator[Diagnosti
     would = {t.full_name: t for t in map_subjects(sorted(subjects | set(gone.values())), workspace.config).targets}
     for name, subject in sorted(gone.items()):
         ours = would.get(name)
-        if ours and ours.subject == subject and same_place(ours.location, found[name].location):
+        if ours and is_table_of(found[name], ours):
             message = f"{name} is of {subject}, which the registry does not have: nothing is done for it"
             yield diagnose("SS421", message)
 

@@ -18,7 +18,7 @@ from schemasync.app.workspace import Workspace
 from schemasync.core.avro import read_key_schema, routing_fields, schema_fingerprint
 from schemasync.core.canonical import fingerprint
 from schemasync.core.diagnostics import Diagnostic, damaged, diagnose, refused
-from schemasync.core.drift import same_place
+from schemasync.core.drift import is_table_of, same_place
 from schemasync.core.groups import line_of
 from schemasync.core.history import History
 from schemasync.core.manifest import Manifest
@@ -28,7 +28,7 @@ from schemasync.core.partitioning import segment_of
 from schemasync.core.plan import Decision, Inspected, decide, in_place_of_next_view
 from schemasync.core.policy import Verdict
 from schemasync.core.ports import FileInfo, HivePartition, HiveTable, Lake, RegisteredSchema, Registry
-from schemasync.core.properties import SUBJECT, is_ours, read_properties, readable
+from schemasync.core.properties import is_ours, read_properties, readable
 from schemasync.core.renamed import OldNames, old_names
 from schemasync.core.schema import SubjectVersion
 from schemasync.core.shape import history_of, version_of
@@ -55,9 +55,7 @@ def _lives(workspace: Workspace, target: TableTarget) -> bool:
     except EngineError as error:
         _log.debug("whether there is a table %s is not known: %s", target.name, error)
         return False
-    if table is None or table.properties.get(SUBJECT) != target.subject:
-        return False
-    return same_place(table.location, target.location)
+    return table is not None and is_table_of(table, target)
 
 
 def is_silence(error: Exception, registry: Registry) -> bool:

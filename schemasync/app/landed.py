@@ -243,7 +243,7 @@ def of_changed(workspace: Workspace, target: TableTarget, landed: Landed) -> tup
     there = {*files_there(workspace.storage(target).lake, target.increments)}
     looked_at = (FileInfo(path=f.path, bytes=f.bytes, modified_ms=f.modified_ms) for f in landed.ready)
     changed = [f"{target.location}/{file.path}" for file in looked_at if file not in there]
-    return _told(_Waits(code="SS305", said=": it changed while it was read"), changed)
+    return _told(_Waits(code=_UNFINISHED, said=": it changed while it was read"), changed)
 
 
 def _understood(

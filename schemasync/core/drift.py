@@ -15,10 +15,11 @@ from schemasync.core import ddl, spark_schema
 from schemasync.core.amounts import many
 from schemasync.core.diagnostics import Diagnostic, diagnose
 from schemasync.core.locations import Location, parse_location, without_empty_names
+from schemasync.core.mapping import TableTarget
 from schemasync.core.names import Dialect
 from schemasync.core.partitioning import segment_of
 from schemasync.core.ports import HiveColumn, HivePartition, HiveTable
-from schemasync.core.properties import TableProperties, write_properties
+from schemasync.core.properties import SUBJECT, TableProperties, write_properties
 from schemasync.core.shape import Shape
 from schemasync.core.type_strings import parse_type
 from schemasync.errors import SchemaError
@@ -243,6 +244,11 @@ def _definition_drift(found: Found) -> Drift:
 def same_place(one: str, other: str) -> bool:
     """Tell whether two locations are one: Hadoop writes ``file:/x``, URIs ``file:///x``."""
     return _plain(one) == _plain(other)
+
+
+def is_table_of(found: HiveTable, target: TableTarget) -> bool:
+    """Tell whether a table is that of a target: of its subject, and where the configuration has it."""
+    return found.properties.get(SUBJECT) == target.subject and same_place(found.location, target.location)
 
 
 def _plain(location: str) -> Location:

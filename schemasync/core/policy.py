@@ -326,8 +326,7 @@ def hindrances(column: Column, written: Encoding, policies: Policies) -> Iterato
                 judged = _retyped(change, policies, may_split=False)
                 yield from (Hindrance(said=d.message) for d in judged.diagnostics if d.code == "SS120")
             case ChangeSemanticType() if not all(_shown_alike(*leaves) for leaves in changed_leaves(change)):
-                may_migrate = _fit_one_column(written, column.encoding)
-                fix = _MIGRATE if may_migrate else ""
+                fix = _MIGRATE if _fit_one_column(written, column.encoding) else ""
                 judged = _redefined(change, policies, frozenset())
                 yield from (Hindrance(said=d.message, fix=fix) for d in judged.diagnostics if d.code == "SS121")
             case _:

@@ -73,7 +73,9 @@ class TemplateRenderer:
 
         It is called like none that we ask for, and no other template includes it, as far as that can be told.
         """
-        files = self._overrides.glob(f"*{_END}") if self._overrides else ()
+        if self._overrides is None:
+            return ()
+        files = self._overrides.glob(f"*{_END}")
         there = {file.name for file in files if file.is_file() and not file.name.startswith(".")}
         known = _known()
         if there <= known:
