@@ -42,12 +42,14 @@ MEANINGS: Final[Mapping[str, str]] = {
     "registry.auth.basic.username": "HTTP basic authentication.",
     "registry.auth.basic.password": "Its password; write `${NAME}` to take it from the environment.",
     "registry.auth.bearer": "A bearer token, instead of basic. An empty one is refused.",
-    "registry.auth.oauth.token_url": "OAuth2 client credentials: where tokens come from.",
+    "registry.auth.oauth.token_url": "OAuth2 client credentials, instead of basic: where tokens come from. One is asked for again shortly before it expires, and where the registry refuses it.",
     "registry.auth.oauth.client_id": "The client.",
-    "registry.auth.oauth.client_secret": "Its secret.",
+    "registry.auth.oauth.client_secret": "Its secret, sent by HTTP basic authentication to `token_url` alone.",
     "registry.auth.oauth.scope": "The scope to ask for.",
+    "registry.auth.oauth.ca": "PEM file of the certificate authority that `token_url` is checked against; without it those of the system.",
     "registry.auth.mtls.cert": "PEM file of a client certificate.",
     "registry.auth.mtls.key": "PEM file of its key.",
+    "registry.headers": "Headers that go with each request, such as `target-sr-cluster` and `Confluent-Identity-Pool-Id`, which Confluent Cloud asks for beside `oauth`. `Authorization` is refused: `auth` says it.",
     "registry.ca": "PEM file of the certificate authority that the registry is checked against; without it those of the system. Checking is never off.",
     "registry.timeout": "How long one request may take.",
     "registry.retries": "How often a request is repeated after no answer, 408, 429 or 5xx (but for 501 and 505), with growing pauses (`Retry-After` is respected).",
@@ -111,7 +113,7 @@ MEANINGS: Final[Mapping[str, str]] = {
     "server.listen": "`HOST:PORT` where `watch` serves [`/metrics`](interface.md#http) (Prometheus), `/healthz`, `/readyz` and a status page at `/`; nothing listens unless said.",
     "notify[].webhook": "URL that gets every schema change, and every hold, as a [CloudEvent](interface.md#events) (structured JSON, POST).",
     "notify[].command": "Command that gets the same JSON on its standard input; text is split as a shell does. A program with a `/` in it starts from this file's directory, others are looked up on `PATH`.",
-    "notify[].slack": "A Slack webhook.",
+    "notify[].slack": "URL of a Slack incoming webhook, which gets the same as a message for people.",
     "notify[].headers": "Headers of the webhook's requests.",
     "templates": "Directory whose `*.sql.j2` files replace ours of the same name; commands tell of others that no template includes. They lay statements out. Columns are not theirs to say: a view with others is replaced by every run (SS210), and a table without our properties is not taken for ours (SS201). Nor are the rows: a `view_body` that leaves out which segments are read is refused, and so is a `view` with more than comments around `{{ body }}`.",
 }
@@ -127,7 +129,7 @@ SECTIONS: Final[Mapping[str, str]] = {
     + ". `plan` and `status` name those of them that an entry's expression matches; an entry that names one exactly takes it.",
     "watch": "",
     "server": "",
-    "notify[]": "A list of receivers; each has one of `webhook` and `command`, and is told of everything [at least once](interface.md#events).",
+    "notify[]": "A list of receivers; each has one of `webhook`, `slack` and `command`, and is told of everything [at least once](interface.md#events).",
     "templates": "",
 }
 
@@ -398,8 +400,7 @@ def _note(model: type[config.Settings], name: str) -> str:
         if row.model == model.__name__ and row.field == name:
             what = " and ".join(f"`{value}`" for value in row.values)
             return f" Not in this version{f': {what}' if what else ''}."
-    inside = [row for row in config.UNSUPPORTED if row.model == "Auth" and row.field == "oauth"]
-    return " Not in this version." if inside and model.__name__ == "OAuth" else ""
+    return ""
 
 
 _SEVERITIES: Final = {Severity.INFO: "info", Severity.WARNING: "warning", Severity.ERROR: "error"}

@@ -228,7 +228,7 @@ def _outside_of_spark(config: Config, targets: Sequence[TableTarget], left: Coll
 
 def _registry(config: Config, mapping: TableMapping) -> Check:
     auth = config.registry.auth
-    given = [name for name in ("basic", "bearer", "mtls") if getattr(auth, name) is not None]
+    given = [name for name in ("basic", "bearer", "oauth", "mtls") if getattr(auth, name) is not None]
     known = len(mapping.targets) + len(mapping.skipped)
     detail = f"{config.registry.url} answers, with {' and '.join(given) or 'no'} authentication"
     if known:

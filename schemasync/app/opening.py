@@ -23,8 +23,8 @@ from schemasync.core.mapping import TableTarget
 from schemasync.core.ports import Lake, Notifier, Registry
 from schemasync.errors import MetastoreBusyError, StorageError, UsageError
 from schemasync.io.java import find_java
-from schemasync.io.notify import CommandNotifier, WebhookNotifier
-from schemasync.io.registry.auth import NO_AUTH, Auth, BasicAuth, BearerAuth
+from schemasync.io.notify import CommandNotifier, WebhookNotifier, slack_notifier
+from schemasync.io.registry.auth import NO_AUTH, Auth, BasicAuth, BearerAuth, OAuth
 from schemasync.io.registry.file import FileRegistry
 from schemasync.io.registry.http import HttpRegistry
 from schemasync.io.templates import TemplateRenderer
@@ -50,7 +50,7 @@ def open_registry(config: Config, *, sleep: Callable[[float], object] = time.sle
     """Open the configured registry; nothing is asked yet. A ``sleep`` that returns something true ends its retries.
 
     Raises:
-        UsageError: a certificate or a header value cannot be used.
+        UsageError: a certificate, a header value or the address of a token cannot be used.
     """
     settings = config.registry
     place = parse_location(settings.url)
@@ -63,6 +63,7 @@ def open_registry(config: Config, *, sleep: Callable[[float], object] = time.sle
         auth=_auth(config),
         ca=settings.ca,
         client_cert=(mtls.cert, mtls.key) if mtls else None,
+        headers={name: value.get_secret_value() for name, value in settings.headers.items()},
         timeout=(min(seconds, 5.0), seconds),
         retries=settings.retries,
         sleep=sleep,
@@ -75,6 +76,14 @@ def _auth(config: Config) -> Auth:
         return BasicAuth(username=auth.basic.username, password=auth.basic.password.get_secret_value())
     if auth.bearer:
         return BearerAuth(token=auth.bearer.get_secret_value())
+    if auth.oauth:
+        return OAuth(
+            url=auth.oauth.token_url,
+            client_id=auth.oauth.client_id,
+            client_secret=auth.oauth.client_secret.get_secret_value(),
+            scope=auth.oauth.scope or "",
+            ca=auth.oauth.ca,
+        )
     return NO_AUTH
 
 
@@ -84,6 +93,8 @@ def open_notifiers(config: Config, *, sleep: Callable[[float], object] = time.sl
 
 
 def _notifier(notice: Notice, sleep: Callable[[float], object]) -> Notifier:
+    if notice.slack is not None:
+        return slack_notifier(notice.slack.get_secret_value(), sleep=sleep)
     if notice.webhook is None:
         return CommandNotifier(argv=notice.command)
     headers = {name: value.get_secret_value() for name, value in notice.headers.items()}

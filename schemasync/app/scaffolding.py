@@ -30,6 +30,7 @@ _HEAD: Final = """\
 registry:
   url: {url}                 # or file:./registry (SUBJECT/VERSION.avsc, or SUBJECT.avsc)
   # auth: {{basic: {{username: me, password: "${{SR_PASSWORD}}"}}}}   # or bearer: "${{TOKEN}}"
+  #   or: {{oauth: {{token_url: "https://...", client_id: me, client_secret: "${{SR_SECRET}}"}}}}
   #   or: {{mtls: {{cert: client.pem, key: client.key}}}}
   # ca: ca.pem                               # the registry's own certificate authority
 
@@ -50,7 +51,7 @@ defaults:
 _TAIL: Final = """
 # watch: {poll: 15s, apply: auto, sweep: 1h}   # apply: auto | safe | manual
 # notify:
-#   - webhook: https://example.org/hook        # CloudEvents; or command: ./tell-someone
+#   - webhook: https://example.org/hook        # CloudEvents; or slack: URL, or command: ./tell-someone
 """
 
 _EXAMPLE: Final = """

@@ -41,6 +41,7 @@ from schemasync.core.config_values import (
     SparkConf,
     TableName,
     Text,
+    TokenUrl,
     Webhook,
     check_name_pattern,
     check_regex,
@@ -106,11 +107,9 @@ class Unsupported:
 
 
 UNSUPPORTED: tuple[Unsupported, ...] = (
-    Unsupported(model="Auth", field="oauth", instead="Use basic, bearer or mtls."),
     Unsupported(
         model="Metastore", field="kind", values=("sql", "script"), instead="This version has embedded and thrift."
     ),
-    Unsupported(model="Notice", field="slack", instead="Use webhook or command."),
 )
 """Delete a row when the feature arrives; nothing else needs to know."""
 
@@ -154,12 +153,13 @@ class Basic(Settings):
 
 
 class OAuth(Settings):
-    """OAuth2 client credentials."""
+    """OAuth2 client credentials. ``ca``: a PEM file that the server of tokens is checked against."""
 
-    token_url: Text
+    token_url: TokenUrl
     client_id: Text
-    client_secret: SecretStr
-    scope: str | None = None
+    client_secret: Secret
+    scope: Text | None = None
+    ca: Text | None = None
 
 
 class Mtls(Settings):
@@ -179,19 +179,31 @@ class Auth(Settings):
 
     @model_validator(mode="after")
     def _one(self) -> Auth:
-        if self.basic and self.bearer:
-            raise refusal("must have one of basic and bearer, not both", "Leave one of them out.")
+        given = [name for name in ("basic", "bearer", "oauth") if getattr(self, name)]
+        if len(given) > 1:
+            raise refusal(f"must have only one of {' and '.join(given)}", "Leave the other out.")
         return self
 
 
 class RegistrySettings(Settings):
-    """The registry. ``url``: http(s)://HOST[/path], several with commas, or file:DIRECTORY; ``ca``: a PEM file."""
+    """The registry. ``url``: http(s)://HOST[/path], several with commas, or file:DIRECTORY; ``ca``: a PEM file.
+
+    ``headers`` are sent with each request, such as Confluent Cloud asks for beside OAuth2's tokens.
+    """
 
     url: RegistryUrl
     auth: Auth = Auth()
+    headers: dict[HeaderName, SecretStr] = {}
     ca: Text | None = None
     timeout: Period = 10 * SECOND
     retries: Annotated[int, Field(ge=0, le=100)] = 4
+
+    @field_validator("headers", mode="after")
+    @classmethod
+    def _others(cls, headers: dict[str, SecretStr]) -> dict[str, SecretStr]:
+        if any(name.lower() == "authorization" for name in headers):
+            raise refusal("must not hold Authorization", "Say under registry.auth who you are.")
+        return headers
 
 
 class Metastore(Settings):
@@ -363,19 +375,22 @@ class Server(Settings):
 
 
 class Notice(Settings):
-    """One receiver of news: a webhook with its headers, or a command as arguments (text is split like a shell's)."""
+    """One receiver of news: a webhook with its headers, one of Slack's, or a command (text is split like a shell's)."""
 
     webhook: Webhook | None = None
     command: Command = Field(default=(), repr=False)
-    slack: SecretStr | None = None
+    slack: Webhook | None = None
     headers: dict[HeaderName, SecretStr] = {}
 
     @model_validator(mode="after")
     def _one(self) -> Notice:
-        if bool(self.webhook) == bool(self.command):
-            raise refusal("must have one of webhook and command", "Set webhook: URL, or command: [PROGRAM, ARGUMENT].")
+        if sum(map(bool, (self.webhook, self.command, self.slack))) != 1:
+            raise refusal(
+                "must have one of webhook, slack and command",
+                "Set webhook: URL, slack: URL, or command: [PROGRAM, ARGUMENT].",
+            )
         if self.headers and not self.webhook:
-            raise refusal("has headers but no webhook", "Leave them out: a command has none.")
+            raise refusal("has headers but no webhook", "Leave them out: only a webhook has headers.")
         return self
 
 

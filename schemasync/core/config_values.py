@@ -207,9 +207,14 @@ def _listen(value: str) -> str:
     return value
 
 
-def _webhook(value: SecretStr) -> SecretStr:
-    if not re.match(r"https?://[^/]", value.get_secret_value()):
+def _web_address(value: str) -> str:
+    if not re.match(r"https?://[^/]", value):
         raise refusal("must be http://... or https://...", "Write for example https://example.org/hook.")
+    return value
+
+
+def _webhook(value: SecretStr) -> SecretStr:
+    _web_address(value.get_secret_value())
     return value
 
 
@@ -272,6 +277,7 @@ Increments = Annotated[Text, AfterValidator(_increments)]
 TableName = Annotated[Text, AfterValidator(lambda text: check_name_pattern(text, ("table",)))]
 HourName = Annotated[Text, AfterValidator(_hour_name)]
 RegistryUrl = Annotated[Text, AfterValidator(_registry_url)]
+TokenUrl = Annotated[Text, AfterValidator(_web_address)]
 Listen = Annotated[str, AfterValidator(_listen)]
 HeaderName = Annotated[str, AfterValidator(_header_name)]
 Webhook = Annotated[SecretStr, AfterValidator(_webhook)]

@@ -77,7 +77,10 @@ def resolve(config: Config, root: Path) -> Config:
     mtls = registry.auth.mtls
     if mtls:
         mtls = mtls.model_copy(update={"cert": _absolute(mtls.cert, root), "key": _absolute(mtls.key, root)})
-    auth = registry.auth.model_copy(update={"mtls": mtls})
+    oauth = registry.auth.oauth
+    if oauth and oauth.ca:
+        oauth = oauth.model_copy(update={"ca": _absolute(oauth.ca, root)})
+    auth = registry.auth.model_copy(update={"mtls": mtls, "oauth": oauth})
     where = {"url": _absolute_uri(registry.url, root), "ca": registry.ca and _absolute(registry.ca, root), "auth": auth}
     return relocated(config, lambda location: _absolute_uri(location, root)).model_copy(
         update={

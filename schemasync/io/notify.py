@@ -1,4 +1,4 @@
-"""Send schema events to people and programs: a webhook, a command, a stream of JSON lines.
+"""Send schema events to people and programs: a webhook, Slack, a command, a stream of JSON lines.
 
 Called by the use cases after a change was decided or done. Each sender gives up within a bounded time and says so
 with one error; none of them shows a URL's path, a header or a command's arguments, for these may be secrets.
@@ -26,6 +26,7 @@ from urllib3.util import Retry
 
 from schemasync.core.config_values import require_header_values
 from schemasync.core.events import SchemaEvent
+from schemasync.core.slack import slack_message
 from schemasync.errors import NotificationError, UsageError
 from schemasync.http_session import open_session
 
@@ -54,7 +55,7 @@ class _Failure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookNotifier:
-    """POST each event as a structured CloudEvent.
+    """POST each event, as a structured CloudEvent unless ``written`` and ``content_type`` say otherwise.
 
     ``timeout`` is in seconds and holds for connecting, and then for the answer; ``retries`` counts the attempts
     after the first; ``backoff`` is the pause before the second of them, in seconds, doubled each time. A repeated POST
@@ -68,6 +69,8 @@ class WebhookNotifier:
 
     url: str = field(repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    written: Callable[[SchemaEvent], str] = SchemaEvent.json
+    content_type: str = CONTENT_TYPE
     timeout: float = 10.0
     retries: int = 3
     backoff: float = 0.5
@@ -118,8 +121,8 @@ class WebhookNotifier:
             open_session() as session,
             session.post(
                 self.url,
-                data=event.json().encode(),
-                headers={**self.headers, "Content-Type": CONTENT_TYPE},
+                data=self.written(event).encode(),
+                headers={**self.headers, "Content-Type": self.content_type},
                 auth=_authorized,
                 timeout=self.timeout,
                 allow_redirects=False,
@@ -127,6 +130,15 @@ class WebhookNotifier:
             ) as answer,
         ):
             return answer
+
+
+def slack_notifier(url: str, *, sleep: Callable[[float], object] = time.sleep) -> WebhookNotifier:
+    """Return what posts each event as a message, by one of Slack's incoming webhooks.
+
+    Raises:
+        UsageError: as `WebhookNotifier`.
+    """
+    return WebhookNotifier(url=url, written=slack_message, content_type="application/json; charset=utf-8", sleep=sleep)
 
 
 def _authorized(request: requests.PreparedRequest) -> requests.PreparedRequest:

@@ -54,6 +54,7 @@ def test_the_defaults_are_those_of_the_documentation() -> None:
         "registry": {
             "url": "http://localhost:8081",
             "auth": {"basic": None, "bearer": None, "oauth": None, "mtls": None},
+            "headers": {},
             "ca": None,
             "timeout": 10_000,
             "retries": 4,
@@ -233,20 +234,9 @@ def test_only_what_an_entry_says_itself_counts_as_set() -> None:
 
 
 EXAMPLES: dict[tuple[str, str], tuple[dict[str, Any], str]] = {
-    ("Auth", "oauth"): (
-        {
-            "registry": REGISTRY
-            | {"auth": {"oauth": {"token_url": "http://t", "client_id": "c", "client_secret": "hush"}}}
-        },
-        "is not supported yet by this version. Use basic, bearer or mtls.",
-    ),
     ("Metastore", "kind"): (
         {"metastore": {"kind": "sql"}},
         "sql is not supported yet by this version. This version has embedded and thrift.",
-    ),
-    ("Notice", "slack"): (
-        {"notify": [{"slack": "https://hooks"}]},
-        "is not supported yet by this version. Use webhook or command.",
     ),
     ("Policies", "key"): (
         {"defaults": {"policies": {"key": "rebuild"}}},
@@ -343,10 +333,34 @@ def test_other_registry_urls_are_refused(url: str, text: str) -> None:
     assert problems(registry={"url": url}) == [("registry.url", text)]
 
 
-def test_basic_and_bearer_exclude_each_other() -> None:
-    auth = {"basic": {"username": "u", "password": "p"}, "bearer": "t"}
+CLIENT = {"token_url": "https://t", "client_id": "c", "client_secret": "hush"}
+
+
+@pytest.mark.parametrize(
+    ("auth", "names"),
+    [
+        ({"basic": {"username": "u", "password": "p"}, "bearer": "t"}, "basic and bearer"),
+        ({"bearer": "t", "oauth": CLIENT}, "bearer and oauth"),
+    ],
+)
+def test_ways_to_say_who_we_are_exclude_each_other(auth: dict[str, Any], names: str) -> None:
     assert problems(registry=REGISTRY | {"auth": auth}) == [
-        ("registry.auth", "must have one of basic and bearer, not both. Leave one of them out.")
+        ("registry.auth", f"must have only one of {names}. Leave the other out.")
+    ]
+
+
+def test_an_address_of_tokens_is_one_of_the_web() -> None:
+    assert problems(registry=REGISTRY | {"auth": {"oauth": CLIENT | {"token_url": "tokens"}}}) == [
+        (
+            "registry.auth.oauth.token_url",
+            "must be http://... or https://.... Write for example https://example.org/hook.",
+        )
+    ]
+
+
+def test_a_header_is_no_other_way_to_say_who_we_are() -> None:
+    assert problems(registry=REGISTRY | {"headers": {"authorization": "Bearer t"}}) == [
+        ("registry.headers", "must not hold Authorization. Say under registry.auth who you are.")
     ]
 
 
@@ -423,7 +437,7 @@ def test_a_command_is_split_like_a_shell_does() -> None:
     assert config(notify=[{"command": "notify.sh 'two words'"}]).notify == (Notice(command=("notify.sh", "two words")),)
 
 
-ONE = "must have one of webhook and command. Set webhook: URL, or command: [PROGRAM, ARGUMENT]."
+ONE = "must have one of webhook, slack and command. Set webhook: URL, slack: URL, or command: [PROGRAM, ARGUMENT]."
 
 
 @pytest.mark.parametrize(
@@ -431,10 +445,11 @@ ONE = "must have one of webhook and command. Set webhook: URL, or command: [PROG
     [
         ({}, "notify.0", ONE),
         ({"webhook": "https://e.org", "command": ["x"]}, "notify.0", ONE),
+        ({"webhook": "https://e.org", "slack": "https://e.org"}, "notify.0", ONE),
         (
             {"command": ["x"], "headers": {"a": "b"}},
             "notify.0",
-            "has headers but no webhook. Leave them out: a command has none.",
+            "has headers but no webhook. Leave them out: only a webhook has headers.",
         ),
         (
             {"command": "it's"},
@@ -444,6 +459,11 @@ ONE = "must have one of webhook and command. Set webhook: URL, or command: [PROG
         (
             {"webhook": "example.org"},
             "notify.0.webhook",
+            "must be http://... or https://.... Write for example https://example.org/hook.",
+        ),
+        (
+            {"slack": "hooks.slack.com"},
+            "notify.0.slack",
             "must be http://... or https://.... Write for example https://example.org/hook.",
         ),
     ],

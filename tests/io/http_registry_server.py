@@ -53,6 +53,7 @@ class Asked:
     target: str
     headers: Mapping[str, str]
     port: int
+    body: bytes = b""
 
 
 class RegistryServer:
@@ -101,8 +102,8 @@ class RegistryServer:
     def newest_id(self) -> int:
         return max((one["id"] for versions in self.subjects.values() for one in versions.values()), default=0)
 
-    def answer(self, target: str, headers: Mapping[str, str], port: int) -> Canned:
-        self.log.append(Asked(target=target, headers=headers, port=port))
+    def answer(self, target: str, headers: Mapping[str, str], port: int, body: bytes = b"") -> Canned:
+        self.log.append(Asked(target=target, headers=headers, port=port, body=body))
         if self.faults:
             return self.faults.popleft()
         if self.always:
@@ -148,6 +149,20 @@ class RegistryServer:
         return error(404, 40403, "Schema not found")
 
 
+class TokenServer(RegistryServer):
+    """One that gives tokens for client credentials: ``t1``, ``t2`` and so on, each of which lives ``seconds``."""
+
+    def __init__(self, *, tls: ssl.SSLContext | None = None) -> None:
+        super().__init__(tls=tls)
+        self.seconds: object = 3600
+        self.given = 0
+
+    def _ordinary(self, *_: object) -> Canned:
+        self.given += 1
+        answer = {"access_token": f"t{self.given}", "token_type": "Bearer", "expires_in": self.seconds}
+        return Canned(body=json.dumps(answer), content_type="application/json")
+
+
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
     registry: RegistryServer
@@ -162,7 +177,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         registry = cast(_Server, self.server).registry
-        canned = registry.answer(self.path, dict(self.headers.items()), self.client_address[1])
+        sent = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        canned = registry.answer(self.path, dict(self.headers.items()), self.client_address[1], sent)
         registry.closing.wait(canned.delay)
         if canned.hang_up:
             self.close_connection = True
@@ -182,6 +198,9 @@ class _Handler(BaseHTTPRequestHandler):
         self.close_connection = length is not None
         while canned.trickle is not None and not registry.closing.wait(canned.trickle):
             self.wfile.write(b" ")
+
+    def do_POST(self) -> None:
+        self.do_GET()
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002  the base class names it so
         """Say nothing."""

@@ -539,7 +539,7 @@ def test_the_environment_alone_can_complete_an_empty_file(tmp_path: Path) -> Non
             "REGISTRY__URLL",
             "x",
             "registry.urll: is not a known key. Did you mean registry.url? "
-            "Known here: url, auth, ca, timeout, retries.",
+            "Known here: url, auth, headers, ca, timeout, retries.",
         ),
         (
             "WACTH__POLL",

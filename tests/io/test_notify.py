@@ -22,7 +22,7 @@ import pytest
 from schemasync.core.events import SchemaEvent
 from schemasync.core.ports import Notifier
 from schemasync.errors import NotificationError, UsageError
-from schemasync.io.notify import CommandNotifier, LinesNotifier, WebhookNotifier
+from schemasync.io.notify import CommandNotifier, LinesNotifier, WebhookNotifier, slack_notifier
 
 EVENT = SchemaEvent(
     table="lake.student",
@@ -111,6 +111,23 @@ def failure(notifier: Notifier) -> NotificationError:
     with pytest.raises(NotificationError) as caught:
         notifier.send(EVENT)
     return caught.value
+
+
+def test_slack_receives_a_message(receiver: Receiver) -> None:
+    slack_notifier(receiver.url).send(EVENT)
+    [(path, headers, body)] = receiver.requests
+    assert (path, headers["Content-Type"], list(json.loads(body))) == (
+        "/secret-path",
+        "application/json; charset=utf-8",
+        ["text"],
+    )
+
+
+def test_slack_that_has_enough_is_asked_again_when_it_says(receiver: Receiver) -> None:
+    naps: list[float] = []
+    receiver.answers = [(429, {"Retry-After": "3"}), (200, {})]
+    slack_notifier(receiver.url, sleep=naps.append).send(EVENT)
+    assert (naps, len(receiver.requests)) == ([3.0], 2)
 
 
 def test_a_webhook_receives_a_structured_cloudevent(receiver: Receiver) -> None:

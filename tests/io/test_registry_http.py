@@ -239,7 +239,7 @@ def test_what_comes_with_a_redirect_is_no_longer_than_other_answers(
 @pytest.mark.parametrize(
     ("auth", "fix"),
     [
-        (NO_AUTH, "Set registry.auth (basic, bearer or mtls): no user or token is configured."),
+        (NO_AUTH, "Set registry.auth (basic, bearer, oauth or mtls): no user or token is configured."),
         (BasicAuth(username="u", password="wr0ng"), "Check username and password in registry.auth.basic."),
         (BearerAuth(token="wr0ng"), "Check the token in registry.auth.bearer: it may have expired."),
     ],

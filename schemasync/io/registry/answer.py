@@ -76,7 +76,7 @@ class Answer:
         return self._shown(redact_url(self.location))
 
     def _shown(self, text: str) -> str:
-        for secret in secrets(self.endpoint.auth):
+        for secret in secrets(self.endpoint.auth, self.endpoint.headers.values()):
             text = text.replace(secret, "***")
         return "".join(c if c.isprintable() else "?" for c in " ".join(text.split()))
 
@@ -86,6 +86,6 @@ class Silence:
     """Why no answer came."""
 
     reason: str
-    cause: Exception
+    cause: Exception | None
     retry_after: float = 0.0
     final: bool = False

@@ -10,7 +10,7 @@ import base64
 import html
 import json
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, assert_never
@@ -43,7 +43,23 @@ class BearerAuth:
     token: str = field(repr=False)
 
 
-Auth = NoAuth | BasicAuth | BearerAuth
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OAuth:
+    """Client credentials (RFC 6749, section 4.4): a server at ``url`` gives tokens for them.
+
+    ``ca`` is a PEM file that this server is checked against, else the system's are. ``token`` is what goes to the
+    registry, empty before there is one: then it is the client that says who it is, to the server of tokens.
+    """
+
+    url: str
+    client_id: str
+    client_secret: str = field(repr=False)
+    scope: str = ""
+    ca: str | None = None
+    token: str = field(default="", repr=False)
+
+
+Auth = NoAuth | BasicAuth | BearerAuth | OAuth
 
 NO_AUTH = NoAuth()
 
@@ -56,6 +72,13 @@ def authorization(auth: Auth) -> str:
         case BasicAuth(username=username, password=password):
             return "Basic " + base64.b64encode(f"{username}:{password}".encode()).decode()
         case BearerAuth(token=token):
+            return f"Bearer {token}"
+        case OAuth(token=""):
+            # Both are written as in a form before they are joined (RFC 6749, section 2.3.1).
+            return authorization(
+                BasicAuth(username=quote_plus(auth.client_id), password=quote_plus(auth.client_secret))
+            )
+        case OAuth(token=token):
             return f"Bearer {token}"
         case _:
             assert_never(auth)
@@ -73,10 +96,17 @@ _WRITTEN: Final[tuple[Callable[[str], str], ...]] = (
 """How a server may write a text that it was sent: as it is, in JSON, in HTML, in an address."""
 
 
-def secrets(auth: Auth) -> tuple[str, ...]:
-    """Return what an error must not show even if the server echoes it, the longest first: they may overlap."""
-    own = auth.password if isinstance(auth, BasicAuth) else ""
-    sent = [secret for secret in (authorization(auth).partition(" ")[2], own) if secret]
+def secrets(auth: Auth, headers: Iterable[str] = ()) -> tuple[str, ...]:
+    """Return what an error must not show even if the server echoes it, the longest first: they may overlap.
+
+    ``headers`` are the values of others that were sent.
+    """
+    match auth:
+        case BasicAuth(password=own) | OAuth(client_secret=own):
+            pass
+        case _:
+            own = ""
+    sent = [secret for secret in (authorization(auth).partition(" ")[2], own, *headers) if secret]
     return tuple(sorted({write(secret) for secret in sent for write in _WRITTEN}, key=len, reverse=True))
 
 
@@ -84,11 +114,18 @@ def unauthorized_fix(auth: Auth) -> str:
     """Return what to do when a server answers 401."""
     match auth:
         case NoAuth():
-            return "Set registry.auth (basic, bearer or mtls): no user or token is configured."
+            return "Set registry.auth (basic, bearer, oauth or mtls): no user or token is configured."
         case BasicAuth():
             return "Check username and password in registry.auth.basic."
         case BearerAuth():
             return "Check the token in registry.auth.bearer: it may have expired."
+        case OAuth(token=""):
+            return "Check client_id, client_secret and scope in registry.auth.oauth."
+        case OAuth():
+            return (
+                "It refuses a new token of registry.auth.oauth: check the scope, what this client may do there, and, "
+                "where the registry asks for headers beside the token, registry.headers."
+            )
         case _:
             assert_never(auth)
 
@@ -116,7 +153,7 @@ def check_token(auth: Auth) -> None:
         require_header_values({"registry.auth.bearer": auth.token})
 
 
-def check_certificates(ca: str | None, client_cert: tuple[str, str] | None) -> None:
+def check_certificates(ca: str | None, client_cert: tuple[str, str] | None, *, setting: str = "registry.ca") -> None:
     """Load the files once: a missing one is a wrong configuration, and an encrypted key would ask on the terminal.
 
     Raises:
@@ -124,16 +161,16 @@ def check_certificates(ca: str | None, client_cert: tuple[str, str] | None) -> N
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     try:
-        setting = f"registry.ca {ca}"
+        where = f"{setting} {ca}"
         if ca:
             context.load_verify_locations(**{"capath" if Path(ca).is_dir() else "cafile": ca})
         if client_cert:
-            setting = f"registry.auth.mtls {client_cert[0]} and {client_cert[1]}"
+            where = f"registry.auth.mtls {client_cert[0]} and {client_cert[1]}"
             context.load_cert_chain(*client_cert, password=lambda: "")
     except OSError as error:
         raise UsageError(
             "the certificate files cannot be used",
-            where=setting,
+            where=where,
             why=error.strerror or str(error),
             fix="Name readable PEM files; a client's key must belong to its certificate and must not be encrypted.",
         ) from error

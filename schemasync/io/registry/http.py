@@ -16,15 +16,17 @@ from dataclasses import replace
 from typing import Self
 from urllib.parse import quote
 
+from schemasync.core.config_values import require_header_values
 from schemasync.core.ports import RegisteredSchema
 from schemasync.core.references import HeldSchema, Trail, resolve, trail_text
 from schemasync.errors import RegistryError
 from schemasync.http_session import open_session
 from schemasync.io.registry import wire
 from schemasync.io.registry.answer import Answer
-from schemasync.io.registry.auth import NO_AUTH, Auth, check_certificates, check_token
+from schemasync.io.registry.auth import NO_AUTH, Auth, OAuth, check_certificates, check_token
 from schemasync.io.registry.endpoint import endpoints_of
 from schemasync.io.registry.kept import KeptVersions
+from schemasync.io.registry.tokens import Tokens
 from schemasync.io.registry.transport import Transport
 
 LAG_TRIES = 4
@@ -42,11 +44,12 @@ class HttpRegistry:
     and the one that answered is asked first from then on. A user and password in a URL become basic auth.
     ``timeout`` is (connect, whole answer) in seconds; ``retries`` counts the tries after the first, and a try asks
     every server at most once; the pause before retry n is about ``backoff * 2**(n-1)`` seconds. ``client_cert`` is
-    (certificate, unencrypted key), ``ca`` a PEM file or directory. Proxies are taken from the environment. A ``sleep``
-    that returns something true was woken: nothing is asked again then. ``clock`` is in seconds, and never set.
+    (certificate, unencrypted key), ``ca`` a PEM file or directory; ``headers`` go with every question. Proxies are
+    taken from the environment. A ``sleep`` that returns something true was woken: nothing is asked again then.
+    ``clock`` is in seconds, and never set.
 
     Raises:
-        UsageError: a URL, certificate or token that cannot be used.
+        UsageError: a URL, certificate, token or header that cannot be used.
     """
 
     def __init__(
@@ -56,6 +59,7 @@ class HttpRegistry:
         auth: Auth = NO_AUTH,
         ca: str | None = None,
         client_cert: tuple[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
         timeout: tuple[float, float] = (5, 30),
         retries: int = 5,
         backoff: float = 0.5,
@@ -63,9 +67,13 @@ class HttpRegistry:
         random: Callable[[], float] = randomness.random,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        endpoints = endpoints_of(url, auth)
+        require_header_values({f"registry.headers.{name}": value for name, value in (headers or {}).items()})
+        endpoints = endpoints_of(url, auth, headers)
         check_token(auth)
         check_certificates(ca, client_cert)
+        tokens = Tokens(auth, clock=clock) if isinstance(auth, OAuth) else None
+        if tokens:
+            check_certificates(tokens.ca, None, setting="registry.auth.oauth.ca")
         session = open_session()
         session.headers.update({"Accept": wire.ACCEPT, "User-Agent": "schemasync"})
         self._transport = Transport(
@@ -78,6 +86,7 @@ class HttpRegistry:
             sleep=sleep,
             random=random,
             session=session,
+            tokens=tokens,
         )
         self._lock = threading.Lock()
         self._kept = KeptVersions(clock)

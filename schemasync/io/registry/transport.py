@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import requests
@@ -19,8 +19,9 @@ from urllib3.util import Retry
 
 from schemasync.errors import RegistryError, RegistryUnavailableError
 from schemasync.io.registry.answer import Answer, Silence
-from schemasync.io.registry.auth import Authorize
-from schemasync.io.registry.endpoint import URL_FIX, Endpoint
+from schemasync.io.registry.auth import Authorize, OAuth
+from schemasync.io.registry.endpoint import Endpoint
+from schemasync.io.registry.tokens import Tokens
 
 RETRY_AFTER_CAP = 60.0
 """Longest ``Retry-After`` that is slept, in seconds: a daemon must not be put to sleep for hours."""
@@ -42,7 +43,8 @@ class Transport:
     ``verify`` is True or the path of a CA; ``timeout`` is (connect, read) in seconds, of which ``session`` takes the
     latter for a whole answer; ``backoff`` is the pause before the second try in seconds, doubled before each further
     one; ``random`` gives numbers from 0 to 1. ``sleep`` pauses, and returns something true where it was woken because
-    the process is to end.
+    the process is to end. Where there are ``tokens`` a server is shown the newest of them, and another one once where
+    it answers 401: tokens may be called back.
     """
 
     endpoints: Sequence[Endpoint]
@@ -54,6 +56,7 @@ class Transport:
     sleep: Callable[[float], object]
     random: Callable[[], float]
     session: requests.Session
+    tokens: Tokens | None = None
     preferred: int = 0
 
     def get(self, path: str, **query: str) -> Answer:
@@ -101,7 +104,9 @@ class Transport:
             f"no usable answer, tried {tries} time{'s' * (tries > 1)}",
             where=f"{self._where}, GET {path}",
             why=outcome.reason,
-            fix="Check that the registry runs and that registry.url, proxies and firewalls lead to it.",
+            fix=f"Check that the registry{' and the server of its tokens run' if self.tokens else ' runs'} and that "
+            f"registry.url{', token_url' if self.tokens else ''}, proxies and firewalls lead to "
+            f"{'them' if self.tokens else 'it'}.",
         )
 
     @property
@@ -109,34 +114,64 @@ class Transport:
         return f"registry {', '.join(endpoint.host for endpoint in self.endpoints)}"
 
     def _first_answer(self, path: str, query: Mapping[str, str]) -> Answer | Silence:
+        """Ask all servers once, where there are tokens by the newest one, and by another one where that is refused."""
+        if self.tokens is None:
+            return self._of_any(self.endpoints, path, query)
+        token = self._token(self.tokens)
+        outcome = self._by(token, path, query)
+        if isinstance(token, OAuth) and isinstance(outcome, Answer) and outcome.status == 401:
+            outcome = self._by(self._token(self.tokens, refused=token), path, query)
+        return outcome
+
+    def _by(self, token: OAuth | Silence, path: str, query: Mapping[str, str]) -> Answer | Silence:
+        if isinstance(token, Silence):
+            return token
+        return self._of_any([replace(endpoint, auth=token) for endpoint in self.endpoints], path, query)
+
+    def _token(self, tokens: Tokens, *, refused: OAuth | None = None) -> OAuth | Silence:
+        """Return the client with a token that was not refused, asking its server for one where none is held."""
+        with tokens.lock:
+            held = tokens.held()
+            if held is not None and held != refused:
+                return held
+            outcome = self._exchange(tokens.endpoint, "", data=dict(tokens.form), verify=tokens.ca or True)
+            if isinstance(outcome, Answer) and outcome.final:
+                return tokens.take(outcome)
+            reason = f"no token from {tokens.endpoint.host}, {outcome.reason}"
+            return Silence(reason=reason, cause=outcome.cause, retry_after=outcome.retry_after)
+
+    def _of_any(self, endpoints: Sequence[Endpoint], path: str, query: Mapping[str, str]) -> Answer | Silence:
         """Ask one server after the other, beginning with the one that answered last."""
         start = self.preferred
-        for position in (*range(start, len(self.endpoints)), *range(start)):
-            outcome = self._ask(self.endpoints[position], path, query)
+        for position in (*range(start, len(endpoints)), *range(start)):
+            outcome = self._ask(endpoints[position], path, query)
             if isinstance(outcome, Answer):
                 self.preferred = position
                 break
         return outcome
 
     def _ask(self, endpoint: Endpoint, path: str, query: Mapping[str, str]) -> Answer | Silence:
+        return self._exchange(endpoint, path, params=dict(query), verify=self.verify, cert=self.client_cert)
+
+    def _exchange(self, endpoint: Endpoint, path: str, **sent: Any) -> Answer | Silence:
         handled = sys.exception()
         try:
-            with self.session.get(
+            with self.session.request(
+                endpoint.method,
                 endpoint.base + path,
-                params=dict(query),
+                headers=dict(endpoint.headers),
                 auth=Authorize(endpoint.auth),
                 timeout=self.timeout,
-                # Given with every request: a session's own value loses against REQUESTS_CA_BUNDLE.
-                verify=self.verify,
-                cert=self.client_cert,
                 # Credentials must not follow a redirect to another server.
                 allow_redirects=False,
                 # Reading is ours: requests has no limit for the length.
                 stream=True,
+                # verify among them: a session's own value loses against REQUESTS_CA_BUNDLE.
+                **sent,
             ) as response:
-                body = self._body(response, endpoint.place(path))
+                body = self._body(response, endpoint, path)
         except (requests.RequestException, urllib3.exceptions.HTTPError, OSError, ValueError) as error:
-            return _silence(error, endpoint.place(path), _innermost(error, handled))
+            return _silence(error, endpoint, path, _innermost(error, handled))
         return Answer(
             endpoint=endpoint,
             path=path,
@@ -148,13 +183,14 @@ class Transport:
         )
 
     @staticmethod
-    def _body(response: requests.Response, where: str) -> bytes:
+    def _body(response: requests.Response, endpoint: Endpoint, path: str) -> bytes:
         body = bytearray()
         while part := response.raw.read1(PART, decode_content=True):
             body += part
             if len(body) > LARGEST_BODY:
                 why = f"it is longer than {LARGEST_BODY // 1_000_000} MB"
-                raise RegistryError("this is no answer of a registry", where=where, why=why, fix=URL_FIX)
+                what = f"this is no answer of a {endpoint.name}"
+                raise RegistryError(what, where=endpoint.place(path), why=why, fix=endpoint.url_fix)
         return bytes(body)
 
 
@@ -181,20 +217,17 @@ def _innermost(error: BaseException, handled: BaseException | None) -> str:
     return str(getattr(error, "strerror", None) or error or type(error).__name__)
 
 
-def _silence(error: Exception, where: str, why: str) -> Silence:
+def _silence(error: Exception, endpoint: Endpoint, path: str, why: str) -> Silence:
     """Tell a failure that may pass from one that asking again repeats."""
     match error:
         case requests.exceptions.SSLError() | urllib3.exceptions.SSLError() if "EOF" not in why:
             raise RegistryError(
-                "no trusted connection",
-                where=where,
-                why=why,
-                fix="Name the registry's CA in registry.ca and, if it asks for one, a client certificate in "
-                "registry.auth.mtls; check that registry.url has the right scheme, host name and port.",
+                "no trusted connection", where=endpoint.place(path), why=why, fix=endpoint.tls_fix
             ) from error
         case requests.ConnectionError() | requests.Timeout() | urllib3.exceptions.ReadTimeoutError():
             return Silence(reason=why, cause=error)
         case urllib3.exceptions.SSLError() | urllib3.exceptions.ProtocolError() | urllib3.exceptions.DecodeError():
             return Silence(reason=f"the answer broke off, {why}", cause=error)
         case _:
-            raise RegistryError("the request cannot be sent", where=where, why=why, fix=URL_FIX) from error
+            what = "the request cannot be sent"
+            raise RegistryError(what, where=endpoint.place(path), why=why, fix=endpoint.url_fix) from error
