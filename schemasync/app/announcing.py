@@ -118,7 +118,9 @@ class Receiver:
             left = tuple(self._letters)
             self._letters.clear()
         for letter in left:
-            _tell_missed(letter.event, "not delivered yet", self._why)
+            refused = letter is left[0] or letter in self._passed
+            why = self._why if refused else f"it was not offered: {self._why}"
+            _tell_missed(letter.event, "not delivered yet", why)
         return len(left)
 
     def _work(self) -> None:
@@ -162,7 +164,8 @@ class Receiver:
         if now - event.time.timestamp() * 1000 >= LONGEST_MS:
             self._give_up(letter, str(error))
             self._tries = 0
-        elif self._tries >= PASSED_AFTER:
+        elif self._tries >= PASSED_AFTER or self._closing:
+            # In the end there is no later: a run by cron would come no further for a day.
             _log.warning("%s; others are offered before it", error, extra={"table": event.table, "event": event.id})
             self._offer_behind(waiting[waiting.index(letter) + 1 :])
         else:

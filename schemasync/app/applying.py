@@ -176,15 +176,16 @@ def apply_table(
         plan = lay_out_steps(workspace, look(workspace, target, entries))
         if expected is not None and expected[target.full_name] != plan.fingerprint:
             raise moved(target)
+        approved = plan if expected is not None else None
         if admitting and _put_right(workspace, plan, done, allowed):
             # The values of rows and columns that were not there are yet to be looked at.
-            plan = lay_out_steps(workspace, look(workspace, target))
+            plan = _planned_again(workspace, target, approved)
         changing = plan.pending and allowed(plan)
         admitting_steps = [step for step in plan.steps if step.kind == "admit"]
         first = _admit_first(workspace, plan) if changing and admitting else None
         if first is not None and first.files:
             # What came in may hold a value that does not fit the new type.
-            plan = lay_out_steps(workspace, look(workspace, target))
+            plan = _planned_again(workspace, target, approved)
             changing = plan.pending and allowed(plan)
         carried_out = carry_out(workspace, plan, done) if changing else None
         if admitting and plan.verdict is Verdict.HOLD:
@@ -194,7 +195,8 @@ def apply_table(
         admitted = seen = since = None
         if admitting and properties is not None:
             # Also where the table's own shape is not understood.
-            since = note_hold(workspace, target, properties.version, held=plan.verdict is Verdict.HOLD)
+            waits = plan.verdict is Verdict.HOLD or (plan.pending and not changing)
+            since = note_hold(workspace, target, properties.version, held=waits)
         if admitting and shape is not None and properties is not None:
             seen = None if done else _seen(plan)
             admitted = _admit(workspace, plan, shape, properties, publishing=publishing, seen=seen).after(first)
@@ -216,6 +218,18 @@ def apply_table(
         view=seen,
         held_since_ms=since,
     )
+
+
+def _planned_again(workspace: Workspace, target: TableTarget, approved: TablePlan | None) -> TablePlan:
+    """Plan once more, as the table is another now; nothing is let through that a kept plan does not say, but a hold.
+
+    Raises:
+        ConflictError: the registry, say, has another version by now.
+    """
+    plan = lay_out_steps(workspace, look(workspace, target))
+    if approved is not None and plan.pending and not plan.within(approved):
+        raise moved(target)
+    return plan
 
 
 def _record_history(

@@ -1,8 +1,8 @@
 """Plans kept in files, between `schemasync plan --out FILE` and `schemasync apply --plan FILE`.
 
-The file is what ``plan --json`` prints: people can read it, review can approve it, and apply only trusts its
-fingerprints. A file that was edited, cut off or made by something else is refused, never half applied. So is one of
-an earlier release, which does not say in which database its tables are.
+The file is what ``plan --json`` prints, and a hash of that: people can read it, review can approve it, and apply only
+trusts its fingerprints. A file that was edited, cut off or made by something else is refused, never half applied. So
+is one of an earlier release, which does not say in which database its tables are, or has no hash.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from schemasync.errors import UsageError
 
 _BEGINNING: Final = re.compile(r'\s*(\{\s*"tables"\s*:|\Z)')
 """How a plan begins that was cut off when a disk was full; an empty file has nothing to lose."""
+_HASH: Final = "sha256"
+"""The key of the hash of all others."""
 _ELSEWHERE: Final = "plan.json"
 """Where people are told to keep a plan, if not where they looked for one."""
 
@@ -31,8 +33,9 @@ def write_plan(plan: Plan, file: Path) -> None:
         UsageError: the file cannot be written, or is something else than an earlier plan.
     """
     require_plan_or_nothing(file)
+    content = plan.to_json()
     try:
-        file.write_text(json.dumps(plan.to_json(), indent=2) + "\n", encoding="utf-8")
+        file.write_text(json.dumps(content | {_HASH: _hash(content)}, indent=2) + "\n", encoding="utf-8")
     except OSError as error:
         raise _not_written(file, error) from error
 
@@ -84,16 +87,23 @@ def read_plan(file: Path) -> Mapping[str, str]:
     try:
         raw = json.loads(text)
         found = [(_full_name(table), str(table["fingerprint"])) for table in raw["tables"]]
-        whole = raw["fingerprint"]
+        kept = raw.pop(_HASH, None)
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise _refused(file, "this is not a plan", "it is no JSON that `schemasync plan` wrote") from error
     if not all(name for name, _ in found):
         raise _refused(
             file, "this plan was made by an earlier release", "it does not say in which database its tables are"
         )
-    if whole != fingerprint([one for _, one in found]) or len(dict(found)) < len(found):
-        raise _refused(file, "this plan was changed after it was made", "its fingerprints do not belong together")
+    if kept is None:
+        raise _refused(file, "this plan was made by an earlier release", f"it has no {_HASH} of itself")
+    if kept != _hash(raw):
+        raise _refused(file, "this plan was changed after it was made", f"its {_HASH} is that of another one")
     return dict(found)
+
+
+def _hash(content: Mapping[str, Any]) -> str:
+    """Return the hash of a plan as it is read from JSON again, where tuples are lists."""
+    return fingerprint(json.loads(json.dumps(content)))
 
 
 def _full_name(table: Mapping[str, Any]) -> str:

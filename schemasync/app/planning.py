@@ -150,12 +150,29 @@ class TablePlan:
     @property
     def fingerprint(self) -> str:
         """Hash of what was seen and of what would be done to the schema."""
-        schema = (step.to_json() for step in self.steps if step.kind in SCHEMA_STEPS)
-        # The view's statement names the segments of the moment; what it shows is part of what was seen.
-        steps = [step | {"sql": ""} if step["kind"] == "replace_view" else step for step in schema]
+        steps = [step.to_json() | {"sql": sql} for step, sql in self._schema_steps]
+        return fingerprint([self.target.table, *self._aim, steps, self.seen])
+
+    def within(self, other: TablePlan) -> bool:
+        """Tell whether this would do nothing to the schema but what another plan of the table would."""
+        steps, others = ({(step.kind, sql) for step, sql in plan._schema_steps} for plan in (self, other))
+        return self._aim == other._aim and steps <= others
+
+    @property
+    def _schema_steps(self) -> list[tuple[Step, str]]:
+        """The steps that change the schema, and their SQL but for that of the view, which names the moment's segments.
+
+        What it shows is part of what was seen.
+        """
+        return [
+            (step, "" if step.kind == "replace_view" else step.sql) for step in self.steps if step.kind in SCHEMA_STEPS
+        ]
+
+    @property
+    def _aim(self) -> tuple[Any, ...]:
         # A key's next version may have the same columns.
         written = self.properties and _stateless(write_properties(replace(self.properties, key_version=0)))
-        return fingerprint([self.target.table, self.verdict.value, self.desired_version, steps, written, self.seen])
+        return self.verdict.value, self.desired_version, written
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

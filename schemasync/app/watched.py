@@ -137,6 +137,7 @@ def seen_of(applied: Applied, listed: Listed, *, refused: bool, mode: str) -> Se
         held_since_ms=applied.held_since_ms,
         keys=standing.keys if standing else None,
         key_version=standing.key_version if standing else 0,
+        state=str(standing.state) if standing else "",
     )
 
 

@@ -26,6 +26,7 @@ class Seen:
     look failed halfway); ``desired`` is the newest that the registry lists. ``changed``: the plan's schema steps were
     all done. ``held``: something waits for a person; ``held_since_ms`` is noted where that is a schema. ``keys`` are
     those that the table has, None as for ``after``, and ``key_version`` is the version that they are from, 0 for none.
+    ``state`` is that in force where there is a table, as a text.
     """
 
     target: TableTarget
@@ -40,6 +41,12 @@ class Seen:
     held_since_ms: int | None = None
     keys: tuple[str, ...] | None = None
     key_version: int = 0
+    state: str = ""
+
+    @property
+    def made(self) -> bool:
+        """Whether the table was not there before."""
+        return self.changed and self.before is None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +74,7 @@ def news(told: Told, seen: Seen, *, time: datetime) -> tuple[tuple[SchemaEvent, 
     someone else, is told like any other. The same news (table, versions, verdict, another key) is told once; a hold
     that is over and comes again, or has other reasons, is told again, under an id of its own.
     """
-    known = told.version if told.met else seen.before
+    known = told.version if told.met and not seen.made else seen.before
     planned = (seen.desired, seen.changes) if seen.changes else told.planned
     events = []
     rekeyed = _rekeyed(told, seen)
@@ -77,7 +84,10 @@ def news(told: Told, seen: Seen, *, time: datetime) -> tuple[tuple[SchemaEvent, 
         if seen.after == known and not (seen.changed and seen.changes):
             # By a release, which moves no version; what was planned for this one may be what made it.
             changes, verdict = rekeyed, Verdict.MIGRATE
-        events.append(_event(seen, known, seen.after, verdict, changes, time))
+        # One of this name was told of before.
+        again = seen.state if seen.made and told.version is not None else ""
+        occasion = _new_key(seen, changes) or again
+        events.append(_event(seen, known, seen.after, verdict, changes, time=time, occasion=occasion))
     fresh = [event for event in events if event.id not in told.ids]
     ids = told.ids | {event.id for event in fresh}
     current = known if seen.after is None else seen.after
@@ -85,7 +95,8 @@ def news(told: Told, seen: Seen, *, time: datetime) -> tuple[tuple[SchemaEvent, 
     # A look that failed does not know whether a hold lasts.
     holds = told.holds if seen.after is None else frozenset()
     if seen.held and newest is not None:
-        held = _event(seen, current, newest, Verdict.HOLD, seen.changes if not seen.changed else (), time)
+        changes = seen.changes if not seen.changed else ()
+        held = _event(seen, current, newest, Verdict.HOLD, changes, time=time, occasion=_occasion(seen))
         fresh += [held] if held.id not in told.holds else []
         holds = told.holds | {held.id}
     keys = told.keys if seen.keys is None else seen.keys
@@ -115,7 +126,14 @@ def _new_key(seen: Seen, changes: Sequence[Change]) -> str:
 
 
 def _event(
-    seen: Seen, current: int | None, desired: int, verdict: Verdict, changes: Sequence[Change], time: datetime
+    seen: Seen,
+    current: int | None,
+    desired: int,
+    verdict: Verdict,
+    changes: Sequence[Change],
+    *,
+    time: datetime,
+    occasion: str,
 ) -> SchemaEvent:
     return SchemaEvent(
         table=seen.target.name,
@@ -124,7 +142,7 @@ def _event(
         to_version=desired,
         verdict=verdict.value,
         time=time,
-        occasion=_occasion(seen) if verdict is Verdict.HOLD else _new_key(seen, changes),
+        occasion=occasion,
         changes=tuple(change_json(change) for change in changes),
         diagnostics=tuple(diagnostic_json(d) for d in seen.diagnostics),
     )

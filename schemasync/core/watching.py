@@ -37,7 +37,7 @@ LISTS_EVERY_MS: Final = 180_000
 under another subject, and deletions, do not move it."""
 
 QUESTION_MS: Final = 100
-"""Without a probe, one question to the registry per this time on average."""
+"""One question to the registry per this time on average, without a probe and where others register all the time."""
 
 LONG_BYTES: Final = 1_000_000_000
 """To admit more than so many bytes takes minutes, and may take hours. What is less is not left to wait for a compaction
@@ -111,19 +111,21 @@ class Reach(Enum):
 class Rhythm:
     """When the registry is looked at again; the first tick sweeps, and so does one after the clock was set back.
 
-    ``listed_ms`` is when it was listed last; ``newest_id`` is the probe's largest answer.
+    ``listed_ms`` is when it was listed last, ``rested_ms`` until when it is not, whatever others register;
+    ``newest_id`` is the probe's largest answer.
     """
 
     sweep_ms: int = 0
     lists_ms: int = 0
     listed_ms: int = 0
+    rested_ms: int = 0
     newest_id: int | None = None
 
     def reach(self, *, now_ms: int, newest_id: int | None) -> Reach:
         """Say how far to look now; ``newest_id`` is the probe's answer, None where it cannot tell."""
         if not self.listed_ms <= now_ms < self.sweep_ms:
             return Reach.SWEEP
-        if now_ms >= self.lists_ms or self._grew(newest_id):
+        if now_ms >= self.lists_ms or (now_ms >= self.rested_ms and self._grew(newest_id)):
             return Reach.LISTS
         return Reach.PROBE
 
@@ -141,9 +143,10 @@ class Rhythm:
         pause = lists_every_ms(watch.poll, probed=newest_id is not None, subjects=subjects)
         # A replica may tell of a new id before the lists of another one show it: ask once more.
         again = self.newest_id is not None and self._grew(newest_id)
-        lists = now_ms if again else now_ms + jittered(pause, draw)
+        rested = now_ms + lists_every_ms(watch.poll, probed=False, subjects=subjects)
+        lists = rested if again else now_ms + jittered(pause, draw)
         newest = max(newest_id or 0, self.newest_id or 0) or None
-        return Rhythm(sweep_ms=sweep, lists_ms=lists, listed_ms=now_ms, newest_id=newest)
+        return Rhythm(sweep_ms=sweep, lists_ms=lists, listed_ms=now_ms, rested_ms=rested, newest_id=newest)
 
 
 def lists_every_ms(poll_ms: int, *, probed: bool, subjects: int) -> int:

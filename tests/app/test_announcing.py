@@ -233,10 +233,32 @@ def test_in_the_end_all_that_waits_is_offered_once_more(caplog: pytest.LogCaptur
     box.post(2, 3)
     box.offer()
     box.outbox.start()
-    assert (box.finish(), troubled.taken, gone.taken, gone.tries, box.done) == (2, [2, 3], [], 2, [])
+    assert (box.finish(), troubled.taken, gone.taken, gone.tries, box.done) == (2, [2, 3], [], 3, [])
     assert [message.partition(": ")[2] for message in lost(caplog)] == ["refused"] * 2
     assert all("is not delivered yet" in message for message in lost(caplog))
     assert box.finish() == 0
+
+
+def test_an_event_that_is_refused_in_the_end_takes_no_other_with_it(caplog: pytest.LogCaptureFixture) -> None:
+    """A run of ``watch --once`` has no other time for them, and neither has the next one."""
+    picky = Receiver(poison=(2,))
+    box = Box(picky)
+    box.post(2, 3, 4)
+    box.offer()
+    box.outbox.start()
+    assert (box.finish(), picky.taken) == (1, [3, 4])
+    assert [message.partition(": ")[2] for message in lost(caplog)] == ["refused"]
+
+
+def test_what_was_not_offered_in_the_end_is_said_so(caplog: pytest.LogCaptureFixture) -> None:
+    gone = Receiver(failures=9)
+    box = Box(gone)
+    box.post(2, 3, 4, 5)
+    box.offer()
+    box.outbox.start()
+    assert (box.finish(), gone.tries) == (4, 4)
+    because = [message.partition(": ")[2] for message in lost(caplog)]
+    assert because == ["refused", "refused", "it was not offered: refused", "refused"]
 
 
 @pytest.mark.parametrize(("stopped", "patience"), [(True, LAST_MS), (False, ONCE_MS)])

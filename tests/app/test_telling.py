@@ -6,15 +6,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
 from schemasync.app.announcing import Outbox
+from schemasync.app.applying import apply_table
 from schemasync.app.inspecting import map_tables
 from schemasync.app.planning import TablePlan
 from schemasync.app.telling import TOLD, Telling
+from schemasync.app.watched import seen_of
 from schemasync.app.watching import watch
 from schemasync.app.workspace import Workspace
 from schemasync.core.diagnostics import diagnose
@@ -22,6 +26,7 @@ from schemasync.core.events import SchemaEvent
 from schemasync.core.mapping import TableTarget
 from schemasync.core.news import Seen
 from schemasync.core.policy import Verdict
+from schemasync.core.watching import Listed
 from schemasync.errors import StorageError
 from tests.app.still import Still, avro
 
@@ -238,3 +243,27 @@ def test_what_could_not_be_written_is_written_later(still: Still, kept: Path) ->
     assert not kept.exists()
     process.sees(1, 1)
     assert names(kept) == ["00000002.json"]
+
+
+def test_changes_that_wait_for_a_person_again_are_another_hold(tmp_path: Path) -> None:
+    """Whoever leaves out what was told before would never hear of the second time."""
+    still = Still(tmp_path, watch={"apply": "manual"})
+    still.register(avro())
+    still.settle()
+    process = Process(still, workspace=replace(still.workspace, now_ms=partial(next, count(1_800_000_000_000))))
+
+    def look() -> None:
+        done = apply_table(process.workspace, process.target, allowed=lambda _: False)
+        seen = seen_of(done, Listed(versions=(1,)), refused=done.plan.pending, mode="manual")
+        process.telling.tell(seen)
+        process.deliver()
+
+    look()
+    for _ in range(2):
+        still.metastore.set_view_text("lake", "student_view", "SELECT 1 AS a")
+        look()
+        look()
+        still.settle()
+        look()
+    assert [event.verdict for event in process.heard] == ["hold"] * 2
+    assert len({event.id for event in process.heard}) == 2

@@ -168,6 +168,18 @@ def test_a_hold_has_an_id_of_its_own(first: Seen, second: Seen, *, same: bool) -
     assert (before.id == after.id) is same
 
 
+def test_a_table_that_is_made_anew_is_told_as_made_each_time() -> None:
+    standing = replace(QUIET, before=2, after=2, desired=2)
+    first, second, third = (replace(CREATED, state=f"{n}.0-abcd") for n in (1, 2, 3))
+    assert told_of(first, standing, second, standing, second) == [(None, 2, "evolve", ("add_column",))] * 2
+    told, ids = Told(), []
+    for seen in (first, standing, second, third):
+        events, told = news(told, seen, time=NOON)
+        ids += [event.id for event in events]
+    [alone], _ = news(Told(), third, time=NOON)
+    assert (len(set(ids)), alone.id) == (3, ids[0])
+
+
 def test_a_hold_whose_reasons_come_and_go_tells_each_once() -> None:
     other = replace(NOTED, diagnostics=(diagnose("SS406", "403"),))
     assert len(told_of(NOTED, other, NOTED, other)) == 2

@@ -84,6 +84,9 @@ def test_the_first_tick_sweeps() -> None:
         (Rhythm(sweep_ms=NOW + 2, lists_ms=NOW + 2, listed_ms=NOW + 1, newest_id=7), 7, Reach.SWEEP),
         (Rhythm(sweep_ms=NOW + 1, lists_ms=NOW + 1, newest_id=7), 8, Reach.LISTS),
         (Rhythm(sweep_ms=NOW + 1, lists_ms=NOW + 1), 1, Reach.LISTS),
+        (Rhythm(sweep_ms=NOW + 1, lists_ms=NOW + 1, rested_ms=NOW, newest_id=7), 8, Reach.LISTS),
+        (Rhythm(sweep_ms=NOW + 1, lists_ms=NOW + 1, rested_ms=NOW + 1, newest_id=7), 8, Reach.PROBE),
+        (Rhythm(sweep_ms=NOW + 1, lists_ms=NOW, rested_ms=NOW + 1, newest_id=7), 7, Reach.LISTS),
         (Rhythm(sweep_ms=NOW + 1, lists_ms=NOW + 1, newest_id=7), 7, Reach.PROBE),
         (Rhythm(sweep_ms=NOW + 1, lists_ms=NOW + 1, newest_id=7), 6, Reach.PROBE),
         (Rhythm(sweep_ms=NOW + 1, lists_ms=NOW + 1, newest_id=7), None, Reach.PROBE),
@@ -98,7 +101,9 @@ def after(rhythm: Rhythm, reach: Reach, *, newest_id: int | None) -> Rhythm:
 
 
 def test_after_a_sweep_both_clocks_begin_anew() -> None:
-    expected = Rhythm(sweep_ms=NOW + 3_600_000, lists_ms=NOW + LISTS_EVERY_MS, listed_ms=NOW, newest_id=7)
+    expected = Rhythm(
+        sweep_ms=NOW + 3_600_000, lists_ms=NOW + LISTS_EVERY_MS, listed_ms=NOW, rested_ms=NOW, newest_id=7
+    )
     assert after(Rhythm(), Reach.SWEEP, newest_id=7) == expected
 
 
@@ -106,9 +111,16 @@ def test_after_listing_because_something_was_registered_the_next_tick_lists_once
     grown = after(Rhythm(sweep_ms=NOW + 9, lists_ms=NOW + 9, newest_id=7), Reach.LISTS, newest_id=8)
     again = after(grown, Reach.LISTS, newest_id=8)
     assert (grown, again) == (
-        Rhythm(sweep_ms=NOW + 9, lists_ms=NOW, listed_ms=NOW, newest_id=8),
-        Rhythm(sweep_ms=NOW + 9, lists_ms=NOW + LISTS_EVERY_MS, listed_ms=NOW, newest_id=8),
+        Rhythm(sweep_ms=NOW + 9, lists_ms=NOW, listed_ms=NOW, rested_ms=NOW, newest_id=8),
+        Rhythm(sweep_ms=NOW + 9, lists_ms=NOW + LISTS_EVERY_MS, listed_ms=NOW, rested_ms=NOW, newest_id=8),
     )
+
+
+def test_a_registry_that_others_use_all_the_time_is_listed_no_more_often_than_one_without_a_probe() -> None:
+    before = Rhythm(sweep_ms=NOW + 10**9, lists_ms=NOW + 9, newest_id=7)
+    many = before.after(Reach.LISTS, watch=WATCH, now_ms=NOW, newest_id=8, subjects=600, draw=0.5)
+    soon, later = (many.reach(now_ms=NOW + ms, newest_id=9) for ms in (59_999, 60_000))
+    assert (many.lists_ms, soon, later) == (NOW + 60_000, Reach.PROBE, Reach.LISTS)
 
 
 def test_a_probe_alone_changes_nothing() -> None:

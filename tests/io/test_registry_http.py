@@ -574,6 +574,18 @@ def test_the_first_server_is_asked_again_when_the_second_falls_silent(server: Re
         assert (first, registry.subjects()) == (("second",), ("s",))
 
 
+@pytest.mark.parametrize("status", [503, 429, 500])
+def test_the_next_server_is_asked_at_once_when_one_has_no_answer_for_now(
+    server: RegistryServer, connect: Connect, status: int
+) -> None:
+    with RegistryServer() as first:
+        first.always = Canned(status=status, headers={"Retry-After": "60"})
+        naps = Naps()
+        registry = connect([first.url, server.url], sleep=naps)
+        assert (registry.subjects(), registry.versions("s"), naps) == (("s",), (1,), [])
+    assert first.targets == ["/subjects"]
+
+
 def test_all_servers_are_named_when_none_answers(connect: Connect, dead_url: str) -> None:
     message = failure(connect(f"{dead_url}, {dead_url}", retries=1).subjects, RegistryUnavailableError)
     assert f"registry {dead_url[7:]}, {dead_url[7:]}, GET /subjects: no usable answer, tried 2 times" in message

@@ -38,7 +38,7 @@ Outcome = TypeVar("Outcome", bound=Answer | Silence)
 
 @dataclass(slots=True, kw_only=True)
 class Transport:
-    """Sends GET requests to the first of some servers that answers; ``preferred`` is the one that answered last.
+    """Sends GET requests to the first of some servers that has an answer; ``preferred`` is the one that had the last.
 
     ``verify`` is True or the path of a CA; ``timeout`` is (connect, read) in seconds, of which ``session`` takes the
     latter for a whole answer; ``backoff`` is the pause before the second try in seconds, doubled before each further
@@ -141,11 +141,11 @@ class Transport:
             return Silence(reason=reason, cause=outcome.cause, retry_after=outcome.retry_after)
 
     def _of_any(self, endpoints: Sequence[Endpoint], path: str, query: Mapping[str, str]) -> Answer | Silence:
-        """Ask one server after the other, beginning with the one that answered last."""
+        """Ask one server after the other, beginning with the one that answered last, until an answer is final."""
         start = self.preferred
         for position in (*range(start, len(endpoints)), *range(start)):
             outcome = self._ask(endpoints[position], path, query)
-            if isinstance(outcome, Answer):
+            if outcome.final:
                 self.preferred = position
                 break
         return outcome
