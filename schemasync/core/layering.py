@@ -154,7 +154,7 @@ def _newest_tier(deltas: tuple[Segment, ...]) -> tuple[Segment, ...]:
     """Choose the newest deltas, as many as it takes for each that stays to be twice as large as all after it."""
     size, first = 0, len(deltas)
     for place in reversed(range(len(deltas))):
-        if size and deltas[place].bytes > 2 * size:
+        if place + 1 < len(deltas) and deltas[place].bytes > 2 * size:
             break
         size += deltas[place].bytes
         first = place

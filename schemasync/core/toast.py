@@ -55,7 +55,7 @@ def left_unsent(
     shape: Shape, toasted: AbstractSet[str], placeholders: Sequence[str], dialect: Dialect
 ) -> dict[str, str]:
     """Return, by physical column, the condition under which a row of a fold's result still has a placeholder."""
-    columns = (shape.layout.current(c) for c in shape.columns)
+    columns = (shape.layout.current(c) for c in asked_columns(shape.columns, shape.layout, toasted))
     operation = quote_identifier(OP, dialect)
     return {
         c.name: unsent_sql(
@@ -66,7 +66,6 @@ def left_unsent(
             dialect=dialect,
         )
         for c in columns
-        if c.name in toasted
     }
 
 

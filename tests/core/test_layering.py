@@ -141,7 +141,17 @@ def test_a_fold_rewrites_no_more_than_the_shards_of_each_change_or_all() -> None
 def test_the_newest_deltas_are_merged_until_each_older_one_is_twice_as_large() -> None:
     merged = {
         sizes: merge_plan(table(*(delta(n, size) for n, size in enumerate(sizes, 1))))
-        for sizes in [(10,), (10, 10), (21, 10), (30, 20, 10), (120, 30, 14, 10), (1, 100, 1)]
+        for sizes in [
+            (10,),
+            (10, 10),
+            (21, 10),
+            (30, 20, 10),
+            (120, 30, 14, 10),
+            (1, 100, 1),
+            (9, 0),
+            (9, 0, 0),
+            (9, 0, 5),
+        ]
     }
     assert {sizes: len(plan.merge) for sizes, plan in merged.items() if plan} == {
         (10,): 0,
@@ -150,6 +160,10 @@ def test_the_newest_deltas_are_merged_until_each_older_one_is_twice_as_large() -
         (30, 20, 10): 3,
         (120, 30, 14, 10): 3,
         (1, 100, 1): 0,
+        # Of hours without a row, or whose events are all late, nothing is left to merge.
+        (9, 0): 0,
+        (9, 0, 0): 2,
+        (9, 0, 5): 3,
     }
 
 

@@ -20,7 +20,7 @@ from schemasync.core.toast import (
 )
 from schemasync.core.types import Primitive
 from schemasync.core.view import RowSource, view_columns
-from tests.core.builders import BINARY, DATE, FLAT, INT, STRING, col, histories, history, segment, target
+from tests.core.builders import BIGINT, BINARY, DATE, FLAT, INT, STRING, col, histories, history, segment, target
 
 SPARK = Dialect.SPARK
 LARGE: dict[str, Encoding] = {
@@ -140,6 +140,12 @@ def test_without_placeholders_every_column_reads_as_it_is(found: History) -> Non
 def test_a_fold_is_asked_about_the_columns_that_had_placeholders() -> None:
     found = left_unsent(shape(), {"v", "gone"}, ["?"], SPARK)
     assert found == {"v": "`__op` = 'u' AND `v` = '?'"}
+
+
+def test_a_fold_is_asked_about_a_column_whose_values_stood_in_another_one() -> None:
+    row = (col("id"), col("i", ListOf(element=INT)))
+    moved = history(row, (col("id"), col("i", ListOf(element=BIGINT))))
+    assert list(left_unsent(shape(moved), {"i"}, ["?"], SPARK)) == ["i__2"]
 
 
 def test_a_base_with_placeholders_is_told() -> None:
