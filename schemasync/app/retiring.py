@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from itertools import chain, count, groupby
 from typing import Final, TypeVar
 
-from schemasync.app.inspecting import look
+from schemasync.app.inspecting import TableView, look
 from schemasync.app.landed import hours_there, replaced
 from schemasync.app.states import Draft, forget_states, publish, unpublished
 from schemasync.app.view_texts import view_select
@@ -84,16 +84,25 @@ def retire_all_the_same(workspace: Workspace, target: TableTarget, error: BaseEx
     try:
         found = look(workspace, target)
         shape, properties, manifest = found.decision.current, found.decision.properties, found.manifest
-        views = found.inspected.views
-        if shape is None or properties is None or manifest is None or not views:
-            return
-        shown = all(_shows(workspace, target, shape, manifest, view) for view in views)
-        if shown and not unpublished(workspace.storage(target).lake, properties):
+        if shape is not None and properties is not None and manifest is not None and is_shown(workspace, found):
             retire(workspace, target, shape, Draft.of(properties, manifest))
     except Exception as failure:
         if str(failure) != str(error):
             extra = {"table": target.full_name}
             _log.warning("table %s: what is due is not all cleaned up: %s", target.full_name, failure, extra=extra)
+
+
+def is_shown(workspace: Workspace, found: TableView) -> bool:
+    """Tell whether a table's views show the state in force, and no later one waits to be put there.
+
+    Else they may read what is due, or it may be what a person needs to put them right.
+    """
+    target, views = found.decision.target, found.inspected.views
+    shape, properties, manifest = found.decision.current, found.decision.properties, found.manifest
+    if shape is None or properties is None or manifest is None or not views:
+        return False
+    shown = all(_shows(workspace, target, shape, manifest, view) for view in views)
+    return shown and not unpublished(workspace.storage(target).lake, properties)
 
 
 def clean_up_before(

@@ -156,11 +156,7 @@ class TableStatus:
                 "versions": (desired or 0) - (current or 0),
                 "seconds": None if lag is None else round(lag, 3),
             },
-            "to_retire": {
-                "partitions": len(self.due.partitions),
-                "directories": len(self.due.directories),
-                "files": len(self.due.sink_files),
-            },
+            "to_retire": self.due.to_json(),
             "diagnostics": [diagnostic_json(d) for d in self.diagnostics],
         }
 

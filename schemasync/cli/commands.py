@@ -1,4 +1,4 @@
-"""The commands of every day: plan, apply, compact, watch, status, sql.
+"""The commands of every day: plan, apply, compact, vacuum, watch, status, sql.
 
 Each parses, calls one use case, hands its value to the renderer and returns the outcome's exit code.
 """
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from schemasync.app import applying, compacting, planning, querying, releasing, replaying
+from schemasync.app import applying, compacting, planning, querying, releasing, replaying, vacuuming
 from schemasync.app import history as remembering
 from schemasync.app import status as standing
 from schemasync.app.opening import is_left_to_spark, open_lake, open_notifiers, open_registry
@@ -143,6 +143,24 @@ def compact(call: Call, tables: tuple[str, ...], *, minor: bool, major: bool, dr
     _complain(call, [e for table in result.tables for e in (table.failure, table.applied.unrecorded) if e])
     _complain(call, result.problems)
     return outcomes.compact_exit(result)
+
+
+@click.command(short_help="Clean up what is due, and nothing else.")
+@tables_argument
+@click.option("--dry-run", is_flag=True, help="Only say what is due.")
+@global_options
+@pass_call
+def vacuum(call: Call, tables: tuple[str, ...], *, dry_run: bool) -> int:
+    """Delete what compactions have made superfluous, where its time has come.
+
+    Partitions of superseded segments go after compaction.reader_grace, their directories a vacuum_retention later,
+    landed files as on_fold says. compact and watch do it, too.
+    """
+    result = vacuuming.vacuum(call.workspace("vacuum"), tables, dry_run=dry_run)
+    call.answer(result.to_json(), rendering.vacuum_text(result, dry_run=dry_run))
+    _complain(call, [table.error for table in result.tables if table.error])
+    _complain(call, result.problems)
+    return outcomes.vacuum_exit(result)
 
 
 @click.command(short_help="Show versions, state, holds and drift.")

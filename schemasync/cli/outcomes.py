@@ -18,6 +18,7 @@ from schemasync.app.history import TableHistory
 from schemasync.app.planning import Plan
 from schemasync.app.replaying import Replay
 from schemasync.app.status import Status
+from schemasync.app.vacuuming import VacuumResult
 from schemasync.errors import SchemasyncError, UsageError
 
 
@@ -65,6 +66,12 @@ def compact_exit(result: CompactResult) -> Exit:
     errors = [error for table in result.tables for error in (table.failure, table.applied.unrecorded) if error]
     held = any(table.applied.held for table in result.tables)
     return _unless(result.problems, _left(errors, held=held), errors)
+
+
+def vacuum_exit(result: VacuumResult) -> Exit:
+    """Say whether something that is due could not be cleaned up."""
+    errors = [table.error for table in result.tables if table.error]
+    return _unless(result.problems, _left(errors, held=False), errors)
 
 
 def status_exit(status: Status) -> Exit:

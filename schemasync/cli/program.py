@@ -88,6 +88,7 @@ for _command in (
     project.ddl,
     checking.check,
     commands.compact,
+    commands.vacuum,
     commands.watch,
     commands.status,
     commands.release,

@@ -6,7 +6,7 @@ The other form, JSON, is what the results' own ``to_json`` gives; `schemasync.cl
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from rich.text import Text
@@ -16,6 +16,7 @@ from schemasync.app.compacting import Compacted, CompactResult
 from schemasync.app.doctor import Check, Health, Report
 from schemasync.app.planning import Plan, TablePlan
 from schemasync.app.status import Status, TableStatus
+from schemasync.app.vacuuming import VacuumResult
 from schemasync.cli.lines import (
     VERDICTS,
     Line,
@@ -162,6 +163,27 @@ def _shards(fold: FoldPlan, base: Sequence[Segment]) -> str:
     return f"{len(fold.shards)} of {many(max(len(base), len(fold.shards)), 'shard')}"
 
 
+def vacuum_text(result: VacuumResult, *, dry_run: bool) -> Iterator[Line]:
+    """Say per table what was cleaned up, or is due."""
+    for table in result.tables:
+        name = Text(table.target.full_name, "bold")
+        due, left = table.due.to_json(), table.left.to_json()
+        gone = {what: due[what] - left[what] for what in due}
+        if table.error is not None:
+            yield name + Text("  failed", "bold red")
+        elif table.due.empty:
+            yield name + Text("  nothing is due")
+        if dry_run and not table.due.empty:
+            yield name + Text(f"  due: {_counted(due)}")
+        elif any(gone.values()):
+            yield name + Text(f"  gone: {_counted(gone)}", "green")
+
+
+def _counted(parts: Mapping[str, int]) -> str:
+    singular = {"partitions": "partition", "directories": "directory", "files": "landed file"}
+    return ", ".join(many(parts[what], singular[what]) for what in parts)
+
+
 def status_text(status: Status) -> Iterator[Line]:
     """Say per table how it stands."""
     for table in status.tables:
@@ -193,8 +215,7 @@ def _status(table: TableStatus) -> Iterator[Line]:
         yield f"  waiting    {many(pending['waiting'], 'file')} cannot be admitted"
     due = shown["to_retire"]
     if any(due.values()):
-        parts = (many(due[what], what[:-1] if what != "directories" else "directory") for what in due)
-        yield f"  to retire  {', '.join(parts)}"
+        yield f"  to retire  {_counted(due)}"
     if table.hold is not None:
         hold = table.hold.to_json()
         yield Text.assemble(("  held       ", "bold red"), _since(table.plan, hold["since"]))

@@ -179,6 +179,24 @@ class Retirement:
         """Tell whether nothing is due."""
         return not (self.partitions or self.directories or self.sink_files)
 
+    def within(self, other: Retirement) -> Retirement:
+        """Return what of this is also in another one, as some states later, when more may be due."""
+        partitions, directories = ({s.segment for s in found} for found in (other.partitions, other.directories))
+        files = {f.path for f in other.sink_files}
+        return Retirement(
+            partitions=tuple(s for s in self.partitions if s.segment in partitions),
+            directories=tuple(s for s in self.directories if s.segment in directories),
+            sink_files=tuple(f for f in self.sink_files if f.path in files),
+        )
+
+    def to_json(self) -> dict[str, int]:
+        """Return how many there are: ``{"partitions", "directories", "files"}``."""
+        return {
+            "partitions": len(self.partitions),
+            "directories": len(self.directories),
+            "files": len(self.sink_files),
+        }
+
 
 def due(current: Manifest, *, now_ms: int, reader_grace_ms: int, vacuum_retention_ms: int) -> Retirement:
     """Say what may be cleaned up now.

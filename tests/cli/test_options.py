@@ -40,6 +40,7 @@ OPTIONS = {
         "--format [text|github]",
     ],
     "compact": ["[TABLE]...", "--minor", "--major", "--dry-run"],
+    "vacuum": ["[TABLE]...", "--dry-run"],
     "watch": ["--once"],
     "status": ["[TABLE]..."],
     "sql": ['"SELECT ..."'],

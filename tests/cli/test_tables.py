@@ -84,6 +84,21 @@ def test_the_json_of_compact_has_the_promised_shape(project: Project) -> None:
     assert min(measured.values()) > 0
 
 
+def test_what_is_due_is_cleaned_up_when_asked_for(project: Project) -> None:
+    project.register("student", NAME)
+    for name in "ab":
+        project.land("student", event(1, name=name))
+        project("compact", "--major")
+    project.configure("tables: [{subject: student-value, compaction: {reader_grace: 1ms, vacuum_retention: 1d}}]")
+    table = f"{project.database}.student"
+    due = project("vacuum", "--dry-run")
+    (shown,) = project("vacuum", "--json").json["tables"]
+    counted, left = ({"partitions": p, "directories": 0, "files": f} for p, f in ((3, 2), (0, 0)))
+    assert (due.code, due.out) == (0, f"{table}  due: 3 partitions, 0 directories, 2 landed files\n")
+    assert shown == {"table": "student", "database": project.database, "due": counted, "left": left, "error": None}
+    assert project("vacuum").out == f"{table}  nothing is due\n"
+
+
 def test_the_rows_of_the_base_are_told_also_where_nothing_is_folded_into_it(project: Project) -> None:
     project.register("student", NAME)
     project.land("student", event(1, name="a"), event(2, name="b"))
