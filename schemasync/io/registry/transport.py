@@ -28,6 +28,12 @@ RETRY_AFTER_CAP = 60.0
 BACKOFF_CAP = 30.0
 """Longest pause between two tries without a ``Retry-After``, in seconds."""
 
+_REACH = "Check that the registry runs and that registry.url, proxies and firewalls lead to it."
+_REACH_BOTH = (
+    "Check that the registry and the server of its tokens run and that registry.url, token_url, proxies and firewalls "
+    "lead to them."
+)
+
 PART = 65_536
 """Bytes that are read at once, at most."""
 LARGEST_BODY = 64_000_000
@@ -104,9 +110,7 @@ class Transport:
             f"no usable answer, tried {tries} time{'s' * (tries > 1)}",
             where=f"{self._where}, GET {path}",
             why=outcome.reason,
-            fix=f"Check that the registry{' and the server of its tokens run' if self.tokens else ' runs'} and that "
-            f"registry.url{', token_url' if self.tokens else ''}, proxies and firewalls lead to "
-            f"{'them' if self.tokens else 'it'}.",
+            fix=_REACH_BOTH if self.tokens else _REACH,
         )
 
     @property
