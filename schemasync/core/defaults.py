@@ -121,6 +121,8 @@ def _decode_leaf(leaf: Leaf, value: Any) -> Value:
             return decimal_text(_a(int, _a(dict, value)["scale"]), _bytes(value["value"]))
         case Meaning.UUID_BYTES:
             return str(UUID(bytes=_bytes(value)))
+        case Meaning.LOG_SEQUENCE:  # pragma: no cover - what orders events is no column, and has no default
+            raise TypeError(leaf.meaning)
         case _:  # pragma: no cover
             assert_never(leaf.meaning)
 

@@ -37,6 +37,9 @@ class Meaning(Enum):
     """struct<scale: int, value: binary>, big endian two's complement -> STRING, plain decimal notation."""
     UUID_BYTES = "uuid-bytes"
     """fixed(16) -> STRING, lower-case with dashes."""
+    LOG_SEQUENCE = "log-sequence"
+    """string, Debezium's JSON list of two places in PostgreSQL's log, ``[last commit, own]`` -> BIGINT, the first that
+    is there. Orders events, and is never a column."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,7 +23,7 @@ _UNWRAPPED_PREFIX: Final = "__"
 _TS: Final = ("ts_ns", "ts_us", "ts_ms")
 _BARE_CLOCK: Final = "ts_ms"
 _WRITTEN_FOR_EACH: Final = frozenset(
-    {*_TS, "lsn", "file", "pos", "row", "commit_lsn", "change_lsn", "event_serial_no", "ord", "scn"}
+    {*_TS, "sequence", "lsn", "file", "pos", "row", "commit_lsn", "change_lsn", "event_serial_no", "ord", "scn"}
 )
 """Debezium's own positions and clocks, as its ``source`` calls them."""
 
@@ -42,6 +42,8 @@ _UNORDERED_MEANINGS: Final = frozenset(
     {Meaning.VARIABLE_DECIMAL, Meaning.UUID_BYTES, Meaning.TIME_MILLIS, Meaning.TIME_MICROS, Meaning.TIME_NANOS}
 )
 """Shown as text whose order is not that of the values."""
+
+_TEXT: Final = (Primitive.STRING, Meaning.PLAIN)
 
 _LISTS: Final = ("columnnames", "columnvalues")
 
@@ -76,7 +78,7 @@ def _unwrapped(prefix: str) -> tuple[OrderingRule, ...]:
     files, lsns = (f"{prefix}file", f"{prefix}pos"), (f"{prefix}commit_lsn", f"{prefix}change_lsn")
     number = f"{prefix}ord"
     return (
-        OrderingRule(when=(f"{prefix}lsn",), order=((f"{prefix}lsn",), *clocks), numbers=True),
+        OrderingRule(when=(f"{prefix}lsn",), order=((f"{prefix}sequence",), (f"{prefix}lsn",), *clocks), numbers=True),
         OrderingRule(when=files, order=(*((path,) for path in files), (f"{prefix}row",), *clocks)),
         OrderingRule(when=lsns, order=(*((path,) for path in lsns), (f"{prefix}event_serial_no",), *clocks)),
         # MongoDB: its source's clock has seconds, whatever their unit, and ``ord`` counts the changes of each
@@ -90,7 +92,7 @@ def _unwrapped(prefix: str) -> tuple[OrderingRule, ...]:
 ORDERINGS: Final[Mapping[EnvelopeKind, tuple[OrderingRule, ...]]] = {
     EnvelopeKind.DEBEZIUM: (
         # PostgreSQL; YugabyteDB's is a text
-        OrderingRule(when=("source.lsn",), order=(("source.lsn",), _TS), numbers=True),
+        OrderingRule(when=("source.lsn",), order=(("source.sequence",), ("source.lsn",), _TS), numbers=True),
         # MySQL, MariaDB: names of binlog files are zero-padded; one event may hold several rows
         OrderingRule(
             when=("source.file", "source.pos"), order=(("source.file",), ("source.pos",), ("source.row",), _TS)
@@ -118,9 +120,13 @@ from its change to the commit, so the second writer of a row gets its position a
 are coarser (all events of a PostgreSQL transaction share ``source.ts_*``) and may step back. The connector's own
 clock comes last and only parts events that share a position.
 
+PostgreSQL's ``sequence`` stands before the position: it says which commit was the last one before an event, and events
+come in the order of commits. Rows that an incremental snapshot reads have that, and no position of their own: they are
+newer than all that was committed before they were read, and older than what came after. At first there may be no commit
+yet that the connector knows of; an event's own position is behind the commits of all that changed its row before.
+
 Null is oldest: rows of a snapshot by an old connector have no position, and the snapshot was read before the changes
-that follow it. An incremental snapshot's rows without a position lose to any change of the same key, which is harmless:
-what they show was written by a change that is in the log.
+that follow it.
 """
 
 
@@ -297,9 +303,17 @@ def _detected(kind: EnvelopeKind, root: Mapping[str, Column]) -> Iterator[Orderi
         root = {name: field for name, field in root.items() if name != _BARE_CLOCK}
     rule = next(r for r in ORDERINGS[kind] if _applies(r, root))
     for alternatives in rule.order:
-        found = next(filter(None, (_ordered(root, path) for path in alternatives)), None)
+        found = next(filter(None, (_detected_at(root, path) for path in alternatives)), None)
         if found is not None:
             yield found
+
+
+def _detected_at(root: Mapping[str, Column], path: str) -> OrderingField | None:
+    found = _ordered(root, path)
+    if found is None or _of_source(found.path[-1]) != "sequence":
+        return found
+    places = replace(found, type=Primitive.BIGINT, meaning=Meaning.LOG_SEQUENCE)
+    return places if (found.type, found.meaning) == _TEXT else None
 
 
 def _is_bare(names: Container[str]) -> bool:
@@ -379,6 +393,8 @@ def written_as(field: OrderingField, encoding: Encoding) -> OrderingField | None
     """
     if not _has_order(encoding):
         return None
+    if field.meaning is Meaning.LOG_SEQUENCE:
+        return field if (encoding.type, encoding.meaning) == _TEXT else None
     both_whole = encoding.type in INTEGER_DIGITS and field.type in INTEGER_DIGITS
     return replace(field, meaning=encoding.meaning) if both_whole or encoding.type is field.type else None
 

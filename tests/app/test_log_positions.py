@@ -37,6 +37,10 @@ def nullable(name: str, type_: Any) -> dict[str, Any]:
 
 
 SOURCES = {
+    "PostgreSQL": Source(
+        [nullable("sequence", "string"), nullable("lsn", "long")],
+        lambda n: {"sequence": f'["{100 + n // 10}","{5000 - n // 10 + n}"]', "lsn": 5000 - n // 10 + n},
+    ),
     "MySQL": Source(
         [nullable("file", "string"), nullable("pos", "long"), nullable("row", "int")],
         lambda n: {"file": f"binlog.{n // 100:06}", "pos": 4 + n % 100 // 2, "row": n % 2},
@@ -115,7 +119,8 @@ class Log:
     [
         ("MySQL", "arrow"),
         ("MySQL", "spark"),
-        *(pytest.param(name, "arrow", marks=pytest.mark.one_spark) for name in SOURCES if name != "MySQL"),
+        ("PostgreSQL", "arrow"),
+        *(pytest.param(name, "arrow", marks=pytest.mark.one_spark) for name in SOURCES if name[-3:] != "SQL"),
     ],
 )
 def test_changes_gather_beside_the_base_and_nothing_of_it_is_sorted(lab: Lab, name: str, kernel: str) -> None:
@@ -135,6 +140,31 @@ def test_changes_gather_beside_the_base_and_nothing_of_it_is_sorted(lab: Lab, na
     assert log.compact(Mode.MAJOR)["kind"] == "major"
     del expected[0]
     assert (log.rows(), "row_number" in log.view()) == (expected, False)
+
+
+@pytest.mark.parametrize("kernel", ["arrow", pytest.param("spark", marks=pytest.mark.one_spark)])
+def test_what_an_incremental_snapshot_reads_is_newer_than_what_was_committed_before(lab: Lab, kernel: str) -> None:
+    """It has no place of its own in PostgreSQL's log; a change that was under way then has an earlier one, and wins."""
+    log = Log(lab, SOURCES["PostgreSQL"], kernel=kernel)
+    fields = log.source.fields
+
+    def land(key: int, n: int, commit: int, own: int, *, op: str) -> None:
+        place = {"sequence": f'["{commit}","{own}"]', "lsn": None if op == "r" else own}
+        source = {field["name"]: place[field["name"]] for field in fields}
+        event = {"before": None, "after": {"id": key, "n": n}, "source": source, "op": op, "ts_ms": n}
+        lab.land(TOPIC, [event], hour=f"20261121{log.hour:02}")
+        log.hour += 1
+
+    expected: dict[int, int | None] = {key: 300 + key for key in range(20)}
+    land(1, 1, 200, 6000, op="r")
+    land(2, 2, 200, 6000, op="r")
+    land(40, 40, 200, 6000, op="r")
+    land(2, 3, 201, 5999, op="u")
+    lab.apply()
+    expected |= {1: 1, 2: 3, 40: 40}
+    assert log.rows() == expected
+    log.compact(Mode.MAJOR)
+    assert log.rows() == expected
 
 
 @pytest.mark.parametrize("limit", ["256MB", pytest.param("0", marks=pytest.mark.one_spark)])

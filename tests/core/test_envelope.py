@@ -40,6 +40,7 @@ def test_a_debezium_event_is_understood() -> None:
         op="op",
         ts_ms=("ts_ms",),
         ordering=(
+            OrderingField(path=("source", "sequence"), type=Primitive.BIGINT, meaning=Meaning.LOG_SEQUENCE),
             OrderingField(path=("source", "lsn"), type=Primitive.BIGINT),
             OrderingField(path=("ts_ns",), type=Primitive.BIGINT),
         ),
@@ -103,6 +104,7 @@ def test_a_plain_row_keeps_all_columns_and_has_no_order() -> None:
 
 
 LONG = ["null", "long"]
+TEXT = ["null", "string"]
 FILE_AND_POS = (field("file", "string"), field("pos", "long"))
 LSNS = (field("commit_lsn", ["null", "string"]), field("change_lsn", ["null", "string"]))
 
@@ -111,6 +113,10 @@ LSNS = (field("commit_lsn", ["null", "string"]), field("change_lsn", ["null", "s
     ("source", "expected"),
     [
         ((field("lsn", LONG), field("ts_ms", "long")), ["source.lsn", "ts_ns"]),
+        ((field("lsn", LONG), field("sequence", TEXT)), ["source.sequence", "source.lsn", "ts_ns"]),
+        # Another connector's, or another Debezium's
+        ((field("lsn", LONG), field("sequence", "long")), ["source.lsn", "ts_ns"]),
+        ((field("sequence", TEXT), field("ts_ms", "long")), ["source.ts_ms", "ts_ns"]),
         (FILE_AND_POS, ["source.file", "source.pos", "ts_ns"]),
         ((*FILE_AND_POS, field("row", "int")), ["source.file", "source.pos", "source.row", "ts_ns"]),
         (LSNS, ["source.commit_lsn", "source.change_lsn", "ts_ns"]),

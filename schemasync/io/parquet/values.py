@@ -476,6 +476,22 @@ def _uuid(values: pa.Array, _: Leaf, __: Losses) -> pa.Array:
     return pa.array([None if v is None else str(UUID(bytes=v)) for v in values.to_pylist()], pa.string())
 
 
+_PLACES: Final = r'^\[ *(?:null|"(?P<commit>[0-9]+)") *, *(?:null|"(?P<own>[0-9]+)") *\]$'
+
+
+def _log_sequence(values: pa.Array, _: Leaf, __: Losses) -> pa.Array:
+    texts = values.cast(pa.string())
+    places = pc.extract_regex(texts, _PLACES)
+    if places.null_count > texts.null_count:
+        strange = texts.filter(pc.and_(places.is_null(), texts.is_valid()))
+        raise DataError("a value is no list of two places in a log", why=strange[0].as_py())
+    commit, own = (pc.if_else(pc.equal(part, ""), None, part) for part in places.flatten())
+    try:
+        return pc.coalesce(commit, own).cast(pa.int64())
+    except pa.ArrowInvalid as error:
+        raise DataError("a value is no place in a log", why=str(error)) from error
+
+
 _LEAVES: Final[dict[Meaning, Callable[[pa.Array, Leaf, Losses], pa.Array]]] = {
     Meaning.PLAIN: _plain,
     Meaning.DAYS: _days,
@@ -487,6 +503,7 @@ _LEAVES: Final[dict[Meaning, Callable[[pa.Array, Leaf, Losses], pa.Array]]] = {
     Meaning.TIME_NANOS: _clock(9),
     Meaning.VARIABLE_DECIMAL: _variable_decimal,
     Meaning.UUID_BYTES: _uuid,
+    Meaning.LOG_SEQUENCE: _log_sequence,
 }
 
 
