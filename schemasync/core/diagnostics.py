@@ -498,8 +498,9 @@ _ALL: Final = (
         "They do not count; their files are archived, not deleted.",
         example="3 rows are older by source.lsn than what is there of their keys, and newer by ts_ms",
         fix="Where a connector sent events again nothing is lost. Where the source's log began anew (another server, a "
-        "new cluster) no change of a row that the table has shows from now on: make the table anew. What an incremental "
-        "snapshot of PostgreSQL reads is older than every change where source.lsn comes first: take a blocking one.",
+        "new cluster) no change of a row that the table has shows from now on: make the table anew. What an "
+        "incremental snapshot of PostgreSQL reads is older than every change where source.lsn comes first: "
+        "take a blocking one.",
     ),
     Code(
         code="SS320",
@@ -507,7 +508,8 @@ _ALL: Final = (
         meaning="Rows show a placeholder: the source did not send a value (PostgreSQL TOAST), and no event has it.",
         example="lake.student.note: no admitted event has the value of some rows; they show the placeholder",
         fix="It goes away with the next event that has the value: a later update of it, an older event that lands "
-        "late, a new snapshot (a blocking one where source.lsn comes first in the table's order). REPLICA IDENTITY FULL at the source keeps it from coming back.",
+        "late, a new snapshot (a blocking one where source.lsn comes first in the table's order). "
+        "REPLICA IDENTITY FULL at the source keeps it from coming back.",
     ),
     Code(
         code="SS401",
