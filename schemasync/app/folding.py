@@ -26,7 +26,6 @@ from schemasync.core.manifest import Manifest, Segment, SegmentKind, new_run_dir
 from schemasync.core.mapping import TableTarget
 from schemasync.core.merge_request import merge_request
 from schemasync.core.merging import MergedShard
-from schemasync.core.names import Dialect
 from schemasync.core.ports import Lake
 from schemasync.core.shape import Shape
 from schemasync.core.sharding import ShardFold, behind, bounds, cut, has_ranges, in_one_shard
@@ -260,7 +259,6 @@ class _Selecting:
             segment_versions=self.manifest.segment_versions,
             present=self.present,
             purge_before_ms=self.purge_before_ms,
-            dialect=Dialect.SPARK,
             toasted=toasted,
             placeholders=self.manifest.placeholders,
             next_keys=self.next_keys,
@@ -272,7 +270,7 @@ class _Selecting:
             # By path, not by the compactor's name: another run's table of that name has another directory.
             into=lake.uri(directory),
             sort_by=[name for name, _ in shape.key_columns],
-            unsent=left_unsent(shape, toasted, placeholders, Dialect.SPARK),
+            unsent=left_unsent(shape, toasted, placeholders),
             partition_by=shape.partitions,
         )
         return MergedShard(shard=shard.shard, directory=directory, counts=counts)

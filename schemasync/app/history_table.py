@@ -26,7 +26,6 @@ from schemasync.core.history_table import (
     new_directory,
 )
 from schemasync.core.mapping import TableTarget
-from schemasync.core.names import Dialect
 from schemasync.core.plan import Step
 from schemasync.core.ports import HiveTable, Lake
 from schemasync.core.properties import TableProperties
@@ -96,13 +95,10 @@ def _show(
     workspace: Workspace, target: TableTarget, table: HiveTable | None, location: str, wanted: Mapping[str, str]
 ) -> None:
     if table is None:
-        statements = [ddl.create_history(target, location, wanted, Dialect.SPARK)]
+        statements = [ddl.create_history(target, location, wanted)]
     else:
         # The mark comes last: killed in between, the next run writes and moves once more.
-        statements = [
-            ddl.move_history(target, location, Dialect.SPARK),
-            ddl.mark_history(target, wanted, Dialect.SPARK),
-        ]
+        statements = [ddl.move_history(target, location), ddl.mark_history(target, wanted)]
     for statement in statements:
         workspace.sql.execute(workspace.text(statement))
 

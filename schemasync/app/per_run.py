@@ -104,7 +104,7 @@ def drop_per_run_tables(workspace: Workspace, target: TableTarget, *, needed: bo
                 where=target.table,
                 fix="Rename it, or choose other names for the per-run tables (names:).",
             )
-        workspace.sql.execute(workspace.text(ddl.drop_table(target.database, name, Dialect.SPARK)))
+        workspace.sql.execute(workspace.text(ddl.drop_table(target.database, name)))
 
 
 def _is_hourly(target: TableTarget, name: str) -> bool:

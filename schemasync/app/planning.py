@@ -421,7 +421,7 @@ def _creation(context: _Context) -> Iterator[Step]:
     database = ddl.create_database(target.database, Dialect.SPARK)
     yield Step(kind="create_database", why="tables need it; kept where it exists", sql=workspace.text(database))
     if decision.drop_first:
-        drop = ddl.drop_table(target.database, target.table, Dialect.SPARK)
+        drop = ddl.drop_table(target.database, target.table)
         yield Step(
             kind="drop_table",
             why="adopt: true takes over an external table that was not ours; its files stay",
@@ -437,7 +437,7 @@ def _columns(context: _Context) -> Iterator[Step]:
         return
     yield from repair_steps(context.drift)
     if missing := context.drift.missing:
-        statement = ddl.add_columns(context.target, missing, Dialect.SPARK)
+        statement = ddl.add_columns(context.target, missing)
         yield Step(
             kind="add_columns",
             why=f"{', '.join(c.name for c in missing)}: appended, never in between, because Hive maps partitions by "

@@ -77,7 +77,7 @@ def partition_steps(drift: Drift) -> Iterator[Step]:
 def old_view_steps(workspace: Workspace, target: TableTarget, found: HiveTable | None) -> Iterator[Step]:
     """Yield the step that drops the view under the name that it had; done for held tables too."""
     if found is not None and is_old_view(found, target):
-        drop = ddl.drop_view(found.database, found.name, Dialect.SPARK)
+        drop = ddl.drop_view(found.database, found.name)
         why = f"the view is {target.view} now: under its old name it would show fewer rows with every compaction"
         yield Step(kind=DROP_OLD_VIEW, why=why, sql=workspace.text(drop))
 
@@ -85,7 +85,7 @@ def old_view_steps(workspace: Workspace, target: TableTarget, found: HiveTable |
 def old_history_steps(workspace: Workspace, target: TableTarget, found: HiveTable | None) -> Iterator[Step]:
     """Yield the step that drops the history's table under the name that it had; its files are the new one's."""
     if found is not None and is_old_history(found, target):
-        drop = ddl.drop_table(found.database, found.name, Dialect.SPARK)
+        drop = ddl.drop_table(found.database, found.name)
         why = f"the history is {target.history} now: under its old name it would show nothing once its files are gone"
         yield Step(kind=DROP_OLD_HISTORY, why=why, sql=workspace.text(drop))
 
@@ -180,6 +180,6 @@ def drop_aside(workspace: Workspace, target: TableTarget, left: HiveTable | None
     """Drop the next definition of the view where a killed run left it; return whether it did."""
     if left is None or in_place_of_next_view(left, target):
         return False
-    drop = ddl.drop_view(target.database, aside_name(target), Dialect.SPARK)
+    drop = ddl.drop_view(target.database, aside_name(target))
     workspace.sql.execute(workspace.text(drop))
     return True

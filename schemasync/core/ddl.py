@@ -164,46 +164,51 @@ def _external(
     return Statement(template=template, values=values)
 
 
-def create_history(target: TableTarget, location: str, properties: Mapping[str, str], dialect: Dialect) -> Statement:
+def create_history(target: TableTarget, location: str, properties: Mapping[str, str]) -> Statement:
     """Create the table that people query for the past of this one; see `schemasync.core.history_table`."""
     return _external(
         "history",
-        name=qualified(target.database, target.history, dialect),
+        name=qualified(target.database, target.history, Dialect.SPARK),
         columns=HISTORY_COLUMNS,
         location=location,
         properties=properties,
         comment=f"which version of {target.subject} brought, changed and retired each column, and when",
-        dialect=dialect,
+        dialect=Dialect.SPARK,
     )
 
 
-def move_history(target: TableTarget, location: str, dialect: Dialect) -> Statement:
+def move_history(target: TableTarget, location: str) -> Statement:
     """Let the history table be read from another directory."""
-    name = qualified(target.database, target.history, dialect)
-    return Statement(template="set_location", values={"table": name, "location": quote_string(location, dialect)})
+    name = qualified(target.database, target.history, Dialect.SPARK)
+    return Statement(template="set_location", values={"table": name, "location": quote_string(location, Dialect.SPARK)})
 
 
-def mark_history(target: TableTarget, properties: Mapping[str, str], dialect: Dialect) -> Statement:
+def mark_history(target: TableTarget, properties: Mapping[str, str]) -> Statement:
     """Say on the history table what it was made from."""
-    name = qualified(target.database, target.history, dialect)
-    return Statement(template="set_properties", values={"table": name, "properties": _properties(properties, dialect)})
+    name = qualified(target.database, target.history, Dialect.SPARK)
+    return Statement(
+        template="set_properties", values={"table": name, "properties": _properties(properties, Dialect.SPARK)}
+    )
 
 
-def add_columns(target: TableTarget, columns: Sequence[HiveColumn], dialect: Dialect) -> Statement:
+def add_columns(target: TableTarget, columns: Sequence[HiveColumn]) -> Statement:
     """Append columns, typed as the metastore writes types, to the long-lived table."""
     typed = ((c.name, parse_type(c.type, Dialect.HIVE), c.comment) for c in columns)
-    values = {"table": qualified(target.database, target.table, dialect), "columns": _columns(typed, dialect)}
+    values = {
+        "table": qualified(target.database, target.table, Dialect.SPARK),
+        "columns": _columns(typed, Dialect.SPARK),
+    }
     return Statement(template="add_columns", values=values)
 
 
-def drop_table(database: str, name: str, dialect: Dialect) -> Statement:
+def drop_table(database: str, name: str) -> Statement:
     """Drop an external table's definition; its files stay."""
-    return Statement(template="drop_table", values={"table": qualified(database, name, dialect)})
+    return Statement(template="drop_table", values={"table": qualified(database, name, Dialect.SPARK)})
 
 
-def drop_view(database: str, name: str, dialect: Dialect) -> Statement:
+def drop_view(database: str, name: str) -> Statement:
     """Drop a view's definition."""
-    return Statement(template="drop_view", values={"view": qualified(database, name, dialect)})
+    return Statement(template="drop_view", values={"view": qualified(database, name, Dialect.SPARK)})
 
 
 def row_source(shape: Shape, segment_versions: frozenset[int]) -> RowSource:
@@ -507,7 +512,6 @@ def fold(
     segment_versions: frozenset[int],
     present: frozenset[str],
     purge_before_ms: int,
-    dialect: Dialect,
     toasted: AbstractSet[str] = frozenset(),
     placeholders: AbstractSet[str | None] = frozenset(),
     next_keys: Collection[str] | None = None,
@@ -519,56 +523,56 @@ def fold(
     the manifest lists, if the metastore has all partitions.
 
     A tombstone may go if no delta has its key, or if it has none: only the old key's columns are known of a delete.
-    ``next_keys`` are of `schemasync.core.compaction.FoldPlan`.
+    ``next_keys`` are of `schemasync.core.compaction.FoldPlan`. Spark's SQL only.
     """
     source = row_source(shape, segment_versions)
-    columns = carried_columns(source, toasted, asked_placeholders(target, placeholders), dialect)
-    segment = quote_identifier(SEGMENT, dialect)
-    inside = _inside(shape, shard.keys, dialect)
-    stored = [quote_identifier(name, dialect) for name, _, _ in stored_columns(shape, present)]
+    columns = carried_columns(source, toasted, asked_placeholders(target, placeholders), Dialect.SPARK)
+    segment = quote_identifier(SEGMENT, Dialect.SPARK)
+    inside = _inside(shape, shard.keys)
+    stored = [quote_identifier(name, Dialect.SPARK) for name, _, _ in stored_columns(shape, present)]
     base = f"(t.{segment} = 'base')"
     values = {
-        "columns": _folded(shape, columns, dialect),
-        "keys": list(key_expressions(source, dialect)),
-        "order_by": list(order_by(shape.envelope, dialect)),
-        "op": f"t.{quote_identifier(OP, dialect)}",
-        "admitted": f"t.{quote_identifier(ADMITTED_MS, dialect)}",
+        "columns": _folded(shape, columns),
+        "keys": list(key_expressions(source, Dialect.SPARK)),
+        "order_by": list(order_by(shape.envelope, Dialect.SPARK)),
+        "op": f"t.{quote_identifier(OP, Dialect.SPARK)}",
+        "admitted": f"t.{quote_identifier(ADMITTED_MS, Dialect.SPARK)}",
         "base": base,
         "delta": f"NOT {base}",
         "purge_before": purge_before_ms,
         "rekeyed": next_keys is not None,
         "next_keys": [
-            f"r.{quote_identifier(shape.layout.current(c).name, dialect)}"
+            f"r.{quote_identifier(shape.layout.current(c).name, Dialect.SPARK)}"
             for c in shape.columns
             if c.name in (next_keys or ())
         ],
-        "written_op": f"r.{quote_identifier(OP, dialect)}",
+        "written_op": f"r.{quote_identifier(OP, Dialect.SPARK)}",
         "segment": segment,
         "stored": stored,
-        "table": qualified(target.database, target.table, dialect),
+        "table": qualified(target.database, target.table, Dialect.SPARK),
         "sources": [
-            {"segment": "'base'", "filter": _among(segment, [s.name for s in shard.rewrite], dialect) + inside},
-            {"segment": segment, "filter": _among(segment, [s.name for s in shard.deltas], dialect) + inside},
+            {"segment": "'base'", "filter": _among(segment, [s.name for s in shard.rewrite]) + inside},
+            {"segment": segment, "filter": _among(segment, [s.name for s in shard.deltas]) + inside},
         ],
     }
     return Statement(template="fold", values=values)
 
 
-def _inside(shape: Shape, keys: KeyRange, dialect: Dialect) -> str:
+def _inside(shape: Shape, keys: KeyRange) -> str:
     """Return the further condition that a row's key lies in a range."""
     columns = shape.key_columns
-    low = "" if keys.low is None else f" AND {at_or_above(columns, keys.low, dialect)}"
-    return low if keys.high is None else f"{low} AND NOT {at_or_above(columns, keys.high, dialect)}"
+    low = "" if keys.low is None else f" AND {at_or_above(columns, keys.low)}"
+    return low if keys.high is None else f"{low} AND NOT {at_or_above(columns, keys.high)}"
 
 
-def _among(column: str, names: Sequence[str], dialect: Dialect) -> str:
-    listed = ", ".join(quote_string(name, dialect) for name in names)
+def _among(column: str, names: Sequence[str]) -> str:
+    listed = ", ".join(quote_string(name, Dialect.SPARK) for name in names)
     return f"{column} IN ({listed})" if names else "FALSE"
 
 
-def _folded(shape: Shape, columns: Iterable[ViewColumn], dialect: Dialect) -> list[dict[str, str]]:
+def _folded(shape: Shape, columns: Iterable[ViewColumn]) -> list[dict[str, str]]:
     row = [(shape.layout.current(c).name, v.expression) for c, v in zip(shape.columns, columns, strict=True)]
-    meta = [(c.name, f"t.{quote_identifier(c.name, dialect)}") for c in shape.own_columns]
+    meta = [(c.name, f"t.{quote_identifier(c.name, Dialect.SPARK)}") for c in shape.own_columns]
     rewritten = {SCHEMA_VERSION: f"CAST({shape.version.version} AS INT)"}
     found = row + [(name, rewritten.get(name, sql)) for name, sql in meta]
-    return [{"name": quote_identifier(name, dialect), "expression": sql} for name, sql in found]
+    return [{"name": quote_identifier(name, Dialect.SPARK), "expression": sql} for name, sql in found]

@@ -78,13 +78,13 @@ def _reader(type_: Type) -> Callable[[str], Place]:
             return int
 
 
-def at_or_above(columns: Sequence[tuple[str, Type]], key: Key, dialect: Dialect) -> str:
+def at_or_above(columns: Sequence[tuple[str, Type]], key: Key) -> str:
     """Return the condition under which a row's key is this one or comes after it; ``columns`` are (name, type)."""
     conditions: list[str] = []
     equal: list[str] = []
     for n, ((name, type_), place) in enumerate(zip(columns, key, strict=True), start=1):
-        column = f"t.{quote_identifier(name, dialect)}"
-        literal = literal_sql(_value(place, type_), type_, dialect)
+        column = f"t.{quote_identifier(name, Dialect.SPARK)}"
+        literal = literal_sql(_value(place, type_), type_, Dialect.SPARK)
         operator = ">=" if n == len(key) else ">"
         conditions.append(" AND ".join([*equal, f"{column} {operator} {literal}"]))
         equal.append(f"{column} = {literal}")

@@ -51,19 +51,17 @@ def asked_placeholders(target: TableTarget, told: AbstractSet[str | None]) -> tu
     return tuple(sorted({target.toast_placeholder if text is None else text for text in told or {None}}))
 
 
-def left_unsent(
-    shape: Shape, toasted: AbstractSet[str], placeholders: Sequence[str], dialect: Dialect
-) -> dict[str, str]:
+def left_unsent(shape: Shape, toasted: AbstractSet[str], placeholders: Sequence[str]) -> dict[str, str]:
     """Return, by physical column, the condition under which a row of a fold's result still has a placeholder."""
     columns = (shape.layout.current(c) for c in asked_columns(shape.columns, shape.layout, toasted))
-    operation = quote_identifier(OP, dialect)
+    operation = quote_identifier(OP, Dialect.SPARK)
     return {
         c.name: unsent_sql(
-            quote_identifier(c.name, dialect),
+            quote_identifier(c.name, Dialect.SPARK),
             c.type,
             operation=operation,
             placeholders=placeholders,
-            dialect=dialect,
+            dialect=Dialect.SPARK,
         )
         for c in columns
     }

@@ -176,7 +176,6 @@ def per_run(found: History, dialect: Dialect) -> str:
 
 def fold(
     found: Shape,
-    dialect: Dialect,
     deltas: tuple[str, ...] = ("delta_00000002", "delta_00000003"),
     keys: KeyRange = KeyRange(),  # noqa: B008 - frozen
     **more: Any,
@@ -194,10 +193,9 @@ def fold(
         segment_versions=frozenset({1, 2}),
         present=columns,
         purge_before_ms=1_789_000_000_000,
-        dialect=dialect,
         **more,
     )
-    return text(statement, dialect)
+    return text(statement, SPARK)
 
 
 RETYPED = history((col("id", BIGINT), col("a", INT)), (col("id", BIGINT), col("a", BIGINT), col("b", STRING)))
@@ -305,21 +303,21 @@ STATEMENTS: dict[str, dict[Dialect, str]] = {
     "view_toasted": {d: view(shape(DOCUMENT), d, 1, toasted=TOASTED) for d in Dialect},
     "per_run_tables": {d: per_run(STUDENT_FLAT, d) for d in Dialect},
     "per_run_tables_debezium": {d: per_run(TYPES, d) for d in Dialect},
-    "fold": {d: fold(shape(STUDENT), d) for d in Dialect},
-    "fold_insert_only": {d: fold(shape(STUDENT, keys=()), d) for d in Dialect},
-    "fold_without_deltas": {d: fold(shape(STUDENT), d, ()) for d in Dialect},
-    "fold_toasted": {d: fold(shape(DOCUMENT), d, toasted=TOASTED) for d in Dialect},
-    "history": {d: text(ddl.create_history(STUDENTS, HISTORY, MARKS, d), d) for d in Dialect},
-    "move_history": {d: text(ddl.move_history(STUDENTS, HISTORY, d), d) for d in (SPARK, HIVE)},
-    "mark_history": {d: text(ddl.mark_history(STUDENTS, MARKS, d), d) for d in (SPARK, HIVE)},
+    "fold": {SPARK: fold(shape(STUDENT))},
+    "fold_insert_only": {SPARK: fold(shape(STUDENT, keys=()))},
+    "fold_without_deltas": {SPARK: fold(shape(STUDENT), ())},
+    "fold_toasted": {SPARK: fold(shape(DOCUMENT), toasted=TOASTED)},
+    "history": {SPARK: text(ddl.create_history(STUDENTS, HISTORY, MARKS), SPARK)},
+    "move_history": {SPARK: text(ddl.move_history(STUDENTS, HISTORY), SPARK)},
+    "mark_history": {SPARK: text(ddl.mark_history(STUDENTS, MARKS), SPARK)},
     "table_partitioned": {
         d: text(ddl.create_table(STUDENTS, partitioned(STUDENT_FLAT), PARTITIONED, d), d) for d in Dialect
     },
     "view_partitioned": {d: view(partitioned(DOCUMENT), d, 1, contents=SOME, metadata=True) for d in Dialect},
     "view_partitioned_toasted": {d: view(partitioned(DOCUMENT), d, 1, toasted=TOASTED) for d in Dialect},
-    "add_columns": {d: text(ddl.add_columns(STUDENTS, ADDED, d), d) for d in (SPARK, HIVE)},
-    "drop_view": {d: text(ddl.drop_view("lake", "student_view", d), d) for d in Dialect},
-    "drop_table": {d: text(ddl.drop_table("lake", "student", d), d) for d in Dialect},
+    "add_columns": {SPARK: text(ddl.add_columns(STUDENTS, ADDED), SPARK)},
+    "drop_view": {SPARK: text(ddl.drop_view("lake", "student_view"), SPARK)},
+    "drop_table": {SPARK: text(ddl.drop_table("lake", "student"), SPARK)},
 }
 CASES = [(name, dialect) for name, found in STATEMENTS.items() for dialect in found]
 

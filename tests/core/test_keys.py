@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemasync.core.keys import Key, at_or_above, is_ordered, parse_key, print_key
-from schemasync.core.names import Dialect
 from schemasync.core.types import Array, Decimal, Primitive, Type
 
 P = Primitive
@@ -57,4 +56,4 @@ def test_types_without_one_order_for_all_are_known() -> None:
     ],
 )
 def test_rows_from_a_key_on_are_told_in_sql(columns: list[tuple[str, Type]], key: Key, expected: str) -> None:
-    assert at_or_above(columns, key, Dialect.SPARK) == expected
+    assert at_or_above(columns, key) == expected

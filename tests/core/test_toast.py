@@ -138,14 +138,14 @@ def test_without_placeholders_every_column_reads_as_it_is(found: History) -> Non
 
 
 def test_a_fold_is_asked_about_the_columns_that_had_placeholders() -> None:
-    found = left_unsent(shape(), {"v", "gone"}, ["?"], SPARK)
+    found = left_unsent(shape(), {"v", "gone"}, ["?"])
     assert found == {"v": "`__op` = 'u' AND `v` = '?'"}
 
 
 def test_a_fold_is_asked_about_a_column_whose_values_stood_in_another_one() -> None:
     row = (col("id"), col("i", ListOf(element=INT)))
     moved = history(row, (col("id"), col("i", ListOf(element=BIGINT))))
-    assert list(left_unsent(shape(moved), {"i"}, ["?"], SPARK)) == ["i__2"]
+    assert list(left_unsent(shape(moved), {"i"}, ["?"])) == ["i__2"]
 
 
 def test_a_base_with_placeholders_is_told() -> None:

@@ -21,10 +21,10 @@ from pyhive.hive import Cursor
 
 from schemasync.app.inspecting import look, map_tables
 from schemasync.app.view_texts import view_select, view_statement
-from schemasync.core import ddl
-from schemasync.core.ddl import Statement
 from schemasync.core.names import Dialect, quote_identifier
 from schemasync.core.partitioning import NULL_VALUE, values_of
+from schemasync.core.ports import HiveColumn
+from schemasync.core.type_strings import parse_type, print_type
 from tests.lab import Lab
 from tests.services.states import (
     STORIES,
@@ -78,7 +78,8 @@ class Hive:
         table = workspace.metastore.table(target.database, target.table)
         assert table is not None
         if more := [c for c in table.columns if c.name not in self.columns]:
-            self._execute(ddl.add_columns(target, more, Dialect.HIVE))
+            added = ", ".join(_column(column) for column in more)
+            self.run(f"ALTER TABLE {self.lab.database}.{TABLE} ADD COLUMNS ({added})")
             self.columns |= {c.name for c in more}
         there = workspace.metastore.partitions(target.database, target.table)
         keys = [key.name for key in table.partition_keys]
@@ -100,9 +101,6 @@ class Hive:
         select = view_select(workspace, target, shape, contents, Dialect.HIVE)
         self.run(view_statement(workspace, target, shape, select, Dialect.HIVE))
 
-    def _execute(self, statement: Statement) -> None:
-        self.run(self.lab.workspace.text(statement, Dialect.HIVE))
-
     def _alter(self, what: str, partitions: list[str], joint: str = " ") -> None:
         if partitions:
             self.run(f"ALTER TABLE {self.lab.database}.{TABLE} {what} {joint.join(partitions)}")
@@ -110,6 +108,11 @@ class Hive:
     def _described(self) -> list[tuple[str, ...]]:
         self.run(f"DESCRIBE {self.lab.database}.{TABLE}")
         return list(self.cursor.fetchall())
+
+
+def _column(column: HiveColumn) -> str:
+    type_ = print_type(parse_type(column.type, Dialect.HIVE), Dialect.HIVE, declared=True)
+    return f"{quote_identifier(column.name, Dialect.HIVE)} {type_}"
 
 
 def _spec(keys: Iterable[str], partition: str) -> str:

@@ -1,4 +1,0 @@
-ALTER TABLE `lake`.`student` ADD COLUMNS (
-  `first-seen` timestamp,
-  `n` int COMMENT 'it\'s new'
-)
