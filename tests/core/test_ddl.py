@@ -1,7 +1,8 @@
 """The SQL of every statement in every dialect, as files that people read.
 
 After a change that is meant, ``SCHEMASYNC_REGENERATE=1 pytest tests/core/test_ddl.py`` writes the files under
-``tests/golden/ddl`` anew (the tests fail once while they do). Read the difference before you commit it.
+``tests/golden/ddl`` anew (the tests fail once while they do). Read the difference before you commit it. Hive has a file
+only where its statement is not Spark's.
 """
 
 from __future__ import annotations
@@ -324,7 +325,7 @@ CASES = [(name, dialect) for name, found in STATEMENTS.items() for dialect in fo
 
 @pytest.mark.parametrize(("name", "dialect"), CASES)
 def test_the_statement_reads_as_its_file(name: str, dialect: Dialect) -> None:
-    path, sql = GOLDEN / f"{name}.{dialect.value}.sql", STATEMENTS[name][dialect] + "\n"
+    path, sql = _file(name, dialect), STATEMENTS[name][dialect] + "\n"
     if REGENERATE and (not path.exists() or path.read_text() != sql):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(sql)
@@ -332,8 +333,19 @@ def test_the_statement_reads_as_its_file(name: str, dialect: Dialect) -> None:
     assert sql == path.read_text()
 
 
-def test_every_file_belongs_to_a_statement() -> None:
-    assert {p.name for p in GOLDEN.iterdir()} == {f"{name}.{dialect.value}.sql" for name, dialect in CASES}
+def test_there_is_a_file_for_each_statement_and_no_other() -> None:
+    files = {_file(name, dialect) for name, dialect in CASES}
+    if REGENERATE:
+        for path in set(GOLDEN.iterdir()) - files:
+            path.unlink()
+    assert set(GOLDEN.iterdir()) == files
+
+
+def _file(name: str, dialect: Dialect) -> Path:
+    """Return where a statement stands; Hive's has a file of its own only where it differs from Spark's."""
+    found = STATEMENTS[name]
+    same = dialect is HIVE and SPARK in found and found[HIVE] == found[SPARK]
+    return GOLDEN / f"{name}.{(SPARK if same else dialect).value}.sql"
 
 
 @pytest.mark.parametrize(("name", "dialect"), CASES)
