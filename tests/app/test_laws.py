@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, ClassVar
 from unittest.mock import patch
 
@@ -24,6 +23,7 @@ from schemasync.core.mapping import TableTarget
 from schemasync.core.shape import Shape
 from schemasync.io.parquet import pages, same_keys, writing
 from schemasync.io.parquet.pages import Pages
+from schemasync.io.samples import SAMPLES
 from tests import model
 from tests.lab import HOUR, Lab, NewLab
 from tests.naming import in_text, naming, words_of
@@ -425,10 +425,6 @@ def test_rows_lie_in_their_user_partitions_whichever_way_they_are_merged(new_lab
     in_user_partitions(new_lab, story)
 
 
-SINK = Path(__file__).parents[1] / "data" / "sink"
-REGISTRY = Path(__file__).parents[1] / "data" / "registry"
-
-
 @pytest.mark.parametrize("topic", ["cdc.inventory.evolving", "cdc.inventory.order_lines", "cdc.inventory.uuid_key"])
 def test_the_large_way_of_admission_gives_the_same_table_as_the_small_one(new_lab: NewLab, topic: str) -> None:
     """Files that parquet-avro wrote of real messages; an Arrow limit of nothing sends them all through Spark."""
@@ -437,9 +433,9 @@ def test_the_large_way_of_admission_gives_the_same_table_as_the_small_one(new_la
         lab = new_lab()
         lab.settings = {"defaults": {"compaction": {"arrow_limit": limit}}}
         for subject in (f"{topic}-key", f"{topic}-value"):
-            for path in sorted((REGISTRY / subject).glob("*.avsc")):
+            for path in sorted((SAMPLES / "registry" / subject).glob("*.avsc")):
                 lab.registry.register(subject, path.read_text())
-        shutil.copytree(SINK / topic, lab.root / "lake" / topic)
+        shutil.copytree(SAMPLES / "lake" / topic, lab.root / "lake" / topic)
         assert [t.error for t in lab.apply().tables] == [None]
         found.append(lab.rows(topic.replace(".", "_"), order_by="ALL"))
     assert found[0] == found[1] != []

@@ -9,6 +9,7 @@ from typing import Any
 from schemasync.core.avro import read_value_schema
 from schemasync.core.ports import RegisteredSchema
 from schemasync.core.schema import Column
+from schemasync.io.samples import SAMPLES
 
 DATA = Path(__file__).parent.parent / "data"
 
@@ -33,7 +34,7 @@ def registered(schema: Any, *references: Any, subject: str = "shop-value", versi
 
 
 def captured(subject: str, version: int = 1) -> RegisteredSchema:
-    text = (DATA / "registry" / subject / f"{version}.avsc").read_text()
+    text = (SAMPLES / "registry" / subject / f"{version}.avsc").read_text()
     return registered(text, subject=subject, version=version)
 
 

@@ -26,6 +26,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from schemasync.io.samples import SAMPLES
+
 DATA = Path(__file__).parents[1] / "data"
 TOPIC = "cdc.inventory.evolving"
 CAPTURED = 6
@@ -87,7 +89,7 @@ _DEFAULTS: Mapping[str, Any] = {"d": None, "e": "42", "status": "new", "region":
 
 
 def captured_schema(version: int) -> str:
-    return (DATA / "registry" / f"{TOPIC}-value" / f"{version}.avsc").read_text()
+    return (SAMPLES / "registry" / f"{TOPIC}-value" / f"{version}.avsc").read_text()
 
 
 def value_schema(version: int) -> str:

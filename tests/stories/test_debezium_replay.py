@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from schemasync.io.samples import SAMPLES
 from tests.fold import Event, captured_events, fold
 from tests.lab import Lab
 
@@ -50,7 +51,7 @@ STEPS = (
 
 def land_captured(lab: Lab, topic: str, *, after: int, until: int) -> None:
     """Copy the sink's files whose first offset lies in (after, until]."""
-    top = DATA / "sink" / topic
+    top = SAMPLES / "lake" / topic
     for path in top.rglob("*.parquet"):
         if after < int(path.stem.rsplit("+", 1)[1]) <= until:
             target = lab.root / "lake" / topic / path.relative_to(top)
@@ -59,7 +60,7 @@ def land_captured(lab: Lab, topic: str, *, after: int, until: int) -> None:
 
 
 def register_captured(lab: Lab, subject: str, version: int) -> None:
-    lab.registry.register(subject, (DATA / "registry" / subject / f"{version}.avsc").read_text())
+    lab.registry.register(subject, (SAMPLES / "registry" / subject / f"{version}.avsc").read_text())
 
 
 def captured(topic: str, *, until: int) -> list[Event]:
