@@ -183,7 +183,6 @@ class HiveTable:
     properties: Mapping[str, str]
     view_text: str = ""
     expanded_text: str = ""
-    owner: str = ""
     formats: tuple[str, ...] = ()
 
     @property

@@ -558,7 +558,6 @@ def _table(told: Mapping[str, Any]) -> HiveTable:
         properties=properties,
         view_text=told.get("viewOriginalText", ""),
         expanded_text=told.get("viewExpandedText", ""),
-        owner=told.get("owner", ""),
         formats=_formats(place),
     )
 

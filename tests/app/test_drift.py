@@ -390,7 +390,8 @@ def written(lab: Lab) -> dict[str, tuple[str, ...]]:
         table = lab.workspace.metastore.table(lab.database, name)
         assert table is not None
         properties = table.properties
-        found[name] = (table.owner, properties["team"], properties["comment"], table.columns[0].comment)
+        owner = Hands(lab).client.getTable(lab.database, name).getOwner()
+        found[name] = (owner, properties["team"], properties["comment"], table.columns[0].comment)
     return found
 
 

@@ -140,8 +140,8 @@ class MemoryMetastore:
 
     def redefine_view(self, database: str, name: str, *, source: str) -> None:
         with self._lock:
-            old, new = self._found(database, name), self._found(database, source)
-            self._tables[database, name] = replace(new, name=name, owner=old.owner)
+            self._found(database, name)
+            self._tables[database, name] = replace(self._found(database, source), name=name)
             del self._tables[database, source]
 
     def set_view_text(self, database: str, name: str, text: str, *, expected: str | None = None) -> bool:
