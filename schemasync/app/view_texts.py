@@ -19,24 +19,22 @@ from schemasync.core.view_statement import ends_with_query, proper_query
 from schemasync.errors import UsageError
 
 
-def view_select(
-    workspace: Workspace, target: TableTarget, shape: Shape, contents: Contents, dialect: Dialect = Dialect.SPARK
-) -> str:
+def view_select(workspace: Workspace, target: TableTarget, shape: Shape, contents: Contents) -> str:
     """Render the dedup view's SELECT for what its segments hold, as a view that is made of it has it.
 
     Raises:
         UsageError: a template of the user's own leaves out which segments are read. Superseded ones stay registered
             for a while: their rows would count, too.
     """
-    select = workspace.text(ddl.view_body(target, shape, contents, dialect), dialect)
-    if has_own_select(workspace.renderer, dialect) and (left_out := _left_out(contents, select)):
+    select = workspace.text(ddl.view_body(target, shape, contents, Dialect.SPARK))
+    if has_own_select(workspace.renderer) and (left_out := _left_out(contents, select)):
         raise UsageError(
             "the template reads other segments than those of the state",
             where=f"templates: {ddl.VIEW_BODY}",
             why=f"its SELECT does not name {left_out}",
             fix="Compare it with the one that ships: conditions such as {{ segments }} say which rows count.",
         )
-    return as_stored(workspace.renderer, select, dialect)
+    return as_stored(workspace.renderer, select, Dialect.SPARK)
 
 
 def _left_out(contents: Contents, select: str) -> str | None:
@@ -62,21 +60,15 @@ def has_own_select(renderer: Renderer, dialect: Dialect = Dialect.SPARK) -> bool
 
 
 def view_statement(
-    workspace: Workspace,
-    target: TableTarget,
-    shape: Shape,
-    select: str,
-    dialect: Dialect = Dialect.SPARK,
-    *,
-    kept: Kept = NOTHING,
+    workspace: Workspace, target: TableTarget, shape: Shape, select: str, *, kept: Kept = NOTHING
 ) -> str:
     """Render the statement that makes the view of its SELECT; ``kept`` is what people wrote on it.
 
     Raises:
         UsageError: as `require_select_alone`.
     """
-    statement = workspace.text(ddl.create_view(target, shape, select, dialect, kept), dialect)
-    require_select_alone(workspace.renderer, statement, select, dialect)
+    statement = workspace.text(ddl.create_view(target, shape, select, Dialect.SPARK, kept))
+    require_select_alone(workspace.renderer, statement, select, Dialect.SPARK)
     return statement
 
 

@@ -101,6 +101,6 @@ class Workspace:
     lanes: Callable[[], AbstractContextManager[Callable[[], None]]] = field(default=no_lanes)
     stop: threading.Event = field(default_factory=threading.Event)
 
-    def text(self, statement: Statement, dialect: Dialect = Dialect.SPARK) -> str:
-        """Render a statement."""
-        return self.renderer.render(statement.template, statement.values, dialect=dialect.value)
+    def text(self, statement: Statement) -> str:
+        """Render a statement for Spark."""
+        return self.renderer.render(statement.template, statement.values, dialect=Dialect.SPARK.value)

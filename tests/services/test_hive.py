@@ -20,7 +20,8 @@ from pyhive import hive
 from pyhive.hive import Cursor
 
 from schemasync.app.inspecting import look, map_tables
-from schemasync.app.view_texts import view_select, view_statement
+from schemasync.core import ddl
+from schemasync.core.ddl import Statement
 from schemasync.core.names import Dialect, quote_identifier
 from schemasync.core.partitioning import NULL_VALUE, values_of
 from schemasync.core.ports import HiveColumn
@@ -98,8 +99,11 @@ class Hive:
         assert found.decision.current is not None
         assert found.manifest is not None
         shape, contents = found.decision.current, found.manifest.contents
-        select = view_select(workspace, target, shape, contents, Dialect.HIVE)
-        self.run(view_statement(workspace, target, shape, select, Dialect.HIVE))
+        select = self._text(ddl.view_body(target, shape, contents, Dialect.HIVE))
+        self.run(self._text(ddl.create_view(target, shape, select, Dialect.HIVE)))
+
+    def _text(self, statement: Statement) -> str:
+        return self.lab.workspace.renderer.render(statement.template, statement.values, dialect=Dialect.HIVE.value)
 
     def _alter(self, what: str, partitions: list[str], joint: str = " ") -> None:
         if partitions:
