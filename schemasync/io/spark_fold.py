@@ -17,8 +17,8 @@ from schemasync.core.compaction import FoldCounts
 from schemasync.core.layout import OP
 from schemasync.core.locations import as_pattern
 from schemasync.core.names import Dialect, quote_identifier
-from schemasync.core.no_space import no_space
 from schemasync.core.partitioning import PartitionColumn, spark_sql
+from schemasync.core.spark_errors import cause, no_space
 from schemasync.core.spark_schema import without_float_dictionaries
 from schemasync.errors import EngineError, SchemasyncError, StorageError
 
@@ -97,15 +97,12 @@ def _metrics(unsent: Mapping[str, str]) -> list[Column]:
 
 
 def _translated(error: Exception, into: str) -> SchemasyncError:
-    text = str(error)
-    if said := no_space(text):
+    if said := no_space(str(error)):
         return StorageError(
             "the new base cannot be written",
             where=into,
             why=said,
             fix="Free some space and run again: the old state is in force and untouched.",
         )
-    lines = [line.strip() for line in text.splitlines() if line.strip()] or [type(error).__name__]
-    causes = [line for line in lines if line.startswith("Caused by:")]
-    why = (causes[-1] if causes else lines[0])[:500]
-    return EngineError("the compaction's Spark job failed", where=into, why=why, fix="The old state is in force.")
+    fix = "The old state is in force."
+    return EngineError("the compaction's Spark job failed", where=into, why=cause(error), fix=fix)

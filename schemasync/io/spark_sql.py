@@ -20,6 +20,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import ParseException, PySparkException
 
 from schemasync.core.ports import Rows
+from schemasync.core.spark_errors import cause
 from schemasync.errors import EngineError, UsageError
 
 if TYPE_CHECKING:
@@ -254,9 +255,5 @@ def _first_line(text: str, *, most: int = 120) -> str:
 
 
 def _reason(error: Exception) -> str:
-    text = str(error)
-    if isinstance(error, Py4JError):
-        # The first line only says that a call into the JVM failed.
-        lines = [line for line in text.splitlines() if line.startswith((":", "Caused by:"))]
-        text = lines[-1].lstrip(": ") if lines else text
-    return _first_line(text, most=500)
+    # What Spark itself raises says it in the first line, whatever it quotes below.
+    return cause(error) if isinstance(error, Py4JError) else _first_line(str(error), most=500)

@@ -7,15 +7,13 @@ from typing import Final
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
-from schemasync.core.no_space import no_space
+from schemasync.core.spark_errors import cause, no_space
 from schemasync.errors import DataError, EngineError, SchemasyncError, StorageError
 
 SPARK_FAILED: Final = (PySparkException, Py4JError, ConnectionError)
 """What its calls raise; the last one where its JVM is gone."""
 _OURS: Final = {f"{kind.__module__}.{kind.__qualname__}: ": kind for kind in (DataError, StorageError)}
 """How an error of ours that a task raised appears in the text of Spark's error."""
-_CAUSE: Final = (": ", "Caused by: ")
-"""How the lines begin that name an error in the text of Py4J's; the last one is what began it."""
 
 
 def of_task(error: Exception, what: str, *, where: str) -> SchemasyncError:
@@ -31,7 +29,4 @@ def of_task(error: Exception, what: str, *, where: str) -> SchemasyncError:
     if said := no_space(text):
         fix = "Free some space and run again: the old state is in force."
         return StorageError(what, where=where, why=said, fix=fix)
-    lines = text.strip().splitlines()
-    # Spark 3.5 raises a failed job as Py4J's own error, whose first line only says that a call failed.
-    causes = [line.removeprefix("Caused by").removeprefix(": ") for line in lines if line.startswith(_CAUSE)]
-    return EngineError(what, where=where, why=(causes or lines[:1] or [type(error).__name__])[-1][:500])
+    return EngineError(what, where=where, why=cause(error))
