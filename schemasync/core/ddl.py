@@ -211,19 +211,6 @@ def drop_view(database: str, name: str) -> Statement:
     return Statement(template="drop_view", values={"view": qualified(database, name, Dialect.SPARK)})
 
 
-def row_source(shape: Shape, segment_versions: frozenset[int]) -> RowSource:
-    """Return what expressions over a table of this shape depend on."""
-    return RowSource(
-        history=shape.history,
-        layout=shape.layout,
-        columns=shape.columns,
-        keys=shape.keys,
-        envelope=shape.envelope,
-        segment_versions=segment_versions,
-        fill_defaults=shape.fill_defaults,
-    )
-
-
 MAP_JOIN: Final = {Dialect.SPARK: " /*+ MAPJOIN(k) */", Dialect.HIVE: "", Dialect.TRINO: ""}
 """Hive passes over the hint where Spark stored it, but itself stores a view without the signs of a comment."""
 
@@ -242,11 +229,11 @@ def view_body(target: TableTarget, shape: Shape, contents: Contents, dialect: Di
     names their hashes, only rows that share one are joined, in a second scan.
     A join rather than NOT EXISTS, which Spark rewrites too late to push a query's range of keys down to the changes.
     """
-    source = row_source(shape, contents.versions)
+    source = RowSource(shape=shape, segment_versions=contents.versions)
     placeholders = asked_placeholders(target, contents.placeholders)
     columns = (
         *carried_columns(source, contents.toasted, placeholders, dialect),
-        *carried_partitions(source, shape.partitions, contents.toasted, placeholders, dialect),
+        *carried_partitions(source, contents.toasted, placeholders, dialect),
     )
     metadata = shown_metadata(shape.columns) if target.metadata else ()
     shown = [{"name": quote_identifier(c.name, dialect), "expression": c.expression} for c in columns]
@@ -391,7 +378,7 @@ def count_unkeyed(
 
     ``present`` are the table's columns: a key column of the same version is not among them yet.
     """
-    before, after = row_source(current, contents.versions), row_source(desired, contents.versions)
+    before, after = (RowSource(shape=s, segment_versions=contents.versions) for s in (current, desired))
     physical = (desired.layout.current(c) for c in desired.columns if c.name in desired.keys)
     missing = (c for c in physical if c.name not in present)
     values = {
@@ -525,7 +512,7 @@ def fold(
     A tombstone may go if no delta has its key, or if it has none: only the old key's columns are known of a delete.
     ``next_keys`` are of `schemasync.core.compaction.FoldPlan`. Spark's SQL only.
     """
-    source = row_source(shape, segment_versions)
+    source = RowSource(shape=shape, segment_versions=segment_versions)
     columns = carried_columns(source, toasted, asked_placeholders(target, placeholders), Dialect.SPARK)
     segment = quote_identifier(SEGMENT, Dialect.SPARK)
     inside = _inside(shape, shard.keys)

@@ -84,7 +84,7 @@ def _stored_column(shape: Shape, column: Column, version: int) -> StoredColumn:
 
 
 def _unsent(target: TableTarget, shape: Shape, manifest: Manifest) -> UnsentRule | None:
-    asked = asked_columns(shape.columns, shape.layout, manifest.toasted)
+    asked = asked_columns(shape, manifest.toasted)
     columns = [(shape.layout.current(c).name, c.type) for c in asked]
     if not columns:
         return None

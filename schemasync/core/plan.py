@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any, Final
 
 from schemasync.core.changes import AddColumn, Change
-from schemasync.core.ddl import row_source, set_property
+from schemasync.core.ddl import set_property
 from schemasync.core.diagnostics import ANOTHER_TABLE, WITHOUT_MIGRATION, WITHOUT_VARIANT, Diagnostic, diagnose
 from schemasync.core.diff import diff, passed_on
 from schemasync.core.encoding import Encoding
@@ -39,7 +39,7 @@ from schemasync.core.schema import Column, Life, OrderingField, SubjectVersion
 from schemasync.core.shape import Shape, history_of, replaced_by, shape_of, shape_of_new
 from schemasync.core.type_strings import print_type
 from schemasync.core.types import Type
-from schemasync.core.view import column_sql
+from schemasync.core.view import RowSource, column_sql
 from schemasync.errors import SchemaError
 
 _FATAL = frozenset({"SS402", "SS403", "SS407", "SS416", "SS417"})
@@ -524,7 +524,7 @@ def beyond_hive(target: TableTarget, shape: Shape, versions: frozenset[int]) -> 
 
     Both read the view as Spark stores it.
     """
-    source = row_source(shape, versions)
+    source = RowSource(shape=shape, segment_versions=versions)
     for column in () if target.only_spark else shape.columns:
         try:
             column_sql(source, column, Dialect.HIVE)

@@ -16,11 +16,10 @@ from dataclasses import replace
 
 from schemasync.core.admission import DELETE, UPSERT, UnsentRule
 from schemasync.core.diagnostics import Diagnostic, diagnose
-from schemasync.core.layout import OP, Layout
+from schemasync.core.layout import OP
 from schemasync.core.manifest import Segment
 from schemasync.core.mapping import TableTarget
 from schemasync.core.names import Dialect, quote_identifier, quote_string
-from schemasync.core.partitioning import PartitionColumn
 from schemasync.core.placeholders import TYPES, is_placeholder_sql
 from schemasync.core.schema import Column
 from schemasync.core.shape import Shape
@@ -53,7 +52,7 @@ def asked_placeholders(target: TableTarget, told: AbstractSet[str | None]) -> tu
 
 def left_unsent(shape: Shape, toasted: AbstractSet[str], placeholders: Sequence[str]) -> dict[str, str]:
     """Return, by physical column, the condition under which a row of a fold's result still has a placeholder."""
-    columns = (shape.layout.current(c) for c in asked_columns(shape.columns, shape.layout, toasted))
+    columns = (shape.layout.current(c) for c in asked_columns(shape, toasted))
     operation = quote_identifier(OP, Dialect.SPARK)
     return {
         c.name: unsent_sql(
@@ -92,36 +91,36 @@ def carried_columns(
     expressions are right for the newest row of a key, the only one that views and folds keep.
     """
     columns = view_columns(source, dialect)
-    if not toasted or not source.keys:
+    if not toasted or not source.shape.keys:
         return columns
-    asked = {column.name for column in asked_columns(source.columns, source.layout, toasted)}
+    asked = {column.name for column in asked_columns(source.shape, toasted)}
     return tuple(_carried(source, c, placeholders, dialect) if c.name in asked else c for c in columns)
 
 
 def carried_partitions(
     source: RowSource,
-    partitions: Iterable[PartitionColumn],
     toasted: AbstractSet[str],
     placeholders: Sequence[str],
     dialect: Dialect,
 ) -> Iterator[ViewColumn]:
     """Yield the user partitions of rows; one of a column in which placeholders occur is carried with that column."""
-    asked = {source.layout.current(c).name: c for c in asked_columns(source.columns, source.layout, toasted)}
-    for partition in partitions:
+    shape = source.shape
+    asked = {shape.layout.current(c).name: c for c in asked_columns(shape, toasted)}
+    for partition in shape.partitions:
         value = f"t.{quote_identifier(partition.name, dialect)}"
         shown = ViewColumn(name=partition.name, type=partition.type, expression=value)
         column = asked.get(partition.source)
-        if column is None or not source.keys:
+        if column is None or not shape.keys:
             yield shown
         else:
             by = column_sql(source, column, dialect)
             yield _carried(source, shown, placeholders, dialect, by=(by, column.type))
 
 
-def asked_columns(columns: Iterable[Column], layout: Layout, toasted: AbstractSet[str]) -> Iterator[Column]:
+def asked_columns(shape: Shape, toasted: AbstractSet[str]) -> Iterator[Column]:
     """Yield the columns of which some version's values stand where placeholders occur."""
-    for column in columns:
-        if column.type in TYPES and any(phase.name in toasted for phase in layout.phases(column.life)):
+    for column in shape.columns:
+        if column.type in TYPES and any(phase.name in toasted for phase in shape.layout.phases(column.life)):
             yield column
 
 
@@ -138,7 +137,7 @@ def _carried(
     asked, type_ = by or (value, column.type)
     unsent = unsent_sql(asked, type_, operation=operation, placeholders=placeholders, dialect=dialect)
     # An order of its own, and no IGNORE NULLS: the engines write that in different ways, and a NULL is an answer, too.
-    order = (f"CASE WHEN {unsent} THEN 1 ELSE 0 END", *order_by(source.envelope, dialect))
+    order = (f"CASE WHEN {unsent} THEN 1 ELSE 0 END", *order_by(source.shape.envelope, dialect))
     window = (
         f"PARTITION BY {', '.join(key_expressions(source, dialect))} ORDER BY {', '.join(order)} "
         "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"

@@ -12,12 +12,12 @@ from itertools import groupby
 
 from schemasync.core.admission import DELETE
 from schemasync.core.defaults import literal_sql
-from schemasync.core.history import History
-from schemasync.core.layout import OP, SCHEMA_VERSION, SEGMENT, Layout, ordering_columns
+from schemasync.core.layout import OP, SCHEMA_VERSION, SEGMENT, ordering_columns
 from schemasync.core.names import Dialect, quote_identifier, quote_string
 from schemasync.core.projection import Fill, carried
 from schemasync.core.reshape import may_misfit, reshape_sql
 from schemasync.core.schema import Column, Envelope
+from schemasync.core.shape import Shape
 from schemasync.core.types import Type
 
 
@@ -34,29 +34,24 @@ class ViewColumn:
 class RowSource:
     """What it takes to read logical rows out of the long-lived table; all that the expressions depend on."""
 
-    history: History
-    layout: Layout
-    columns: tuple[Column, ...]
-    keys: tuple[str, ...]
-    envelope: Envelope
+    shape: Shape
     segment_versions: frozenset[int]
-    fill_defaults: bool = True
 
 
 def view_columns(source: RowSource, dialect: Dialect) -> tuple[ViewColumn, ...]:
     """Return the row's columns in registry order."""
     return tuple(
         ViewColumn(name=column.name, type=column.type, expression=column_sql(source, column, dialect))
-        for column in source.columns
+        for column in source.shape.columns
     )
 
 
 def column_sql(source: RowSource, column: Column, dialect: Dialect) -> str:
     """Return the expression that yields a logical column for every row of every registered segment."""
-    current = source.layout.current(column)
-    plain = _physical(current.name, dialect)
-    older = sorted(v for v in source.segment_versions if v < source.layout.version)
-    cases = [(version, _older_sql(source, column, version, dialect)) for version in older]
+    shape = source.shape
+    plain = _physical(shape.layout.current(column).name, dialect)
+    older = sorted(v for v in source.segment_versions if v < shape.layout.version)
+    cases = [(version, _older_sql(shape, column, version, dialect)) for version in older]
     while cases and cases[-1][1] == plain:
         cases.pop()
     if not cases:
@@ -68,17 +63,17 @@ def column_sql(source: RowSource, column: Column, dialect: Dialect) -> str:
     return f"CASE {' '.join(whens)} ELSE {plain} END"
 
 
-def _older_sql(source: RowSource, column: Column, version: int, dialect: Dialect) -> str:
+def _older_sql(shape: Shape, column: Column, version: int, dialect: Dialect) -> str:
     found = carried(
-        source.history, column=column, layout=source.layout, version=version, fill_defaults=source.fill_defaults
+        shape.history, column=column, layout=shape.layout, version=version, fill_defaults=shape.fill_defaults
     )
     if not isinstance(found, Fill):
         reshaped = reshape_sql(_physical(found.name, dialect), found.shape, dialect)
-        if column.name in source.keys or not may_misfit(found.shape):
+        if column.name in shape.keys or not may_misfit(found.shape):
             return reshaped
         # Engines may fail at a value that does not fit, and that of a delete is never looked at.
         return f"CASE WHEN {_physical(OP, dialect)} <> {quote_string(DELETE, dialect)} THEN {reshaped} END"
-    current = source.layout.current(column)
+    current = shape.layout.current(column)
     if found.value is None:
         # Files of that version do not have the column, and what a file lacks reads NULL by itself.
         return _physical(current.name, dialect)
@@ -102,5 +97,5 @@ def order_by(envelope: Envelope, dialect: Dialect) -> tuple[str, ...]:
 
 def key_expressions(source: RowSource, dialect: Dialect) -> tuple[str, ...]:
     """Return the expressions of the key columns, in the order of the key."""
-    by_name = {c.name: c for c in source.columns}
-    return tuple(column_sql(source, by_name[key], dialect) for key in source.keys)
+    by_name = {c.name: c for c in source.shape.columns}
+    return tuple(column_sql(source, by_name[key], dialect) for key in source.shape.keys)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from schemasync.core.ddl import count_misfits, physical_columns, row_source, show_misfits
+from schemasync.core.ddl import count_misfits, physical_columns, show_misfits
 from schemasync.core.history import History
 from schemasync.core.manifest import Contents, Segment, shard_name
 from schemasync.core.migration import (
@@ -21,7 +21,7 @@ from schemasync.core.migration import (
 from schemasync.core.names import Dialect
 from schemasync.core.schema import Column
 from schemasync.core.shape import Shape, shape_of
-from schemasync.core.view import view_columns
+from schemasync.core.view import RowSource, view_columns
 from tests.core.builders import BIGINT, BOOLEAN, DOUBLE, INT, STRING, col, dec, fresh, history, segment, target
 
 ID = col("id", BIGINT, nullable=False)
@@ -213,7 +213,7 @@ def test_only_rows_that_would_be_stored_otherwise_are_rewritten(
     ]
     manifest = fresh().model_copy(update={"segments": tuple(shards)})
     assert outdated(shape, manifest) == ({shards[0].name} if rewritten else set())
-    shown = view_columns(row_source(shape, frozenset({1, 2})), Dialect.SPARK)
+    shown = view_columns(RowSource(shape=shape, segment_versions=frozenset({1, 2})), Dialect.SPARK)
     assert any("CASE" in column.expression for column in shown) == converted
 
 

@@ -7,7 +7,6 @@ from schemasync.core.admission import UnsentRule
 from schemasync.core.diagnostics import diagnose
 from schemasync.core.encoding import Encoding, ListOf, MapOf, shown_type
 from schemasync.core.history import History
-from schemasync.core.layout import lay_out
 from schemasync.core.names import Dialect
 from schemasync.core.shape import Shape, shape_of
 from schemasync.core.toast import (
@@ -20,7 +19,7 @@ from schemasync.core.toast import (
 )
 from schemasync.core.types import Primitive
 from schemasync.core.view import RowSource, view_columns
-from tests.core.builders import BIGINT, BINARY, DATE, FLAT, INT, STRING, col, histories, history, segment, target
+from tests.core.builders import BIGINT, BINARY, DATE, INT, STRING, col, histories, history, segment, target
 
 SPARK = Dialect.SPARK
 LARGE: dict[str, Encoding] = {
@@ -40,14 +39,7 @@ def shape(found: History = DOCUMENTS, *, keys: tuple[str, ...] = ("id",)) -> Sha
 
 
 def source(found: History, *versions: int, keys: tuple[str, ...] = ("id",)) -> RowSource:
-    return RowSource(
-        history=found,
-        layout=lay_out(found, baseline=1, version=found.newest.version),
-        columns=found.newest.columns,
-        keys=keys,
-        envelope=FLAT,
-        segment_versions=frozenset(versions),
-    )
+    return RowSource(shape=shape(found, keys=keys), segment_versions=frozenset(versions))
 
 
 def changed(found: RowSource, *toasted: str) -> list[str]:

@@ -1,30 +1,25 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from schemasync.core.history import History
-from schemasync.core.layout import lay_out
 from schemasync.core.names import Dialect
+from schemasync.core.shape import shape_of
 from schemasync.core.view import RowSource, ViewColumn, column_sql, key_expressions, order_by, view_columns
-from tests.core.builders import BIGINT, DEBEZIUM, FLAT, INT, STRING, col, histories, history, rec
+from tests.core.builders import BIGINT, DEBEZIUM, INT, STRING, col, histories, history, rec, target
 
 SPARK, TRINO = Dialect.SPARK, Dialect.TRINO
 
 
 def source(found: History, *versions: int, keys: tuple[str, ...] = (), **more: Any) -> RowSource:
     """Return the newest version's rows in a table with segments of these versions."""
-    return RowSource(
-        history=found,
-        layout=lay_out(found, baseline=1, version=found.newest.version),
-        columns=found.newest.columns,
-        keys=keys,
-        envelope=FLAT,
-        segment_versions=frozenset(versions),
-        **more,
-    )
+    to = target(keys=keys, insert_only=not keys)
+    shape, _ = shape_of(to, found, found.newest, key=None, baseline=1)
+    return RowSource(shape=replace(shape, **more), segment_versions=frozenset(versions))
 
 
 def expressions(found: History, *versions: int, dialect: Dialect = SPARK, **more: Any) -> list[str]:
