@@ -97,11 +97,7 @@ def apply(call: Call, tables: tuple[str, ...], kept: Path | None) -> int:
     if kept is not None and tables:
         raise UsageError("a kept plan says which tables it is for", where="--plan", fix="Leave the tables out.")
     expected = None if kept is None else read_plan(call.path(kept))
-    result = applying.apply(call.workspace("apply"), tables or tuple(expected or ()), expected=expected)
-    call.answer(result.to_json(), rendering.apply_text(result))
-    _complain(call, [e for table in result.tables for e in (table.error, table.unrecorded) if e])
-    _complain(call, result.problems)
-    return outcomes.apply_exit(result)
+    return _applied(call, applying.apply(call.workspace("apply"), tables or tuple(expected or ()), expected=expected))
 
 
 @click.command(short_help="Lift a table's hold, once.")
@@ -115,7 +111,11 @@ def release(call: Call, table: str, *, migrate: bool, rebuild: bool) -> int:
 
     What cannot be done without losing values stays held: exits with 4 then.
     """
-    result = releasing.release(call.workspace("release"), table, Release(migrate=migrate, rebuild=rebuild))
+    wanted = Release(migrate=migrate, rebuild=rebuild)
+    return _applied(call, releasing.release(call.workspace("release"), table, wanted))
+
+
+def _applied(call: Call, result: applying.ApplyResult) -> int:
     call.answer(result.to_json(), rendering.apply_text(result))
     _complain(call, [e for table in result.tables for e in (table.error, table.unrecorded) if e])
     _complain(call, result.problems)
