@@ -40,7 +40,7 @@ from schemasync.core.ports import FileInfo
 from schemasync.core.types import MAX_PRECISION, Array, Decimal, Map, Primitive, Struct, StructField, Type
 from schemasync.errors import StorageError
 from schemasync.io.parquet.ahead import ahead
-from schemasync.io.parquet.blame import is_of_storage, not_read
+from schemasync.io.parquet.blame import is_of_storage, not_read, reading_back
 from schemasync.io.parquet.looking import NOTHING_SEEN, Look
 from schemasync.io.parquet.moments import extent, newest_told
 from schemasync.io.parquet.rows import give_back, open_parquet, read_rows
@@ -74,11 +74,8 @@ class ArrowFiles:
     @contextmanager
     def _opened_again(self, path: str) -> Iterator[pq.ParquetFile]:
         """Open a file of ours, which must be readable."""
-        try:
-            with self._opened(path) as parquet:
-                yield parquet
-        except (OSError, pa.ArrowException) as error:
-            raise StorageError("a written file does not read back", where=self._path(path), why=str(error)) from error
+        with reading_back(self._path(path)), self._opened(path) as parquet:
+            yield parquet
 
     def footer(self, file: FileInfo, *, now_ms: int) -> Footer | Unreadable:
         """Read one file's footer.
@@ -227,11 +224,9 @@ class ArrowFiles:
         return tuple(self._read_back(path, rows) for path, rows in writer.rows.items())
 
     def _read_back(self, path: str, rows: int) -> DataFile:
-        try:
+        with reading_back(self._path(path)):
             written = pq.read_metadata(self._path(path), filesystem=self.filesystem)
             size = self.filesystem.get_file_info(self._path(path)).size
-        except (OSError, pa.ArrowException) as error:
-            raise StorageError("a written file does not read back", where=self._path(path), why=str(error)) from error
         if written.num_rows != rows:
             raise StorageError("a written file does not read back whole", where=self._path(path))
         return DataFile(path=path, rows=rows, bytes=size)

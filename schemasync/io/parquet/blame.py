@@ -1,13 +1,17 @@
 """Whose fault it is that a file cannot be read: its own, or that of a storage that fails, which may pass.
 
 Used where landed files are read: a corrupt one waits for a person, and is not to be taken for one because of a
-connection that broke.
+connection that broke. Files that we wrote ourselves must be readable.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
+
+import pyarrow as pa
 
 from schemasync.errors import StorageError
 
@@ -35,3 +39,12 @@ def not_read(path: str, error: Exception) -> StorageError:
         why=str(error).splitlines()[0] if str(error) else type(error).__name__,
         fix="Run again, and look at the storage if it goes on; nothing of the file was admitted.",
     )
+
+
+@contextmanager
+def reading_back(path: str) -> Iterator[None]:
+    """Raise a StorageError where a file that we wrote cannot be read."""
+    try:
+        yield
+    except (OSError, pa.ArrowException) as error:
+        raise StorageError("a written file does not read back", where=path, why=str(error)) from error

@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 from schemasync.core.admission import AdmissionRequest
-from schemasync.errors import StorageError
 from schemasync.io.parquet.batches import BATCH_ROWS, BATCH_SHARE, batches, buffer_size
+from schemasync.io.parquet.blame import reading_back
 from schemasync.io.parquet.late import Compared, touched, without_late_rows
 from schemasync.io.parquet.newest import positions
 from schemasync.io.parquet.rows import open_parquet, table_schema
@@ -98,12 +98,10 @@ def looked_at(filesystem: fs.FileSystem, base: str, path: str, request: Admissio
         StorageError: the file does not read back, or what stays of it cannot be written.
     """
     look = Look(filesystem, base, request)
-    try:
+    with reading_back(f"{base}/{path}"):
         late = pa.concat_arrays([_NONE, *_late(filesystem, f"{base}/{path}", request, look)])
         if len(late):
             _write_others(filesystem, base, path, request, late, directory)
-    except (OSError, pa.ArrowException) as error:
-        raise StorageError("a written file does not read back", where=f"{base}/{path}", why=str(error)) from error
     return Looked(path=path, directory=directory if len(late) else None, seen=look.seen)
 
 
