@@ -50,7 +50,7 @@ from schemasync.core.names import Dialect
 from schemasync.core.plan import Step, beyond_hive, next_properties
 from schemasync.core.policy import Verdict
 from schemasync.core.ports import HiveTable
-from schemasync.core.properties import TableProperties, made_by_us, write_properties
+from schemasync.core.properties import GENERATION, STATE, TableProperties, made_by_us, write_properties
 from schemasync.core.renamed import is_old_view, left_alone, old_names, with_old_history
 from schemasync.core.shape import Shape, of_wider_key
 from schemasync.core.toast import unknown_values
@@ -566,4 +566,4 @@ def _table_json(table: HiveTable | None) -> Any:
 
 def _stateless(properties: Mapping[str, str]) -> Mapping[str, str]:
     """Leave out the state, which moves with every admission: which schema it belongs to is in the other properties."""
-    return {k: v for k, v in properties.items() if k not in {"schemasync.state", "schemasync.generation"}}
+    return {k: v for k, v in properties.items() if k not in {STATE, GENERATION}}

@@ -19,7 +19,7 @@ from schemasync.core.mapping import TableTarget
 from schemasync.core.names import Dialect
 from schemasync.core.partitioning import segment_of
 from schemasync.core.ports import HiveColumn, HivePartition, HiveTable
-from schemasync.core.properties import SUBJECT, TableProperties, write_properties
+from schemasync.core.properties import SCHEMA_ID, SUBJECT, TableProperties, write_properties
 from schemasync.core.shape import Shape
 from schemasync.core.type_strings import parse_type
 from schemasync.errors import SchemaError
@@ -281,7 +281,7 @@ def partition_drift(table: HiveTable, actual: Mapping[str, HivePartition], place
 
 def _property_drift(found: Found) -> Drift:
     table = found.table
-    derived = {"schemasync.schema_id": str(found.current.version.schema_id)}
+    derived = {SCHEMA_ID: str(found.current.version.schema_id)}
     wanted = write_properties(found.properties) | derived
     edited = sorted(k for k, v in wanted.items() if table.properties.get(k) != v)
     if not edited:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, Final
+from typing import Any
 
 from schemasync.core.changes import AddColumn, Change
 from schemasync.core.ddl import set_property
@@ -28,6 +28,7 @@ from schemasync.core.ports import HiveTable
 from schemasync.core.properties import (
     STATE,
     SUBJECT,
+    VERSION,
     TableProperties,
     is_ours,
     made_by_us,
@@ -227,15 +228,12 @@ def _decide_ours(inspected: Inspected, table: HiveTable) -> Decision:
     return _decide_evolution(inspected, inspected.history, properties)
 
 
-_VERSION: Final = "schemasync.version"
-
-
 def _restoring(table: HiveTable, target: TableTarget) -> str:
     """Say how the properties can be read again, with the statement where the missing value stands in another one."""
     version = table.properties.get(STATE, "").partition("@")[2]
-    if readable({**table.properties, _VERSION: version}) is None:
+    if readable({**table.properties, VERSION: version}) is None:
         return "Restore the property. A table of release 0.1.0 has to be made anew: CHANGELOG.md says how."
-    return f"Restore the property, which {STATE} has, too: {set_property(target, _VERSION, version)}"
+    return f"Restore the property, which {STATE} has, too: {set_property(target, VERSION, version)}"
 
 
 def _decide_evolution(inspected: Inspected, history: History, properties: TableProperties) -> Decision:

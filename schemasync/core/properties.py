@@ -18,6 +18,9 @@ from schemasync.core.schema import OrderingField
 from schemasync.core.types import Primitive
 
 SUBJECT: Final = "schemasync.subject"
+VERSION: Final = "schemasync.version"
+SCHEMA_ID: Final = "schemasync.schema_id"
+GENERATION: Final = "schemasync.generation"
 STATE: Final = "schemasync.state"
 """The compare-and-set key: every publication and every schema change gives it a new value."""
 
@@ -73,15 +76,15 @@ def write_properties(values: TableProperties) -> dict[str, str]:
     some |= {KEY_VERSION: str(values.key_version)} if values.key_version else {}
     return some | {
         SUBJECT: values.subject,
-        "schemasync.version": str(values.version),
-        "schemasync.schema_id": str(values.schema_id),
+        VERSION: str(values.version),
+        SCHEMA_ID: str(values.schema_id),
         "schemasync.fingerprint": values.fingerprint,
         "schemasync.baseline": str(values.baseline),
         "schemasync.keys": json.dumps(values.keys),
         "schemasync.ordering": json.dumps(ordering),
         "schemasync.columns": values.columns,
         "schemasync.lives": values.lives,
-        "schemasync.generation": str(values.state.generation),
+        GENERATION: str(values.state.generation),
         STATE: values.token,
     }
 
@@ -104,8 +107,8 @@ def read_properties(properties: Mapping[str, str]) -> TableProperties:
     """
     return TableProperties(
         subject=_read(properties, SUBJECT, str),
-        version=_read(properties, "schemasync.version", int),
-        schema_id=_read(properties, "schemasync.schema_id", int),
+        version=_read(properties, VERSION, int),
+        schema_id=_read(properties, SCHEMA_ID, int),
         fingerprint=_read(properties, "schemasync.fingerprint", str),
         baseline=_read(properties, "schemasync.baseline", int),
         keys=_read(properties, "schemasync.keys", _keys),
