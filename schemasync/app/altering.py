@@ -10,15 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from schemasync.app.applied_records import keep_record
-from schemasync.app.history_table import RECORD_HISTORY
 from schemasync.app.inspecting import TableView, look
 from schemasync.app.kept_schemas import forget_schemas, keep_schema, kept_schemas
 from schemasync.app.per_run import drop_per_run_tables
 from schemasync.app.planning import TablePlan, lay_out_steps
 from schemasync.app.rekeying import changes_key, keys_before, rebuild
 from schemasync.app.repairing import (
-    DROP_OLD_HISTORY,
-    DROP_OLD_VIEW,
     drop_old,
     repair_columns,
     replace_view,
@@ -33,9 +30,25 @@ from schemasync.core.mapping import TableTarget
 from schemasync.core.plan import Step
 from schemasync.core.properties import STATE, TableProperties, is_ours, write_properties
 from schemasync.core.shape import Shape
+from schemasync.core.step_kinds import (
+    ADD_COLUMNS,
+    ADMIT,
+    CREATE_DATABASE,
+    CREATE_TABLE,
+    DROP_OLD_HISTORY,
+    DROP_OLD_VIEW,
+    DROP_TABLE,
+    REBUILD,
+    RECORD_HISTORY,
+    REPAIR_COLUMNS,
+    REPAIR_PARTITIONS,
+    REPLACE_VIEW,
+    RESTORE_TABLE,
+    SET_VERSION,
+)
 from schemasync.errors import ConflictError, EngineError
 
-WATERMARKS = frozenset({"create_table", "set_version"})
+WATERMARKS = frozenset({CREATE_TABLE, SET_VERSION})
 """The steps with which a version comes into force."""
 
 
@@ -75,7 +88,7 @@ def carry_out(workspace: Workspace, plan: TablePlan, done: list[Step]) -> TableP
         # Those of a rebuild that was killed: the next one may have nothing left to fold.
         drop_per_run_tables(workspace, plan.target)
     for step in plan.steps:
-        if step.kind in {"admit", "repair_partitions", RECORD_HISTORY}:
+        if step.kind in {ADMIT, REPAIR_PARTITIONS, RECORD_HISTORY}:
             continue
         workspace.progress(plan.target.table, f"{step.kind.replace('_', ' ')}: {step.why}")
         try:
@@ -226,15 +239,15 @@ def _set_version(workspace: Workspace, step: Step, at: _Alteration) -> _Alterati
 
 
 _STEPS: dict[str, Callable[[Workspace, Step, _Alteration], _Alteration | None]] = {
-    "create_database": _create_database,
-    "drop_table": _run_sql,
-    "create_table": _create_table,
-    "rebuild": _rebuild,
-    "add_columns": _add_columns,
-    "restore_table": _restore_table,
-    "repair_columns": _repair_columns,
-    "replace_view": _replace_view,
+    CREATE_DATABASE: _create_database,
+    DROP_TABLE: _run_sql,
+    CREATE_TABLE: _create_table,
+    REBUILD: _rebuild,
+    ADD_COLUMNS: _add_columns,
+    RESTORE_TABLE: _restore_table,
+    REPAIR_COLUMNS: _repair_columns,
+    REPLACE_VIEW: _replace_view,
     DROP_OLD_VIEW: _drop_old,
     DROP_OLD_HISTORY: _drop_old,
-    "set_version": _set_version,
+    SET_VERSION: _set_version,
 }

@@ -14,12 +14,12 @@ from schemasync.app.admitting import AdmissionOutcome, admit, put_off
 from schemasync.app.altering import WATERMARKS, carry_out, moved
 from schemasync.app.crew import crew
 from schemasync.app.forsaken import forsaken
-from schemasync.app.history_table import RECORD_HISTORY, write_history
+from schemasync.app.history_table import write_history
 from schemasync.app.holds import note_hold
 from schemasync.app.inspecting import Entries, entries_of, is_misplaced, look, map_tables, select
 from schemasync.app.planning import TablePlan, admits, lay_out_steps
 from schemasync.app.rekeying import key_is_unclear
-from schemasync.app.repairing import DROP_OLD_VIEW, drop_aside, drop_old, lacks_columns
+from schemasync.app.repairing import drop_aside, drop_old, lacks_columns
 from schemasync.app.states import Draft, repair_partitions, roll_forward
 from schemasync.app.viewing import catch_up, restore_view
 from schemasync.app.workspace import Workspace
@@ -32,6 +32,14 @@ from schemasync.core.ports import HiveTable
 from schemasync.core.properties import TableProperties, readable
 from schemasync.core.renamed import with_old_history
 from schemasync.core.shape import Shape
+from schemasync.core.step_kinds import (
+    ADMIT,
+    DROP_OLD_VIEW,
+    RECORD_HISTORY,
+    REPAIR_COLUMNS,
+    REPAIR_PARTITIONS,
+    RESTORE_VIEW,
+)
 from schemasync.errors import SchemasyncError, UsageError, as_ours
 from schemasync.io.logs import told
 
@@ -181,7 +189,7 @@ def apply_table(
             # The values of rows and columns that were not there are yet to be looked at.
             plan = _planned_again(workspace, target, approved)
         changing = plan.pending and allowed(plan)
-        admitting_steps = [step for step in plan.steps if step.kind == "admit"]
+        admitting_steps = [step for step in plan.steps if step.kind == ADMIT]
         first = _admit_first(workspace, plan) if changing and admitting else None
         if first is not None and first.files:
             # What came in may hold a value that does not fit the new type.
@@ -320,7 +328,7 @@ def _restore_view(workspace: Workspace, plan: TablePlan, done: list[Step]) -> No
     view = plan.view
     current = view.decision.current if view else None
     for step in plan.steps:
-        if step.kind == "restore_view":
+        if step.kind == RESTORE_VIEW:
             if view is None or view.manifest is None or current is None:  # pragma: no cover - it was planned from them
                 raise moved(plan.target)
             # Another writer may have published since, and shown that.
@@ -346,7 +354,7 @@ def _repair_partitions(workspace: Workspace, plan: TablePlan, done: list[Step]) 
     """
     view = plan.view
     properties = view.decision.properties if view else None
-    steps = [step for step in plan.steps if step.kind == "repair_partitions"]
+    steps = [step for step in plan.steps if step.kind == REPAIR_PARTITIONS]
     for step in steps:
         if view is None or view.manifest is None or properties is None:  # pragma: no cover - it was planned from them
             raise moved(plan.target)
@@ -367,6 +375,6 @@ def _repair_columns(
     if view is None or plan.verdict is not Verdict.MIGRATE or not lacks_columns(view) or not allowed(plan):
         return False
     held = replace(view, decision=replace(view.decision, verdict=Verdict.HOLD))
-    steps = tuple(step for step in plan.steps if step.kind == "repair_columns")
+    steps = tuple(step for step in plan.steps if step.kind == REPAIR_COLUMNS)
     carry_out(workspace, replace(plan, view=held, steps=steps), done)
     return True

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Final
 
 from schemasync.app.applied_records import applied_versions
 from schemasync.app.workspace import Workspace
@@ -30,10 +29,8 @@ from schemasync.core.plan import Step
 from schemasync.core.ports import HiveTable, Lake
 from schemasync.core.properties import TableProperties
 from schemasync.core.shape import Shape
+from schemasync.core.step_kinds import RECORD_HISTORY
 from schemasync.core.timeline import timeline
-
-RECORD_HISTORY: Final = "record_history"
-"""The step's kind. It has no SQL: the directory's name and the time of the apply are not known before."""
 
 
 def plan_history(

@@ -20,8 +20,6 @@ from schemasync.app.landed import Landed, look_at, of_strays, of_unclear_key, st
 from schemasync.app.migrating import with_values_checked
 from schemasync.app.rekeying import changes_key, key_is_unclear, keys_before, with_keys_checked
 from schemasync.app.repairing import (
-    DROP_OLD_HISTORY,
-    DROP_OLD_VIEW,
     REPAIRS,
     find_drift,
     kept_on_view,
@@ -53,6 +51,20 @@ from schemasync.core.ports import HiveTable
 from schemasync.core.properties import GENERATION, STATE, TableProperties, made_by_us, write_properties
 from schemasync.core.renamed import is_old_view, left_alone, old_names, with_old_history
 from schemasync.core.shape import Shape, of_wider_key
+from schemasync.core.step_kinds import (
+    ADD_COLUMNS,
+    ADMIT,
+    CREATE_DATABASE,
+    CREATE_TABLE,
+    DROP_OLD_HISTORY,
+    DROP_OLD_VIEW,
+    DROP_TABLE,
+    REBUILD,
+    REPAIR_PARTITIONS,
+    REPLACE_VIEW,
+    RESTORE_VIEW,
+    SET_VERSION,
+)
 from schemasync.core.toast import unknown_values
 from schemasync.core.view_drift import as_shown, same_text, view_drift, view_reasons
 from schemasync.errors import (
@@ -66,11 +78,11 @@ from schemasync.errors import (
 )
 from schemasync.io.logs import redact
 
-_DROPS = frozenset({"drop_table", DROP_OLD_VIEW, DROP_OLD_HISTORY})
-SCHEMA_STEPS = REPAIRS | _DROPS | {"create_table", "rebuild", "add_columns", "replace_view", "set_version"}
+_DROPS = frozenset({DROP_TABLE, DROP_OLD_VIEW, DROP_OLD_HISTORY})
+SCHEMA_STEPS = REPAIRS | _DROPS | {CREATE_TABLE, REBUILD, ADD_COLUMNS, REPLACE_VIEW, SET_VERSION}
 """Steps that change schemas; the others bring in or clean up data."""
 
-RESTORING_STEPS = frozenset({"repair_partitions", "restore_view", DROP_OLD_VIEW})
+RESTORING_STEPS = frozenset({REPAIR_PARTITIONS, RESTORE_VIEW, DROP_OLD_VIEW})
 """Steps that put right what is in force, whatever becomes of the schema: also for a table that is held."""
 
 
@@ -165,7 +177,7 @@ class TablePlan:
         What it shows is part of what was seen.
         """
         return [
-            (step, "" if step.kind == "replace_view" else step.sql) for step in self.steps if step.kind in SCHEMA_STEPS
+            (step, "" if step.kind == REPLACE_VIEW else step.sql) for step in self.steps if step.kind in SCHEMA_STEPS
         ]
 
     @property
@@ -240,7 +252,7 @@ def _dropped(plan: TablePlan, found: TableView) -> Impact:
     """Return what goes away with what the plan drops."""
     kinds = {step.kind for step in plan.steps}
     table, desired, old = found.inspected.table, found.decision.desired, found.inspected.old_view
-    over = taken_over(plan.target, table, desired) if "drop_table" in kinds and table and desired else {}
+    over = taken_over(plan.target, table, desired) if DROP_TABLE in kinds and table and desired else {}
     return {**over, **(renamed_view(plan.target, old.name) if DROP_OLD_VIEW in kinds and old else {})}
 
 
@@ -419,17 +431,17 @@ def _creation(context: _Context) -> Iterator[Step]:
     if not decision.create:
         return
     database = ddl.create_database(target.database, Dialect.SPARK)
-    yield Step(kind="create_database", why="tables need it; kept where it exists", sql=workspace.text(database))
+    yield Step(kind=CREATE_DATABASE, why="tables need it; kept where it exists", sql=workspace.text(database))
     if decision.drop_first:
         drop = ddl.drop_table(target.database, target.table)
         yield Step(
-            kind="drop_table",
+            kind=DROP_TABLE,
             why="adopt: true takes over an external table that was not ours; its files stay",
             sql=workspace.text(drop),
         )
     create = ddl.create_table(target, context.shape, context.properties, Dialect.SPARK)
     why = f"{target.subject} version {context.properties.version} has no table yet"
-    yield Step(kind="create_table", why=why, sql=workspace.text(create))
+    yield Step(kind=CREATE_TABLE, why=why, sql=workspace.text(create))
 
 
 def _columns(context: _Context) -> Iterator[Step]:
@@ -439,7 +451,7 @@ def _columns(context: _Context) -> Iterator[Step]:
     if missing := context.drift.missing:
         statement = ddl.add_columns(context.target, missing)
         yield Step(
-            kind="add_columns",
+            kind=ADD_COLUMNS,
             why=f"{', '.join(c.name for c in missing)}: appended, never in between, because Hive maps partitions by "
             "position",
             sql=context.workspace.text(statement),
@@ -450,7 +462,7 @@ def _rebuild(context: _Context) -> Iterator[Step]:
     found = context.found
     if _rebuilt(found) is not None:
         old = ", ".join(found.decision.properties.keys) if found.decision.properties else ""
-        yield Step(kind="rebuild", why=f"under the key ({old}), so that every row is in the base once")
+        yield Step(kind=REBUILD, why=f"under the key ({old}), so that every row is in the base once")
 
 
 def _rebuilt(found: TableView) -> Contents | None:
@@ -479,7 +491,7 @@ def _view(context: _Context) -> Iterator[Step]:
     # Where it is only that of the state before, it needs no step: every run makes it follow the state in force.
     left = (view_select(workspace, target, shape, rebuilt),) if rebuilt else context.texts.of(shape)
     for reason in view_reasons(view, target, shape, text_of(view, left), kept):
-        yield Step(kind="replace_view", why=reason, sql=view_statement(workspace, target, shape, left[0], kept=kept))
+        yield Step(kind=REPLACE_VIEW, why=reason, sql=view_statement(workspace, target, shape, left[0], kept=kept))
 
 
 def _view_drift(found: TableView, texts: LeftTexts) -> Iterator[Diagnostic]:
@@ -501,7 +513,7 @@ def _restored_view(workspace: Workspace, found: TableView, current: Shape, texts
     if found.inspected.view is None:
         select, *_ = texts.of(current)
         sql = view_statement(workspace, found.decision.target, current, select)
-        yield Step(kind="restore_view", why="the table is held, and its view is missing", sql=sql)
+        yield Step(kind=RESTORE_VIEW, why="the table is held, and its view is missing", sql=sql)
     yield from old_view_steps(workspace, found.decision.target, found.inspected.old_view)
 
 
@@ -522,14 +534,14 @@ def _watermark(context: _Context) -> Iterator[Step]:
         said = f"{edited} put back"
     elif replace(old, view=new.view, history=new.history) == new:
         said = f"its view is {target.view}, its history {target.history}"
-    yield Step(kind="set_version", why=f"{said}; written last, guarded by the state that was seen")
+    yield Step(kind=SET_VERSION, why=f"{said}; written last, guarded by the state that was seen")
 
 
 def _data_steps(found: TableView, shape: Shape | None) -> Iterator[Step]:
     if found.pending and shape is not None:
         size = sum(f.bytes for f in found.pending)
         landed = many(len(found.pending), "landed file")
-        yield Step(kind="admit", why=f"{landed} ({size} bytes) not in the table yet")
+        yield Step(kind=ADMIT, why=f"{landed} ({size} bytes) not in the table yet")
 
 
 def _seen(workspace: Workspace, found: TableView, texts: LeftTexts) -> str:

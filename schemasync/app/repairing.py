@@ -22,12 +22,11 @@ from schemasync.core.plan import Decision, Step, in_place_of_next_view, in_place
 from schemasync.core.ports import HiveTable
 from schemasync.core.renamed import is_old_history, is_old_view
 from schemasync.core.shape import Shape
+from schemasync.core.step_kinds import DROP_OLD_HISTORY, DROP_OLD_VIEW, REPAIR_COLUMNS, REPAIR_PARTITIONS, RESTORE_TABLE
 from schemasync.core.view_statement import replacing_none, under_name
 from schemasync.errors import ConflictError, EngineError, OwnershipError
 
-DROP_OLD_VIEW: Final = "drop_old_view"
-DROP_OLD_HISTORY: Final = "drop_old_history"
-REPAIRS: Final = frozenset({"restore_table", "repair_columns"})
+REPAIRS: Final = frozenset({RESTORE_TABLE, REPAIR_COLUMNS})
 """Kinds of steps that put the table right; part of its schema."""
 
 
@@ -63,15 +62,15 @@ def lacks_columns(found: TableView) -> bool:
 def repair_steps(drift: Drift) -> Iterator[Step]:
     """Yield the steps that put the table itself right."""
     if drift.table:
-        yield Step(kind="restore_table", why="; ".join(drift.table))
+        yield Step(kind=RESTORE_TABLE, why="; ".join(drift.table))
     if drift.columns:
-        yield Step(kind="repair_columns", why=f"put back {'; '.join(drift.columns)}")
+        yield Step(kind=REPAIR_COLUMNS, why=f"put back {'; '.join(drift.columns)}")
 
 
 def partition_steps(drift: Drift) -> Iterator[Step]:
     """Yield the step that makes the partitions those of the state in force; done for held tables too."""
     if drift.partitions:
-        yield Step(kind="repair_partitions", why="; ".join(drift.partitions))
+        yield Step(kind=REPAIR_PARTITIONS, why="; ".join(drift.partitions))
 
 
 def old_view_steps(workspace: Workspace, target: TableTarget, found: HiveTable | None) -> Iterator[Step]:

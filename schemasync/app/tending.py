@@ -29,6 +29,7 @@ from schemasync.core.mapping import TableTarget
 from schemasync.core.migration import outdated
 from schemasync.core.ports import FileInfo
 from schemasync.core.shape import Shape
+from schemasync.core.step_kinds import DROP_TABLE
 from schemasync.core.watching import (
     TABLE_PATIENCE_MS,
     Backoff,
@@ -282,7 +283,7 @@ class TendedTable:
             case "manual":
                 return False
             case "safe":
-                return is_safe(plan.changes) and all(step.kind != "drop_table" for step in plan.steps)
+                return is_safe(plan.changes) and all(step.kind != DROP_TABLE for step in plan.steps)
 
     def _remember(self, applied: Applied, landed: frozenset[FileInfo]) -> None:
         now = self._workspace.now_ms()

@@ -33,6 +33,7 @@ from schemasync.core.manifest import Segment
 from schemasync.core.plan import Step
 from schemasync.core.policy import Verdict
 from schemasync.core.ports import Rows
+from schemasync.core.step_kinds import ADMIT
 from schemasync.io.logs import printable
 
 _HEALTHS: Final = {Health.OK: "green", Health.WARN: "yellow", Health.FAIL: "bold red", Health.SKIPPED: "dim"}
@@ -91,7 +92,7 @@ def _applied(table: Applied) -> Iterator[Line]:
     version = f"  version {table.version}" if table.version is not None else ""
     yield Text.assemble((table.target.full_name, "bold"), "  ", (word, style), version)
     for step in table.done:
-        if step.kind == "admit":
+        if step.kind == ADMIT:
             continue  # told below, with what came of it
         yield f"  {step.kind.replace('_', ' ')}: {step.why}"
     if table.admitted and table.admitted.files:
@@ -140,7 +141,7 @@ def _first(applied: Applied) -> Iterator[Line]:
         yield "  a run changes the schema first (schemasync plan): these figures are without that"
     admitted = applied.admitted.files if applied.admitted else 0
     for step in applied.plan.steps:
-        if step.kind == "admit":
+        if step.kind == ADMIT:
             counted = f"these figures are with {admitted} of them" if admitted else "these figures are without them"
             yield f"  {step.why}: a run takes them in first, {counted}"
 
