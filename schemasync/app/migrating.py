@@ -1,7 +1,8 @@
 """Looking at the values of retyped columns before their view changes: each must fit, or the table is held.
 
-Called by planning, so that plan shows what apply will find; apply plans again right before it acts. Rows and columns
-that somebody took from the metastore are not looked at: apply puts them back first, and plans again then.
+Called by planning, so that plan shows what apply will find; apply plans again right before it acts. And by releasing,
+which tells what release would lift a hold. Rows and columns that somebody took from the metastore are not looked at:
+apply puts them back first, and plans again then.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What people are told of the tables that are watched: each schema change and each hold, once while a process lives.
 
-Called by `schemasync.app.tending` after every look at a table.
+Called by `schemasync.app.telling` after every look at a table.
 """
 
 from __future__ import annotations

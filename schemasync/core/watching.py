@@ -1,7 +1,8 @@
 """What the watcher does at a tick, decided from values: how far to look, which tables, and when again.
 
-Called by `schemasync.app.watching`, which asks the registry, lists files and keeps what is remembered here. Nothing
-in it is needed for correctness: whoever starts with an empty memory looks at everything and compares states.
+Called by `schemasync.app.watching`, which asks the registry and lists files, by `schemasync.app.tending`, which keeps
+what is remembered here of each table, and for their pauses by `schemasync.app.outage` and `schemasync.app.announcing`.
+Nothing in it is needed for correctness: whoever starts with an empty memory looks at everything and compares states.
 Times and durations are ms; ``draw`` is a random number from 0 to 1, so that many watchers do not ask in step.
 """
 

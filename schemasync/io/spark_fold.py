@@ -1,6 +1,6 @@
 """The compaction's Spark job: one pass that writes the new shard and counts what happened.
 
-Handed to `schemasync.app.compacting`; the SELECT comes decided from `schemasync.core.ddl.fold`.
+Handed to `schemasync.app.folding`; the SELECT comes decided from `schemasync.core.ddl.fold`.
 """
 
 from __future__ import annotations
