@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import logging
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -84,3 +85,16 @@ def new_lab(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> It
 def begun(new_lab: NewLab) -> Begun:
     """Return what lends labs to the tests of a module that begin alike."""
     return Begun(new_lab)
+
+
+@pytest.fixture
+def logging_restored() -> Iterator[None]:
+    """Put back what pytest and the other tests rely on. The silenced loggers stay silent: nobody listens to them."""
+    root, ours = logging.getLogger(), logging.getLogger("schemasync")
+    before = (root.handlers[:], root.level, ours.level)
+    root.handlers.clear()  # to set logging up closes the handlers that it finds
+    yield
+    root.handlers[:], root.level = before[0], before[1]
+    ours.setLevel(before[2])
+    for name in ("urllib3", "botocore"):
+        logging.getLogger(name).setLevel(logging.NOTSET)

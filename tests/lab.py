@@ -45,6 +45,11 @@ START = 1_790_000_000_000
 """The lab's clock begins here, ms since 1970 UTC."""
 
 
+def event(key: int, ts_ms: int, op: str = "u", **row: Any) -> dict[str, Any]:
+    """Return a flat event of a table whose key is ``id``."""
+    return {"id": key, "op": op, "ts_ms": ts_ms} | row
+
+
 @contextmanager
 def own_spark(home: Path, *, purpose: str, **settings: Any) -> Iterator[SparkSession]:
     """Run a Spark whose metastore lies in ``home``; other ``settings`` are those of `SessionSettings`."""

@@ -24,11 +24,6 @@ AGE = ("age", ["null", "int"])
 SPARK = {"spark.sql.create.version": "4.1.4"}
 
 
-@pytest.fixture
-def still(tmp_path: Path) -> Still:
-    return Still(tmp_path)
-
-
 def checked(
     still: Still,
     text: str,

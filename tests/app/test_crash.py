@@ -26,7 +26,7 @@ from schemasync.core.layering import Mode
 from schemasync.errors import SchemasyncError
 from tests.app.mortal import Fuse, KilledError, mortal, raise_killed
 from tests.children import SHORT_LIVED
-from tests.lab import DAY, HOUR, Lab, NewLab
+from tests.lab import DAY, HOUR, Lab, NewLab, event
 from tests.naming import naming
 
 pytestmark = [pytest.mark.spark, pytest.mark.one_spark]
@@ -35,10 +35,6 @@ TOPIC, TABLE = "shop.student", "shop_student"
 MINUTE = HOUR // 60
 PLACEHOLDER = "__debezium_unavailable_value"
 Rows = list[dict[str, Any]]
-
-
-def event(key: int, ts_ms: int, op: str = "u", **row: Any) -> dict[str, Any]:
-    return {"id": key, "op": op, "ts_ms": ts_ms} | row
 
 
 @dataclass(frozen=True, kw_only=True)

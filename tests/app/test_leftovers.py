@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,15 +13,11 @@ from schemasync.errors import EngineError, StorageError
 from schemasync.io.lake.arrow import ArrowLake
 from schemasync.io.parquet.shards import SparkShards
 from schemasync.io.spark_sql import SparkSql
-from tests.lab import HOUR, Lab
+from tests.lab import HOUR, Lab, event
 
 pytestmark = [pytest.mark.spark, pytest.mark.one_spark]
 
 TOPIC, TABLE = "shop.student", "shop_student"
-
-
-def event(key: int, ts_ms: int) -> dict[str, Any]:
-    return {"id": key, "op": "u", "ts_ms": ts_ms}
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from schemasync.app.compacting import Compacted, compact
 from schemasync.app.watching import watch
 from schemasync.app.workspace import Storage, Workspace
 from schemasync.core.mapping import TableTarget
-from tests.lab import Lab
+from tests.lab import Lab, event
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,10 +24,6 @@ pytestmark = [pytest.mark.spark, pytest.mark.one_spark]
 TABLES = ("ada", "bob", "cyd", "dan", "eve", "fay")
 BROKEN = "cyd"
 PATIENCE_SECONDS = 60.0
-
-
-def event(key: int, ts_ms: int, **columns: Any) -> dict[str, Any]:
-    return {"id": key, "op": "u", "ts_ms": ts_ms, **columns}
 
 
 def land(lab: Lab, topic: str, turn: int) -> None:

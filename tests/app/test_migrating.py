@@ -13,15 +13,11 @@ from schemasync.app.applying import apply
 from schemasync.app.compacting import compact
 from schemasync.core.policy import Verdict
 from tests.app.mortal import Fuse, mortal
-from tests.lab import DAY, Lab
+from tests.lab import DAY, Lab, event
 
 pytestmark = pytest.mark.spark
 
 TOPIC, TABLE = "shop.student", "shop_student"
-
-
-def event(key: int, ts_ms: int, op: str = "u", **row: Any) -> dict[str, Any]:
-    return {"id": key, "op": op, "ts_ms": ts_ms} | row
 
 
 def retyped(lab: Lab, old: Any, new: Any, *values: Any) -> None:

@@ -9,17 +9,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from schemasync.core.policy import Verdict
-from tests.lab import ALL_ROWS, HOUR, Lab
+from tests.lab import ALL_ROWS, HOUR, Lab, event
 from tests.naming import WAYS, naming
 
 pytestmark = pytest.mark.spark
 
 TOPIC, TABLE = "shop.student", "shop_student"
 SUBJECT = f"{TOPIC}-value"
-
-
-def event(key: int, at: int, **row: Any) -> dict[str, Any]:
-    return {"id": key, "op": "u", "ts_ms": at} | row
 
 
 def partitioned(lab: Lab, by: dict[str, str], columns: list[tuple[str, Any]], **settings: Any) -> None:

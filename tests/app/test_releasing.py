@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
@@ -13,15 +12,11 @@ from schemasync.app.releasing import release
 from schemasync.app.status import Hold, status
 from schemasync.core.policy import Verdict
 from schemasync.core.release import Release
-from tests.lab import HOUR, START, Lab
+from tests.lab import HOUR, START, Lab, event
 
 pytestmark = [pytest.mark.spark, pytest.mark.one_spark]
 
 TOPIC, TABLE = "shop.student", "shop_student"
-
-
-def event(key: int, ts_ms: int, op: str = "u", **row: Any) -> dict[str, Any]:
-    return {"id": key, "op": op, "ts_ms": ts_ms} | row
 
 
 def released(lab: Lab, **how: bool) -> Applied:

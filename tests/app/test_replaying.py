@@ -26,11 +26,6 @@ WIDE = ("age", ["null", "long"])
 TEXT = ("age", ["null", "string"])
 
 
-@pytest.fixture
-def still(tmp_path: Path) -> Still:
-    return Still(tmp_path)
-
-
 def replayed(still: Still, *names: str) -> Replay:
     return replay(still.registry, still.config, names, open_lake=open_lake)
 

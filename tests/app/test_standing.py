@@ -52,11 +52,6 @@ from tests.core.builders import admitted
 from tests.lab import Lab
 
 
-@pytest.fixture
-def still(tmp_path: Path) -> Still:
-    return Still(tmp_path)
-
-
 def without_storage(workspace: Workspace) -> Workspace:
     def storage(target: TableTarget) -> Storage:
         raise StorageError("the directory cannot be listed", where=target.location, why="secret_key=hush")

@@ -9,15 +9,11 @@ from typing import Any
 
 import pytest
 
-from tests.lab import DAY, HOUR, Lab
+from tests.lab import DAY, HOUR, Lab, event
 
 pytestmark = pytest.mark.spark
 
 TEXT = ["null", "string"]
-
-
-def event(key: int, ts_ms: int, op: str = "u", **values: Any) -> dict[str, Any]:
-    return {"id": key, "op": op, "ts_ms": ts_ms} | values
 
 
 def codes(lab: Lab) -> list[str]:

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,15 +9,8 @@ from tests.lab import Lab
 
 
 @pytest.fixture(autouse=True)
-def logging_restored() -> Iterator[None]:
-    """Put back what pytest relies on: every command line sets logging up anew."""
-    root, ours = logging.getLogger(), logging.getLogger("schemasync")
-    before = (root.handlers[:], root.level, ours.level)
-    root.handlers.clear()  # setting up closes the handlers that it finds
-    yield
-    root.handlers[:], root.level = before[0], before[1]
-    ours.setLevel(before[2])
-    logging.getLogger("urllib3").setLevel(logging.NOTSET)
+def _as_before(logging_restored: None) -> None:
+    """Every command line sets logging up anew."""
 
 
 @pytest.fixture

@@ -18,6 +18,8 @@ from schemasync.io.notify import WebhookNotifier
 from schemasync.io.registry.http import HttpRegistry
 from tests.io.test_notify import EVENT
 
+pytestmark = pytest.mark.usefixtures("no_proxy")
+
 STATUS = b"HTTP/1.1 200 OK\r\nX-Long: "
 LENGTH = b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n"
 CHUNKS = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n8000\r\n"
@@ -47,11 +49,6 @@ def trickling(begin: bytes, tls: ssl.SSLContext | None = None) -> Iterator[int]:
         finally:
             over.set()
             server.shutdown(socket.SHUT_RDWR)
-
-
-@pytest.fixture(autouse=True)
-def _direct(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
 
 
 def given_up_after(ask: Callable[[], object], kind: type[SchemasyncError]) -> float:

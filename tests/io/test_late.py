@@ -25,7 +25,7 @@ from schemasync.core.keys import Key
 from schemasync.core.manifest import DataFile
 from schemasync.core.moments import NEVER, Moment, Newest, never
 from schemasync.core.types import Primitive
-from schemasync.io.parquet import late, pages, same_keys
+from schemasync.io.parquet import late, same_keys
 from schemasync.io.parquet.arrow import ArrowFiles
 from schemasync.io.parquet.looking import looked_at
 from schemasync.io.parquet.pages import Pages, write_page_footers
@@ -33,12 +33,7 @@ from schemasync.io.parquet.pages import Pages, write_page_footers
 Row = dict[str, Any]
 
 
-@pytest.fixture(autouse=True, scope="module")
-def short_files_are_long() -> Iterator[None]:
-    """Files of tests have page footers wherever these are written."""
-    with patch.object(pages, "LONG_ROWS", 0):
-        yield
-
+pytestmark = pytest.mark.usefixtures("short_files_are_long")
 
 SCHEMA = pa.schema(
     [("a", pa.string()), ("b", pa.int64()), ("__seq1", pa.int64()), ("__admitted_ms", pa.int64()), ("v", pa.int64())]

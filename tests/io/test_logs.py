@@ -7,7 +7,6 @@ import json
 import logging
 import subprocess
 import sys
-from collections.abc import Iterator
 
 import pytest
 from hypothesis import given
@@ -15,20 +14,9 @@ from hypothesis import strategies as st
 
 from schemasync.io.logs import configure_logging, redact
 
+pytestmark = pytest.mark.usefixtures("logging_restored")
+
 logger = logging.getLogger("schemasync.test")
-
-
-@pytest.fixture(autouse=True)
-def logging_restored() -> Iterator[None]:
-    """Put back what pytest and the other tests rely on. The silenced loggers stay silent: nobody listens to them."""
-    root, ours = logging.getLogger(), logging.getLogger("schemasync")
-    before = (root.handlers[:], root.level, ours.level)
-    root.handlers.clear()  # configure_logging would close them
-    yield
-    root.handlers[:], root.level = before[0], before[1]
-    ours.setLevel(before[2])
-    for name in ("urllib3", "botocore"):
-        logging.getLogger(name).setLevel(logging.NOTSET)
 
 
 def record(message: str, *, created: float = 1_795_262_400.0015) -> logging.LogRecord:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -33,10 +32,7 @@ TYPES: dict[pa.DataType, st.SearchStrategy[Any]] = {
 }
 
 
-@pytest.fixture(autouse=True, scope="module")
-def short_files_are_long() -> Iterator[None]:
-    with patch.object(pages, "LONG_ROWS", 0):
-        yield
+pytestmark = pytest.mark.usefixtures("short_files_are_long")
 
 
 @st.composite

@@ -29,10 +29,7 @@ from schemasync.io.registry.endpoint import URL_FIX, endpoints_of, redact_url
 from schemasync.io.registry.http import LAG_TRIES, MOST_IN_VAIN, HttpRegistry
 from tests.io.http_registry_server import HANG_UP, HTML, Canned, RegistryServer, error
 
-
-@pytest.fixture(autouse=True)
-def _direct(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+pytestmark = pytest.mark.usefixtures("no_proxy")
 
 
 @pytest.fixture

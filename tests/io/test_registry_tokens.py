@@ -18,12 +18,9 @@ from schemasync.io.registry.http import HttpRegistry
 from tests.io.http_registry_server import HANG_UP, HTML, Canned, RegistryServer, TokenServer, error
 from tests.io.test_registry_http import Naps, failure, tls_context
 
+pytestmark = pytest.mark.usefixtures("no_proxy")
+
 SECRET = "p+ss/wörd"
-
-
-@pytest.fixture(autouse=True)
-def _direct(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
 
 
 @pytest.fixture
