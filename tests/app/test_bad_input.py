@@ -50,8 +50,8 @@ NAME = ("name", ["null", "string"])
 Rows = list[dict[str, Any]]
 
 
-def event(id_: int | None, name: str, ts_ms: int = 1, op: str = "c") -> dict[str, Any]:
-    return {"id": id_, "name": name, "op": op, "ts_ms": ts_ms}
+def event(id_: int | None, name: str, op: str = "c") -> dict[str, Any]:
+    return {"id": id_, "name": name, "op": op, "ts_ms": 1}
 
 
 def row(id_: int, name: str) -> dict[str, Any]:
@@ -118,8 +118,8 @@ def age(lab: Lab, path: Path, *, seconds: int) -> None:
     os.utime(path, (moment, moment))
 
 
-def increments(lab: Lab, topic: str = STUDENT, hour: str = "2026112000") -> Path:
-    return lab.root / "lake" / topic / "incremental" / f"increment_{hour}"
+def increments(lab: Lab) -> Path:
+    return lab.root / "lake" / STUDENT / "incremental" / "increment_2026112000"
 
 
 def sole_file(lab: Lab, kind: str) -> Path:

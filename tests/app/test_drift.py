@@ -43,9 +43,9 @@ class Hands:
     def view(self, change: Callable[[Any], Any]) -> None:
         self.table(change, "student_view")
 
-    def partition(self, change: Callable[[Any], Any], segment: str = "base_s00000001") -> None:
+    def partition(self, change: Callable[[Any], Any]) -> None:
         found = self.client.listPartitions(self.lab.database, "student", -1)
-        (one,) = (p for p in found if p.getValues().get(0) == segment)
+        (one,) = (p for p in found if p.getValues().get(0) == "base_s00000001")
         change(one)
         context = self.jvm.org.apache.hadoop.hive.metastore.api.EnvironmentContext()
         context.setProperties(self.jvm.java.util.HashMap())

@@ -31,8 +31,8 @@ def retyped(lab: Lab, old: Any, new: Any, *values: Any) -> None:
     lab.register(TOPIC, lab.flat("S", ("a", {"type": new})))
 
 
-def column(lab: Lab, name: str = "a") -> list[Any]:
-    return [row[name] for row in lab.rows(TABLE, order_by="id")]
+def column(lab: Lab) -> list[Any]:
+    return [row["a"] for row in lab.rows(TABLE, order_by="id")]
 
 
 def codes(lab: Lab) -> tuple[Verdict, list[str]]:

@@ -140,8 +140,8 @@ def test_a_segment_is_as_old_and_as_new_as_its_files() -> None:
     assert moments([ordered((3, 9)), ordered(None)], number) == {}
 
 
-def ending(low: Key | None, high: Key | None, *, rows: int = 1) -> WrittenFooter:
-    return WrittenFooter(rows=rows, columns=("a", "b"), leaves=(), extents={}, ends=(low, high))
+def ending(low: Key | None, high: Key | None) -> WrittenFooter:
+    return WrittenFooter(rows=1, columns=("a", "b"), leaves=(), extents={}, ends=(low, high))
 
 
 def test_the_range_of_keys_of_several_columns_is_that_of_all_files() -> None:
@@ -286,10 +286,8 @@ OF_COLUMNS = (("id", Primitive.STRING), ("of", Primitive.BIGINT), ("raw", Primit
 def test_many_keys_of_any_kind_are_hashes_where_spark_alone_reads_the_view(tmp_path: Path) -> None:
     files = ArrowFiles(fs.LocalFileSystem(), str(tmp_path))
 
-    def found(
-        keys: Sequence[tuple[str, Type]], *beside: Segment, rows: int = 10, most: int = 9, **to: Any
-    ) -> ChangedKeys | None:
-        segment = of_columns(tmp_path, rows)
+    def found(keys: Sequence[tuple[str, Type]], *beside: Segment, most: int = 9, **to: Any) -> ChangedKeys | None:
+        segment = of_columns(tmp_path, 10)
         with patch.multiple(reading_back, HASHED_FROM=most, LISTED_FOR_SPARK=0):
             return changed_keys(files, segment, keys, beside=beside, target=target(**{"only_spark": True} | to))
 

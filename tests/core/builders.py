@@ -107,8 +107,8 @@ def segment(name: str, *, schema_version: int = 1, **more: Any) -> Segment:
     return Segment(name=name, kind=kind, schema_version=schema_version, **(given | more))
 
 
-def landed(path: str, segment_name: str, size: int = 7) -> AdmittedFile:
-    return AdmittedFile(path=path, bytes=size, rows=1, modified_ms=0, writer_version=1, segment=segment_name)
+def landed(path: str, segment_name: str) -> AdmittedFile:
+    return AdmittedFile(path=path, bytes=7, rows=1, modified_ms=0, writer_version=1, segment=segment_name)
 
 
 def admitted(manifest: Manifest, *, now_ms: int = 0, schema_version: int = 1, files: int = 1) -> Manifest:
@@ -201,10 +201,10 @@ def _next_version(draw: st.DrawFn, before: tuple[Column, ...], *, kinds: bool) -
 
 
 @st.composite
-def histories(draw: st.DrawFn, *, most: int = 5, kinds: bool = False) -> History:
+def histories(draw: st.DrawFn, *, kinds: bool = False) -> History:
     """Draw subjects whose every version a table can follow without loss; with other ``kinds`` it may have to wait."""
     first = draw(st.lists(st.sampled_from(NAMES), min_size=1, max_size=4, unique_by=str.lower))
     rows = [tuple(draw(_new_column(n)) for n in first)]
-    for _ in range(draw(st.integers(0, most - 1))):
+    for _ in range(draw(st.integers(0, 4))):
         rows.append(draw(_next_version(rows[-1], kinds=kinds)))
     return history(*rows)

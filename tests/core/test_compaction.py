@@ -42,8 +42,8 @@ def folded(manifest: Manifest, *, now_ms: int = 1000, version: int = 1) -> Manif
     return after_fold(manifest, found, written=[base], now_ms=now_ms)
 
 
-def left(of: Segment, since_ms: int, *, registered: bool = True) -> Superseded:
-    return Superseded(segment=of.name, location=of.location, since_ms=since_ms, registered=registered)
+def left(of: Segment, since_ms: int) -> Superseded:
+    return Superseded(segment=of.name, location=of.location, since_ms=since_ms)
 
 
 def test_nothing_to_fold_is_no_plan() -> None:
@@ -179,9 +179,9 @@ def test_what_two_shards_counted_is_added() -> None:
     )
 
 
-def dues(manifest: Manifest, now_ms: int, *, grace: int = HOUR, vacuum: int = 7 * HOUR) -> list[list[str]]:
+def dues(manifest: Manifest, now_ms: int, *, vacuum: int = 7 * HOUR) -> list[list[str]]:
     """Return what is due: partitions, directories, sink files."""
-    found = due(manifest, now_ms=now_ms, reader_grace_ms=grace, vacuum_retention_ms=vacuum)
+    found = due(manifest, now_ms=now_ms, reader_grace_ms=HOUR, vacuum_retention_ms=vacuum)
     places = [s.location for s in found.directories]
     return [[s.segment for s in found.partitions], places, [f.path for f in found.sink_files]]
 

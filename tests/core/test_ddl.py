@@ -136,10 +136,8 @@ PROPERTIES = TableProperties(
 )
 
 
-def shape(found: History, *, keys: tuple[str, ...] = ("id",), baseline: int = 1, version: int | None = None) -> Shape:
-    at = found.at(version or found.newest.version)
-    assert at is not None
-    return shape_of(target(keys=keys, insert_only=not keys), found, at, key=None, baseline=baseline)[0]
+def shape(found: History, *, keys: tuple[str, ...] = ("id",), baseline: int = 1) -> Shape:
+    return shape_of(target(keys=keys, insert_only=not keys), found, found.newest, key=None, baseline=baseline)[0]
 
 
 def text(statement: Statement, dialect: Dialect) -> str:
@@ -178,7 +176,6 @@ def per_run(found: History, dialect: Dialect) -> str:
 def fold(
     found: Shape,
     deltas: tuple[str, ...] = ("delta_00000002", "delta_00000003"),
-    keys: KeyRange = KeyRange(),  # noqa: B008 - frozen
     **more: Any,
 ) -> str:
     columns = frozenset(c.name for c in found.layout.columns)
@@ -187,7 +184,7 @@ def fold(
         found,
         ShardFold(
             shard="base_s00000000",
-            keys=keys,
+            keys=KeyRange(),
             rewrite=(segment("base_s00000000"),),
             deltas=tuple(segment(name) for name in deltas),
         ),

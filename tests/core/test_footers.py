@@ -14,8 +14,8 @@ from tests.core.builders import fresh, segment
 P = Primitive
 
 
-def data(path: str, rows: int = 1) -> DataFile:
-    return DataFile(path=path, rows=rows, bytes=10)
+def data(path: str) -> DataFile:
+    return DataFile(path=path, rows=1, bytes=10)
 
 
 def chosen(count: int) -> list[str]:

@@ -43,8 +43,8 @@ def joined(*records: Record) -> Record:
     return Record(members=tuple(m for r in records for m in r.members))
 
 
-def renamed(old: str, new: str, encoding: Encoding = INT) -> Record:
-    return Record(members=(Member(name=new, encoding=encoding, origin=old),))
+def renamed(old: str, new: str) -> Record:
+    return Record(members=(Member(name=new, encoding=INT, origin=old),))
 
 
 def test_a_widened_leaf_is_cast() -> None:

@@ -45,10 +45,10 @@ def sparse(spread: dict[str, list[int]]) -> dict[str, dict[int, int]]:
 
 
 def written(
-    manifest: Manifest, spread: dict[str, list[int]], *, size: int = 100, outdated: frozenset[str] = frozenset()
+    manifest: Manifest, spread: dict[str, list[int]], *, outdated: frozenset[str] = frozenset()
 ) -> list[tuple[object, ...]]:
     """Return what is written: name, bounds, shards that are read, and rows and bytes of each delta."""
-    found = cut(manifest, sparse(spread), types=TYPES, outdated=outdated, shard_bytes=size, sample=even)
+    found = cut(manifest, sparse(spread), types=TYPES, outdated=outdated, shard_bytes=100, sample=even)
     return [
         (f.shard, f.keys.low, f.keys.high, [s.name for s in f.rewrite], [(d.name, d.rows, d.bytes) for d in f.deltas])
         for f in found

@@ -51,7 +51,7 @@ def file(name: str, size: int = 1) -> FileInfo:
     return FileInfo(path=f"incremental/increment_2026112000/{name}", bytes=size, modified_ms=1)
 
 
-def segment(kind: SegmentKind, created_ms: int, version: int = 1) -> Segment:
+def segment(kind: SegmentKind, created_ms: int) -> Segment:
     return Segment(
         name=kind.value,
         kind=kind,
@@ -59,7 +59,7 @@ def segment(kind: SegmentKind, created_ms: int, version: int = 1) -> Segment:
         files=(),
         rows=1,
         bytes=1,
-        schema_version=version,
+        schema_version=1,
         columns=("id",),
         created_ms=created_ms,
     )

@@ -19,9 +19,9 @@ pytestmark = pytest.mark.usefixtures("logging_restored")
 logger = logging.getLogger("schemasync.test")
 
 
-def record(message: str, *, created: float = 1_795_262_400.0015) -> logging.LogRecord:
+def record(message: str) -> logging.LogRecord:
     made = logging.LogRecord("schemasync.test", logging.INFO, "f.py", 1, message, (), None)
-    made.created = created
+    made.created = 1_795_262_400.0015
     return made
 
 

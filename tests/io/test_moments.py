@@ -23,9 +23,9 @@ FILES = st.one_of(st.none(), st.sampled_from(["", "binlog.000001", "binlog.00000
 ROWS = st.lists(st.tuples(FILES, st.one_of(st.none(), st.integers(0, 3))), min_size=1, max_size=6)
 
 
-def table(rows: list[tuple[Any, Any]], first: pa.DataType | None = None) -> pa.Table:
+def table(rows: list[tuple[Any, Any]]) -> pa.Table:
     columns = list(zip(*rows, strict=True))
-    return pa.table({"first": pa.array(columns[0], first or pa.string()), "then": pa.array(columns[1], pa.int64())})
+    return pa.table({"first": pa.array(columns[0], pa.string()), "then": pa.array(columns[1], pa.int64())})
 
 
 def told(seen: NewestSeen) -> Newest | None:

@@ -272,8 +272,8 @@ def test_a_webhook_does_not_show_its_secrets_when_printed() -> None:
     assert "s" + "3cret" not in repr(webhook("https://user:s3cret@example.org/s3cret"))
 
 
-def python(code: str, *arguments: str, timeout: float = 30.0) -> CommandNotifier:
-    return CommandNotifier(argv=(sys.executable, "-c", code, *arguments), timeout=timeout)
+def python(code: str, *arguments: str) -> CommandNotifier:
+    return CommandNotifier(argv=(sys.executable, "-c", code, *arguments), timeout=30.0)
 
 
 def test_a_command_receives_the_event_as_one_line_on_its_stdin(tmp_path: Path) -> None:

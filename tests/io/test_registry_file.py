@@ -27,9 +27,9 @@ def write(path: Path, content: object) -> Path:
     return path
 
 
-def failure(directory: Path, subject: str, version: int = 1) -> str:
+def failure(directory: Path, subject: str) -> str:
     with pytest.raises(RegistryError) as caught:
-        FileRegistry(directory).schema(subject, version)
+        FileRegistry(directory).schema(subject, 1)
     return str(caught.value)
 
 
