@@ -21,6 +21,7 @@ from schemasync.app.querying import rows_json
 from schemasync.app.replaying import replay
 from schemasync.app.scaffolding import Scaffold
 from schemasync.app.status import status
+from schemasync.app.vacuuming import vacuum
 from schemasync.app.watched import WatchedTable, WatchResult
 from schemasync.cli import program
 from schemasync.core.describe import diagnostic_json
@@ -58,6 +59,7 @@ def documents(tmp_path: Path) -> Mapping[str, Mapping[str, Any]]:
         "apply": applied,
         "release": applied,
         "compact": CompactResult(tables=(Compacted(target=table.target, applied=Applied(plan=table)),)).to_json(),
+        "vacuum": vacuum(still.workspace).to_json(),
         "status": status(still.workspace).to_json(),
         "watch": WatchResult(tables=(watched,), ticks=0).to_json(),
         "history": history(still.workspace, "student").to_json(),
