@@ -25,7 +25,7 @@ from schemasync.core.amounts import many
 from schemasync.core.config import Config, Names
 from schemasync.core.config_values import UTC_NAMES, ZONE
 from schemasync.core.locations import parse_location
-from schemasync.core.mapping import TableMapping, TableTarget, map_subjects
+from schemasync.core.mapping import NOTHING, NOTHING_FIX, TableMapping, TableTarget, map_subjects
 from schemasync.core.names import Dialect
 from schemasync.core.ports import Lake, Registry
 from schemasync.errors import SchemasyncError, StorageError, as_ours
@@ -233,8 +233,7 @@ def _registry(config: Config, mapping: TableMapping) -> Check:
     detail = f"{config.registry.url} answers, with {' and '.join(given) or 'no'} authentication"
     if known:
         return _ok("registry", detail)
-    fix = "Check tables: in the configuration, and whether this user may see the subjects."
-    return Check(name="registry", health=Health.WARN, detail=f"{detail}; it has no subjects for us", fix=fix)
+    return Check(name="registry", health=Health.WARN, detail=f"{detail}; it {NOTHING}", fix=NOTHING_FIX)
 
 
 def _tables(mapping: TableMapping) -> Check:

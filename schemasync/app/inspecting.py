@@ -17,12 +17,13 @@ from schemasync.app.states import GENERATIONS, read_manifest, token_in_force
 from schemasync.app.workspace import Workspace
 from schemasync.core.avro import read_key_schema, routing_fields, schema_fingerprint
 from schemasync.core.canonical import fingerprint
+from schemasync.core.config import Config
 from schemasync.core.diagnostics import Diagnostic, damaged, diagnose, refused
 from schemasync.core.drift import is_table_of, same_place
 from schemasync.core.groups import line_of
 from schemasync.core.history import History
 from schemasync.core.manifest import Manifest
-from schemasync.core.mapping import TableMapping, TableTarget, map_subjects
+from schemasync.core.mapping import NOTHING, NOTHING_FIX, TableMapping, TableTarget, map_subjects
 from schemasync.core.names import MAX_NAME
 from schemasync.core.partitioning import segment_of
 from schemasync.core.plan import Decision, Inspected, decide, in_place_of_next_view
@@ -38,6 +39,19 @@ _log: Final = logging.getLogger("schemasync.inspecting")
 
 
 def map_tables(workspace: Workspace) -> TableMapping:
+    """Ask the registry for its subjects and map them to tables, as `map_quietly`; that there are none is logged."""
+    mapping = map_quietly(workspace)
+    tell_nothing(mapping, workspace.config, _log)
+    return mapping
+
+
+def tell_nothing(mapping: TableMapping, config: Config, log: logging.Logger) -> None:
+    """Say where no subject is taken: all that is done then looks as if all was done."""
+    if mapping.is_empty:
+        log.warning("%s %s. %s", config.registry.url, NOTHING, NOTHING_FIX)
+
+
+def map_quietly(workspace: Workspace) -> TableMapping:
     """Ask the registry for its subjects and map them to tables.
 
     A table that is there goes on where a new subject claims what it has: it would stop by what somebody else registers.

@@ -8,11 +8,12 @@ of a retyped column fit, a plan says when the version comes.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from schemasync.app.inspecting import read_key, select
+from schemasync.app.inspecting import read_key, select, tell_nothing
 from schemasync.app.kept_schemas import kept_schemas
 from schemasync.core.avro import read_key_schema
 from schemasync.core.changes import Change
@@ -28,6 +29,8 @@ from schemasync.core.properties import TableProperties, write_properties
 from schemasync.core.schema import SubjectVersion
 from schemasync.core.shape import history_of, version_of
 from schemasync.errors import RegistryError, SchemaError, SchemasyncError, UsageError
+
+_log: Final = logging.getLogger("schemasync.replaying")
 
 _NOT_LOOKED: Final = "provided that every value fits (a replay looks at none)"
 
@@ -107,6 +110,7 @@ def replay(
         RegistryUnavailableError: the registry does not answer.
     """
     mapping = map_subjects(registry.subjects(), config)
+    tell_nothing(mapping, config, _log)
     tables = tuple(_table(registry, target, open_lake) for target in select(mapping, names))
     return Replay(tables=tables, problems=mapping.problems)
 

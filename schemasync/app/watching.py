@@ -20,7 +20,7 @@ from typing import Final
 
 from schemasync.app.announcing import Outbox
 from schemasync.app.crew import Crew, crew, finished
-from schemasync.app.inspecting import is_silence, map_tables, select
+from schemasync.app.inspecting import is_silence, map_quietly, select, tell_nothing
 from schemasync.app.outage import REMIND_MS, Outage
 from schemasync.app.tending import TendedTable
 from schemasync.app.watched import WatchResult
@@ -131,6 +131,7 @@ class _Watcher:
         self._asking = threading.Lock()
         self._problems: tuple[UsageError, ...] = ()
         self._problems_said_ms = 0
+        self._empty = False
         self._tables: tuple[TendedTable, ...] = ()
         # Also those that are gone from the registry: should they come back, what was told is not told again.
         self._ever = tended
@@ -249,8 +250,9 @@ class _Watcher:
         )
 
     def _list(self, *, sweep: bool) -> None:
-        mapping = map_tables(self._workspace)
+        mapping = map_quietly(self._workspace)
         self._tell_problems(mapping.problems)
+        self._tell_nothing(mapping)
         targets = select(mapping, ())
         tables = tuple(self._table(target) for target in targets)
         self._tables = tables
@@ -263,6 +265,11 @@ class _Watcher:
             table.listed(target, None if table.waits(now) else self._versions(target), sweep=sweep)
 
         self._workers.each(tuple(zip(tables, targets, strict=True)), ask, stop=self._stop)
+
+    def _tell_nothing(self, mapping: TableMapping) -> None:
+        if not self._empty:
+            tell_nothing(mapping, self._workspace.config, _log)
+        self._empty = mapping.is_empty
 
     def _tell_gone(self, mapping: TableMapping) -> None:
         there = set(self._tables)

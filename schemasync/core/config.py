@@ -432,6 +432,11 @@ def _in_vain(config: Config) -> Iterator[str]:
                 f"tables[{index}].keys are not read: insert_only says that rows have no identity. Leave one of them "
                 "out."
             )
+        if entry.exclude and not is_pattern(entry.subject):
+            yield (
+                f"tables[{index}].exclude is not read: the subject is an exact name, which takes that one alone. Leave "
+                "it out."
+            )
 
 
 def relocated(config: Config, change: Callable[[str], str]) -> Config:

@@ -29,6 +29,9 @@ DEFAULT_EXCLUDES: tuple[str, ...] = (
 )
 """Subjects (full match) that hold no table's rows; an entry that names one exactly takes it all the same."""
 
+NOTHING = "has no subjects for us"
+NOTHING_FIX = "Check tables: in the configuration, and whether this user may see the subjects."
+
 _TOPIC = re.compile(r"[A-Za-z0-9._-]+")
 _HOUR = re.compile(r"(?=([0-9]{10}))")
 
@@ -109,6 +112,11 @@ class TableMapping:
     problems: tuple[UsageError, ...]
     clashing: tuple[TableTarget, ...] = ()
     named: Mapping[str, UsageError] = field(default_factory=dict)
+
+    @property
+    def is_empty(self) -> bool:
+        """Tell whether there is no table at all, and nothing in the configuration that says why."""
+        return not (self.targets or self.missing or self.problems)
 
     def problem_of(self, name: str) -> UsageError | None:
         """Return the first problem of this subject, topic or table."""

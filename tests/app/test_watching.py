@@ -23,7 +23,9 @@ from schemasync.app import tending, watching
 from schemasync.app.admitting import AdmissionOutcome
 from schemasync.app.announcing import Outbox
 from schemasync.app.applying import Applied
+from schemasync.app.inspecting import map_tables
 from schemasync.app.planning import TablePlan
+from schemasync.app.replaying import replay
 from schemasync.app.tending import TendedTable
 from schemasync.app.watched import WatchResult
 from schemasync.app.watching import watch
@@ -550,6 +552,52 @@ def test_a_subject_that_comes_back_is_said_too(world: World, warnings: Callable[
         world.later(3 * MINUTE),
     )
     assert warnings()[1:] == ["table lake.a: its subject a-value is in the registry again"]
+
+
+NOTHING = (
+    "file:///unused has no subjects for us. Check tables: in the configuration, and whether this user may see the "
+    "subjects."
+)
+
+
+@pytest.mark.parametrize("tables", [[], [{"subject": "shop[.].*-value"}]])
+def test_that_the_configuration_takes_no_subject_is_said_to_whoever_asks_for_tables(
+    world: World, tables: list[dict[str, str]], caplog: pytest.LogCaptureFixture
+) -> None:
+    world.settings["tables"] = tables
+    for subject in () if tables else ("a-value", "b-value"):
+        world.registry.delete(subject)
+    map_tables(world.workspace)
+    replay(world.registry, world.workspace.config, open_lake=lambda target: world.storage(target).lake)
+    assert [record.getMessage() for record in caplog.records] == [NOTHING, NOTHING]
+
+
+def test_tables_of_which_one_is_missing_or_in_the_way_are_no_reason_to_say_that_there_are_none(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    for tables in ([{"subject": "c-value"}], [{"subject": "a-value"}] * 2):
+        world.settings["tables"] = tables
+        map_tables(world.workspace)
+    assert caplog.records == []
+
+
+def test_that_no_subject_is_taken_is_said_once_and_again_when_it_is_so_again(
+    world: World, warnings: Callable[[], list[str]]
+) -> None:
+    world.settings["tables"] = [{"subject": "shop[.].*-value"}]
+    said: list[int] = []
+
+    def note() -> None:
+        said.append(warnings().count(NOTHING))
+
+    world.watch(
+        world.later(3 * MINUTE, note),
+        world.later(3 * MINUTE, note, lambda: world.register("shop.a", 1)),
+        world.later(3 * MINUTE, note, lambda: world.registry.delete("shop.a-value")),
+        world.later(3 * MINUTE),
+    )
+    note()
+    assert said == [1, 1, 1, 2]
 
 
 def test_of_a_table_that_failed_nothing_is_listed_while_it_is_left_alone(world: World) -> None:

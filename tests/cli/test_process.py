@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from schemasync.core.mapping import NOTHING_FIX
 from tests.children import SHORT_LIVED
 from tests.io.http_registry_server import Canned, RegistryServer
 
@@ -28,7 +29,9 @@ def test_nothing_of_sparks_own_noise_reaches_the_terminal(tmp_path: Path) -> Non
     (tmp_path / "registry").mkdir()
     (tmp_path / "schemasync.yaml").write_text("registry: {url: 'file:./registry'}")
     done = schemasync(tmp_path, "plan", "--json")
-    assert (done.returncode, done.stderr, json.loads(done.stdout)["tables"]) == (0, "starting Spark\n", [])
+    told = done.stderr.splitlines()
+    assert (done.returncode, told[0], len(told), json.loads(done.stdout)["tables"]) == (0, "starting Spark", 2, [])
+    assert told[1].endswith("has no subjects for us. " + NOTHING_FIX)
     assert "WARN" in (tmp_path / ".schemasync/spark.log").read_text()
 
 

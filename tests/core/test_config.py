@@ -394,12 +394,17 @@ def test_a_uri_alone_does_not_leave_the_tables_to_the_embedded_metastore() -> No
 def test_what_a_configuration_says_in_vain_can_be_told() -> None:
     in_vain = config(
         metastore={"kind": "embedded", "uri": "thrift://hms:9083"},
-        tables=[{"subject": "a-value", "keys": ["id"]}, {"subject": "b-value", "keys": ["id"], "insert_only": True}],
+        tables=[
+            {"subject": "a-value", "keys": ["id"]},
+            {"subject": "b-value", "keys": ["id"], "insert_only": True},
+            {"subject": "c-value", "exclude": ["c-value"]},
+        ],
     )
     assert remarks(in_vain) == (
         "metastore.uri is not read: kind is embedded, and nobody else sees its tables. Set kind: thrift, or leave the "
         "uri out.",
         "tables[1].keys are not read: insert_only says that rows have no identity. Leave one of them out.",
+        "tables[2].exclude is not read: the subject is an exact name, which takes that one alone. Leave it out.",
     )
     assert remarks(config(metastore={"kind": "thrift", "uri": "thrift://hms:9083"}, tables=in_vain.tables[:1])) == ()
 
