@@ -17,7 +17,7 @@ from schemasync.app.states import GENERATIONS, read_manifest, token_in_force
 from schemasync.app.workspace import Workspace
 from schemasync.core.avro import read_key_schema, routing_fields, schema_fingerprint
 from schemasync.core.canonical import fingerprint
-from schemasync.core.config import Config
+from schemasync.core.config import Config, nearest
 from schemasync.core.diagnostics import Diagnostic, damaged, diagnose, refused
 from schemasync.core.drift import is_table_of, same_place
 from schemasync.core.groups import line_of
@@ -252,27 +252,20 @@ def _history(
 ) -> tuple[History | None, tuple[Diagnostic, ...]]:
     trouble: list[Diagnostic] = []
     # Of an attempt that failed there may be more: what the table never came to counts as the registry has it.
-    found = {r.version: r for r in kept if current is not None and r.version <= current}
-    applied = frozenset(found)
+    found = {r.version: r for r in of_subject(kept, target) if current is not None and r.version <= current}
+    applied = dict(found)
     try:
         live = workspace.registry.versions(target.subject)
-        fetched = dict(_fetched(workspace.registry, target.subject, live, kept=applied))
-        trouble += _rewritten(found, fetched)
+        fetched = dict(fetched_versions(workspace.registry, target.subject, live, kept=applied))
+        trouble += compared(workspace.registry, target.subject, applied=applied, live=live, fetched=fetched)
         # What was applied counts as it was then; the registry only says what came after.
         found = fetched | found
     except RegistryError as error:
         if is_silence(error, workspace.registry):
             raise
-        live = ()
         trouble.append(diagnose("SS406", str(error)))
-    if not live and not trouble:
-        trouble.append(diagnose("SS405", f"the registry has no versions of {target.subject}"))
-    if live and max(found) > max(live):
-        message = f"{target.subject} was at version {max(found)}, and the registry's newest is {max(live)}"
-        goes_on = set(live) <= applied and not trouble
-        trouble.append(diagnose("SS404", message, fix=_GO_ON.format(max(found)) if goes_on else ""))
     versions = [found[number] for number in sorted(found)]
-    line = line_of(versions, wanted=target.compatibility_group, current=current, applied=applied)
+    line = line_of(versions, wanted=target.compatibility_group, current=current, applied=frozenset(applied))
     trouble += line.findings
     followed, broken = _understood(target, line.versions)
     elsewhere, _ = _understood(target, line.others)
@@ -280,7 +273,45 @@ def _history(
     return history, (*trouble, *broken)
 
 
-def _fetched(
+def of_subject(kept: Iterable[RegisteredSchema], target: TableTarget) -> Iterator[RegisteredSchema]:
+    """Return what is of this subject: in a place of two tables, after a typo perhaps, is kept what another one had."""
+    return (one for one in kept if one.subject == target.subject)
+
+
+def compared(
+    registry: Registry,
+    subject: str,
+    *,
+    applied: Mapping[int, RegisteredSchema],
+    live: Sequence[int],
+    fetched: Mapping[int, RegisteredSchema],
+) -> Iterator[Diagnostic]:
+    """Say where the registry's history is none that goes on from what was applied; ``live`` are all its versions."""
+    if not live:
+        yield _unknown(registry, subject, known=bool(applied))
+        return
+    rewritten = tuple(_rewritten(applied, fetched))
+    yield from rewritten
+    newest = max((*applied, *live))
+    if newest > max(live):
+        message = f"{subject} was at version {newest}, and the registry's newest is {max(live)}"
+        goes_on = applied.keys() >= set(live) and not rewritten
+        yield diagnose("SS404", message, fix=_GO_ON.format(newest) if goes_on else "")
+
+
+def _unknown(registry: Registry, subject: str, *, known: bool) -> Diagnostic:
+    found = diagnose("SS405", f"the registry has no versions of {subject}")
+    others = [other for other in registry.subjects() if other != subject and not other.endswith("-key")]
+    # One that has been there was spelt right.
+    meant = None if known else nearest(subject, others, cutoff=_AS_TYPOS_ARE)
+    return replace(found, fix=f"Perhaps {meant} is meant. {found.fix}") if meant else found
+
+
+_AS_TYPOS_ARE: Final = 0.85
+"""How alike subjects must be: all of one schema begin and end alike."""
+
+
+def fetched_versions(
     registry: Registry, subject: str, live: Sequence[int], *, kept: Collection[int]
 ) -> Iterator[tuple[int, RegisteredSchema]]:
     """Yield the registry's versions; what is kept counts also where the registry lost a type that it refers to."""
@@ -292,7 +323,7 @@ def _fetched(
                 raise
 
 
-def _rewritten(kept: dict[int, RegisteredSchema], live: dict[int, RegisteredSchema]) -> Iterator[Diagnostic]:
+def _rewritten(kept: Mapping[int, RegisteredSchema], live: Mapping[int, RegisteredSchema]) -> Iterator[Diagnostic]:
     """Notice versions whose content is no longer what it was when they were applied: another history."""
     for number in sorted(kept.keys() & live.keys()):
         if not _is_same(kept[number], live[number]):

@@ -9,11 +9,11 @@ of a retyped column fit, a plan says when the version comes.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from schemasync.app.inspecting import read_key, select, tell_nothing
+from schemasync.app.inspecting import compared, fetched_versions, of_subject, read_key, select, tell_nothing
 from schemasync.app.kept_schemas import kept_schemas
 from schemasync.core.avro import read_key_schema
 from schemasync.core.changes import Change
@@ -60,7 +60,8 @@ class Moment:
 class TableReplay:
     """One table's timeline, oldest version first. ``unread`` says why what lies beside its data was not looked at.
 
-    ``diagnostics`` say why the registry's versions were not; then there is no timeline.
+    ``diagnostics`` are about the subject as a whole: why its versions were not looked at, then there is no timeline;
+    that the registry has none (any more); or that it has another history than the one that was applied.
     """
 
     target: TableTarget
@@ -119,24 +120,27 @@ def _table(registry: Registry, target: TableTarget, open_lake: Callable[[TableTa
     unread = ""
     kept: tuple[RegisteredSchema, ...] = ()
     try:
-        kept = kept_schemas(open_lake(target))
+        kept = tuple(of_subject(kept_schemas(open_lake(target)), target))
     except SchemasyncError as error:
         unread = str(error)
     run = _Run(target=target, keys=_Keys(registry, target))
     try:
-        timeline = tuple(run.moment(number, found) for number, found in _versions(registry, target, kept))
+        applied = {one.version: one for one in kept}
+        live = registry.versions(target.subject)
+        again = dict(fetched_versions(registry, target.subject, [n for n in live if n in applied], kept=applied))
+        told = tuple(compared(registry, target.subject, applied=applied, live=live, fetched=again))
+        timeline = tuple(run.moment(number, found) for number, found in _versions(registry, target, applied, live))
     except RegistryError as error:
         # As in a plan: that one subject is refused is no trouble of the other tables.
         return TableReplay(target=target, timeline=(), unread=unread, diagnostics=(diagnose("SS406", str(error)),))
-    return TableReplay(target=target, timeline=timeline, unread=unread)
+    return TableReplay(target=target, timeline=timeline, unread=unread, diagnostics=told)
 
 
 def _versions(
-    registry: Registry, target: TableTarget, kept: Sequence[RegisteredSchema]
+    registry: Registry, target: TableTarget, applied: Mapping[int, RegisteredSchema], live: Sequence[int]
 ) -> Iterator[tuple[int, _Understood | Diagnostic]]:
     """Yield every version, understood or with what is wrong with it; what was applied counts as it was then."""
-    applied = {one.version: one for one in kept}
-    for number in sorted({*applied, *registry.versions(target.subject)}):
+    for number in sorted({*applied, *live}):
         try:
             found = applied.get(number) or registry.schema(target.subject, number)
             version = version_of(target, found)

@@ -48,7 +48,8 @@ def plan(call: Call, tables: tuple[str, ...], *, out: Path | None, replay: bool)
 
     With --replay: show what the policies would have made of every version that the subjects ever had. It looks at no
     values: whether those of a column that got another type fit (SS125), only a plan says. Exits with 4 when any version
-    would have been held, or the registry refuses those of a subject, else with 0.
+    would have been held, or the registry refuses those of a subject, has none, or has others than were applied, else
+    with 0.
     """
     if replay:
         return _replay(call, tables, out)

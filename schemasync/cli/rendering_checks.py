@@ -96,8 +96,6 @@ def _timeline(table: TableReplay) -> Iterator[Line]:
     name = table.target.full_name
     yield Text.assemble((name, "bold"), "  ", (table.target.subject, "dim"))
     yield from diagnostic_lines(table.diagnostics)
-    if not (table.timeline or table.diagnostics):
-        yield "  the registry has no versions of it"
     if table.unread:
         yield f"  schemas kept beside the data were not read: {table.unread}"
     for moment in table.timeline:

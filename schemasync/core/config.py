@@ -461,10 +461,10 @@ def read_by_any(config: Config) -> Config:
     return config.model_copy(update={"defaults": defaults, "tables": tables})
 
 
-def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that a person most likely meant by ``name``, None where none is close."""
+def nearest(name: str, known: Iterable[str], *, cutoff: float = 0.6) -> str | None:
+    """Return the known name that a person most likely meant by ``name``, None where none is close (1: the same)."""
     by_lower = {k.lower(): k for k in known}
-    found = difflib.get_close_matches(name.lower(), by_lower, n=1)
+    found = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=cutoff)
     return by_lower[found[0]] if found else None
 
 

@@ -107,7 +107,7 @@ def decide(inspected: Inspected) -> Decision:
     """Decide what becomes of one table."""
     target, table = inspected.target, inspected.table
     if table is not None and (obstacle := _in_place_of_table(table, target)):
-        return _held(target, obstacle)
+        return _held(target, obstacle, *_gone(inspected))
     if inspected.misplaced is not None:
         # Without properties: nothing of what is there may be taken for the table's state.
         return _held(target, inspected.misplaced)
@@ -119,6 +119,11 @@ def decide(inspected: Inspected) -> Decision:
     if table is None or not is_ours(table.properties):
         return _decide_new(inspected, drop_first=table is not None)
     return _decide_ours(inspected, table)
+
+
+def _gone(inspected: Inspected) -> tuple[Diagnostic, ...]:
+    """Return that the subject is not in the registry: what stands in its way may be there for a mistyped name only."""
+    return tuple(found for found in inspected.trouble if found.code == "SS405")
 
 
 def _in_place_of_table(found: HiveTable, target: TableTarget) -> Diagnostic | None:

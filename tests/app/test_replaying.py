@@ -15,7 +15,8 @@ from schemasync.app.inspecting import map_tables
 from schemasync.app.kept_schemas import SCHEMAS, keep_schema
 from schemasync.app.opening import open_lake
 from schemasync.app.replaying import Replay, TableReplay, replay
-from schemasync.core.diagnostics import Diagnostic
+from schemasync.cli.outcomes import Exit, replay_exit
+from schemasync.core.diagnostics import Diagnostic, diagnose
 from schemasync.core.mapping import TableTarget
 from schemasync.errors import RegistryError, StorageError, UsageError
 from tests.app.still import Still, avro, key
@@ -119,7 +120,8 @@ def test_tables_can_be_named_and_a_subject_without_versions_has_no_timeline(stil
     still.register(avro(NAME))
     still.register(avro(NAME), topic="pupil")
     assert [t.target.table for t in replayed(still).tables] == ["pupil", "student", "gone"]
-    assert story(still, "gone") == []
+    (gone,) = replayed(still, "gone").tables
+    assert (gone.timeline, [d.code for d in gone.diagnostics]) == ((), ["SS405"])
     with pytest.raises(UsageError, match="there is no table nope"):
         replayed(still, "nope")
 
@@ -133,6 +135,58 @@ def test_what_is_kept_beside_the_data_counts_as_it_was_applied(still: Still) -> 
     still.registry.register("student-value", avro(NAME), version=2)
     still.register(avro(NAME, WIDE))
     assert story(still) == [(None, 1, "evolve", []), (1, 2, "evolve", ["SS101"]), (2, 3, "evolve", ["SS106"])]
+
+
+def mistyped(still: Still, subject: str = "studnet-value") -> Still:
+    """Let the entry of a table that is there name another subject, at the same location."""
+    still.register(avro(NAME), avro(NAME, AGE))
+    lake = open_lake(map_tables(still.workspace).targets[0])
+    for version in (1, 2):
+        keep_schema(lake, still.registry.schema("student-value", version), applied=True)
+    still.settle()
+    location = f"file://{still.root}/lake/student"
+    still.settings = {"tables": [{"subject": subject, "table": "student", "location": location}]}
+    return still
+
+
+def test_a_mistyped_subject_has_no_history_and_is_told_what_it_should_be(still: Still) -> None:
+    (planned,), (table,) = mistyped(still).plan().tables, replayed(still).tables
+    message = "the registry has no versions of studnet-value"
+    assert [(d.code, d.message) for d in planned.diagnostics] == [
+        ("SS201", "lake.student belongs to the subject student-value"),
+        ("SS405", message),
+    ]
+    assert (planned.desired_version, table.timeline) == (None, ())
+    assert table.diagnostics == planned.diagnostics[1:]
+    assert table.diagnostics[0].fix.startswith("Perhaps student-value is meant. Check the subject's name")
+    assert replay_exit(replayed(still)) is Exit.HELD
+
+
+def test_no_subject_is_named_where_none_is_called_like_that(still: Still) -> None:
+    ((found,),) = (table.diagnostics for table in replayed(mistyped(still, "pupil-value")).tables)
+    assert found == diagnose("SS405", "the registry has no versions of pupil-value")
+
+
+def test_the_history_of_a_registered_subject_is_its_own_in_the_place_of_another_table_too(still: Still) -> None:
+    mistyped(still, "pupil-value").register(avro(AGE), topic="pupil")
+    (planned,), (table,) = still.plan().tables, replayed(still).tables
+    assert planned.desired_version == 1
+    assert (told(table), table.diagnostics) == ([(None, 1, "evolve", [])], ())
+
+
+def test_a_version_that_was_edited_after_it_was_applied_is_another_history_as_in_a_plan(still: Still) -> None:
+    still.register(avro(NAME))
+    keep_schema(
+        open_lake(map_tables(still.workspace).targets[0]), still.registry.schema("student-value", 1), applied=True
+    )
+    still.settle()
+    assert replayed(still).tables[0].diagnostics == ()
+    still.registry.register("student-value", avro(AGE), version=1)
+    (planned,), (table,) = still.plan().tables, replayed(still).tables
+    edited = [d for d in planned.diagnostics if d.code == "SS404"]
+    assert (list(table.diagnostics), told(table)) == (edited, [(None, 1, "evolve", [])])
+    still.registry.register("student-value", avro(NAME), version=1)
+    assert replayed(still).tables[0].diagnostics == ()
 
 
 def test_what_is_kept_but_cannot_be_reached_is_said_and_not_missed(still: Still) -> None:

@@ -119,7 +119,12 @@ def test_a_replay_is_a_timeline_per_table() -> None:
     )
     tables = (
         TableReplay(target=TARGET, timeline=timeline),
-        TableReplay(target=replace(TARGET, table="gone", subject="gone-value"), timeline=(), unread="no such scheme"),
+        TableReplay(
+            target=replace(TARGET, table="gone", subject="gone-value"),
+            timeline=(),
+            unread="no such scheme",
+            diagnostics=(diagnose("SS405", "none", fix="Look."),),
+        ),
         TableReplay(target=replace(TARGET, table="secret"), timeline=(), diagnostics=(diagnose("SS406", "403"),)),
     )
     fix = diagnose("SS124", "").fix
@@ -133,7 +138,8 @@ def test_a_replay_is_a_timeline_per_table() -> None:
         "version 1 -> 3  migrate\n"
         "\n"
         "lake.gone  gone-value\n"
-        "  the registry has no versions of it\n"
+        "  SS405 error  none\n"
+        "      fix: Look.\n"
         "  schemas kept beside the data were not read: no such scheme\n"
         "\n"
         "lake.secret  student-value\n"
