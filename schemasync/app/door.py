@@ -109,5 +109,11 @@ def _several(tables: str | Sequence[str]) -> Sequence[str]:
 def _complete(config: Configured) -> Config:
     if isinstance(config, Config):
         return resolve(config, Path.cwd())
+    if not isinstance(config, str | os.PathLike | None):
+        raise UsageError(
+            f"config is a {type(config).__name__}, which is no configuration",
+            fix="Give a schemasync.Config, which schemasync.Config.model_validate({...}) makes of a dict, the path of "
+            "a file, or None for the file that commands would use.",
+        )
     path = None if config is None else Path(config)
     return load_config(path, environ=os.environ, cwd=Path.cwd()).config

@@ -473,7 +473,7 @@ def _acquire(lock: FileIO, home: Path, wait_s: float, sleep: Callable[[float], o
                     _ONE_AT_A_TIME,
                     where=str(home),
                     why=f"it is held by {_holder(lock)}",
-                    fix="Wait for it with --wait, stop it, or use metastore: {kind: thrift}.",
+                    fix="Let it end (commands wait for that with --wait), stop it, or use metastore: {kind: thrift}.",
                 ) from error
             woken = bool(sleep(0.2))
             waited += 0.2

@@ -33,6 +33,20 @@ def test_every_name_can_be_had() -> None:
     assert [name for name in schemasync.__all__ if getattr(schemasync, name, None) is None] == []
 
 
+def test_every_name_is_listed_where_people_ask_what_there_is() -> None:
+    assert dir(schemasync) == sorted(schemasync.__all__)
+
+
+def test_another_type_than_a_configuration_is_told_what_may_be_given() -> None:
+    given: Any = {"registry": {"url": "file:/srv/registry"}}
+    with pytest.raises(errors.UsageError) as raised:
+        schemasync.plan(given)
+    assert str(raised.value) == (
+        "config is a dict, which is no configuration. Give a schemasync.Config, which schemasync.Config.model_validate("
+        "{...}) makes of a dict, the path of a file, or None for the file that commands would use."
+    )
+
+
 def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="module 'schemasync' has no attribute 'nope'"):
         _ = schemasync.nope

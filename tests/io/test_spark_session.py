@@ -96,7 +96,7 @@ def test_a_second_process_is_told_who_holds_the_metastore(tmp_path: Path, holder
         pass
     assert str(caught.value) == (
         f"{tmp_path}: the embedded metastore serves one process at a time: it is held by process {holder.pid} (watch). "
-        "Wait for it with --wait, stop it, or use metastore: {kind: thrift}."
+        "Let it end (commands wait for that with --wait), stop it, or use metastore: {kind: thrift}."
     )
 
 
