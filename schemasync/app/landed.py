@@ -235,7 +235,11 @@ def look_at(workspace: Workspace, shape: Shape, target: TableTarget, files: Sequ
 
 
 def _unread(footer: Unreadable) -> _Waits:
-    return _Waits(code=_UNFINISHED if footer.incomplete else "SS301", said=f": {footer.reason}")
+    code = _UNFINISHED if footer.incomplete else "SS301"
+    return _Waits(code=code, said=f": {footer.reason}", fix=_LET_READ if footer.denied else "")
+
+
+_LET_READ: Final = "Give this user read permission. Until then nothing that lands for the table is admitted."
 
 
 def of_changed(workspace: Workspace, target: TableTarget, landed: Landed) -> tuple[Diagnostic, ...]:

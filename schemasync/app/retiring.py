@@ -310,7 +310,8 @@ def _from_both_ends(
 def _stay(what: str, target: TableTarget, error: StorageError | None, *, fix: str) -> StorageError | None:
     if error is None:
         return None
-    failure = StorageError(f"{what} cannot be cleaned up", where=target.full_name, why=error.said.rstrip(":"), fix=fix)
+    fix = f"{error.fix} {fix}".lstrip()
+    failure = StorageError(f"{what} cannot be cleaned up", where=target.full_name, why=error.said, fix=fix)
     failure.__cause__ = error
     return failure
 

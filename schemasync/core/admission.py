@@ -96,10 +96,14 @@ class WrittenFooter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unreadable:
-    """A landed file whose footer could not be read. ``incomplete``: it may still be being written."""
+    """A landed file whose footer could not be read.
+
+    ``incomplete``: it may still be being written. ``denied``: we may not read it, and it may be as it should.
+    """
 
     reason: str
     incomplete: bool = False
+    denied: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

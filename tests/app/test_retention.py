@@ -214,7 +214,7 @@ def test_landed_files_that_may_not_be_touched_are_told_and_stop_nothing_else(
         asked.append(path.rpartition("/")[2])
         if "2026112000" in path:
             raise StorageError(
-                f"cannot {verb} it", where=path, why="permission denied; give this user write permission"
+                f"cannot {verb} it", where=path, why="permission denied", fix="Give this user write permission."
             )
         done(lake, path, *more, **seen)
 
@@ -228,8 +228,8 @@ def test_landed_files_that_may_not_be_touched_are_told_and_stop_nothing_else(
     assert states(lab) == ["000001", "000001-0001"]
     assert {*told} == {
         f"{lab.database}.{TABLE}: landed files that were compacted cannot be cleaned up: "
-        f"incremental/increment_2026112000/a.parquet: cannot {verb} it: permission denied; give this user write "
-        "permission. Where they are the sink's alone to delete, let them stay: compaction: {on_fold: keep}."
+        f"incremental/increment_2026112000/a.parquet: cannot {verb} it: permission denied. Give this user "
+        "write permission. Where they are the sink's alone to delete, let them stay: compaction: {on_fold: keep}."
     }
 
 

@@ -237,6 +237,22 @@ def test_files_that_landed_are_looked_into_once(still: Still, monkeypatch: pytes
     landed(still, name="b.parquet").write_bytes(b"corrupt")
     (table,) = status(still.workspace).tables
     assert (codes(table), table.waiting) == (["SS301"], 2)
+    assert table.diagnostics[0].fix.startswith("Restore the file")
+
+
+def test_whoever_may_not_read_a_landed_file_is_not_told_to_restore_it(
+    still: Still, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_state(still)
+    landed(still, {"id": 1, "op": "c", "ts_ms": 1})
+    told = Unreadable(reason="Permission denied", denied=True)
+    monkeypatch.setattr(ArrowFiles, "footer", lambda *_, **__: told)
+    (table,) = status(still.workspace).tables
+    (found,) = table.diagnostics
+    assert (found.code, found.fix) == (
+        "SS301",
+        "Give this user read permission. Until then nothing that lands for the table is admitted.",
+    )
 
 
 @pytest.mark.parametrize(

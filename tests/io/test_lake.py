@@ -127,14 +127,14 @@ def test_no_directory_is_one_of_its_own(directory: str, monkeypatch: pytest.Monk
     [
         (errno.EPERM, "has no hard links"),
         (errno.ENOTSUP, "has no hard links"),
-        (errno.EACCES, "give this user write permission"),
+        (errno.EACCES, "denied. Give this user write permission"),
     ],
 )
 def test_a_disk_without_hard_links_is_not_told_as_one_without_permission(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, told: str
 ) -> None:
     monkeypatch.setattr(os, "link", Mock(side_effect=OSError(number, os.strerror(number))))
-    with pytest.raises(StorageError, match=f"x: cannot write it: .*{told}.* change location"):
+    with pytest.raises(StorageError, match=f"x: cannot write it: .*{told}.*location"):
         ArrowLake(str(tmp_path)).create("x", b"")
     assert [*tmp_path.iterdir()] == []
 
@@ -169,8 +169,9 @@ def test_a_file_where_a_directory_should_be_is_an_error_that_names_it(tmp_path: 
 )
 def test_who_may_not_is_told_which_permission_is_missing(verb: str, right: str) -> None:
     error = storage_error(PermissionError(errno.EACCES, "Permission denied"), verb=verb, where="file:/lake/t")
-    assert str(error) == (
-        f"file:/lake/t: cannot {verb} it: permission denied; give this user {right}, or change location:"
+    assert (error.said, error.fix) == (
+        f"file:/lake/t: cannot {verb} it: permission denied",
+        f"Give this user {right}, or the table another place (location:).",
     )
 
 

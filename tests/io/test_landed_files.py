@@ -691,7 +691,7 @@ def test_of_files_that_may_not_be_read_all_tell_the_same(tmp_path: Path) -> None
     said = f"[Errno 13] Failed to open local file '{tmp_path}/x.parquet'"
     files = ArrowFiles(Failing([PermissionError(errno.EACCES, said)]), str(tmp_path))
     file = FileInfo(path="x.parquet", bytes=1, modified_ms=0)
-    told = Unreadable(reason="Permission denied")
+    told = Unreadable(reason="Permission denied", denied=True)
     assert files.footer(file, now_ms=10**9) == told
 
 

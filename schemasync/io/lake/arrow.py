@@ -218,8 +218,8 @@ def _is_there(found: fs.FileInfo, seen: FileInfo | None) -> bool:
 def storage_error(error: Exception, *, verb: str, where: str) -> StorageError:
     """Translate an error of the storage into one that says what to do."""
     number = getattr(error, "errno", None) or 0
-    why = _REASONS.get(number, str(error))
+    why, fix = _REASONS.get(number, str(error)), ""
     if number in _DENIED:
         right = _RIGHTS.get(verb, "write permission")
-        why = f"permission denied; give this user {right}, or change location:"
-    return StorageError(f"cannot {verb} it", where=where, why=why)
+        why, fix = "permission denied", f"Give this user {right}, or the table another place (location:)."
+    return StorageError(f"cannot {verb} it", where=where, why=why, fix=fix)

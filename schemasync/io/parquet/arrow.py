@@ -6,6 +6,7 @@ writes one sorted file. Memory is what the request says, however much landed; `s
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import posixpath
@@ -105,7 +106,7 @@ class ArrowFiles:
             # Arrow's own words name the file, so that of many no two would be told in the same ones.
             number = error.errno if isinstance(error, OSError) else None
             reason = str(error).splitlines()[0] if number is None else os.strerror(number)
-            return Unreadable(reason=reason, incomplete=incomplete)
+            return Unreadable(reason=reason, incomplete=incomplete, denied=number in (errno.EACCES, errno.EPERM))
         # Beside a schema of Arrow's own it shows what stands in that, and hides the rest of the footer.
         words = (schema.metadata or {}) | (metadata.metadata or {})
         avro = next((words[key].decode(errors="replace") for key in _AVRO_KEYS if key in words), None)
