@@ -20,6 +20,7 @@ from schemasync.app.workspace import Renderer
 from schemasync.core import ddl
 from schemasync.core.avro import read_key_schema
 from schemasync.core.config import Config, TableEntry
+from schemasync.core.describe import diagnostic_json
 from schemasync.core.diagnostics import Diagnostic, Severity
 from schemasync.core.groups import line_of
 from schemasync.core.manifest import Contents, SegmentKind, new_run_directory, shard_directory, shard_name
@@ -64,22 +65,27 @@ class PrintedDdl:
         return "\n\n".join(ended)
 
     def to_json(self) -> dict[str, Any]:
-        """Return ``{"subject", "version", "dialect", "statements": [{"kind", "name", "sql"}]}``."""
+        """Return ``{"subject", "version", "dialect", "statements": [{"kind", "name", "sql"}], "diagnostics"}``."""
         return {
             "subject": self.subject,
             "version": self.version,
             "dialect": self.dialect.value,
             "statements": [{"kind": s.kind, "name": s.name, "sql": s.sql} for s in self.statements],
+            "diagnostics": [diagnostic_json(d) for d in self.diagnostics],
         }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """What the DDL is of: a table's configuration, the versions up to the wanted one, the columns of its key."""
+    """What the DDL is of: a table's configuration, the versions up to the wanted one, the columns of its key.
+
+    ``to_key`` is how it gets a key where it has none, empty where that is as for any subject.
+    """
 
     target: TableTarget
     versions: tuple[SubjectVersion, ...]
     key: tuple[str, ...] | None = None
+    to_key: str = ""
 
 
 def from_registry(registry: Registry, config: Config, subject: str, *, version: int | None = None) -> Source:
@@ -154,7 +160,7 @@ def from_file(config: Config, file: Path, *, keys: tuple[str, ...] = ()) -> Sour
     if unknown := {key.lower() for key in keys} - {name.lower() for name in columns}:
         what = f"there is no column {', '.join(sorted(unknown))} in {file.name}"
         raise UsageError(what, where="--keys", fix=f"Its columns are {', '.join(columns)}.")
-    return found
+    return replace(found, to_key="If rows have an identity, name its columns with --keys.")
 
 
 def from_text(config: Config, subject: str, text: str, *, keys: tuple[str, ...] = ()) -> Source:
@@ -207,7 +213,9 @@ def print_ddl(
         version=version,
         dialect=dialect,
         statements=tuple(s for s in printing.statements() if kind in {"all", s.kind}),
-        diagnostics=problems,
+        diagnostics=tuple(
+            replace(d, fix=source.to_key) if source.to_key and d.code == "SS401" else d for d in problems
+        ),
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from schemasync.app.history import TableHistory, published_at
-from schemasync.cli.lines import Line, sign_of
+from schemasync.cli.lines import Line, diagnostic_lines, sign_of
 from schemasync.core.amounts import many
 from schemasync.core.manifest import Manifest
 from schemasync.core.timeline import ColumnLife, Event, VersionEntry, iso, value_text
@@ -23,8 +23,7 @@ def history_text(history: TableHistory) -> Iterator[Line]:
         yield from (_event(event) for event in entry.events)
     yield from _part("columns", [_column(column) for column in history.past.columns])
     yield from _part("generations", [_generation(manifest) for manifest in history.generations])
-    for found in history.diagnostics:
-        yield f"  {found.code} {found.severity.value}  {found.message}"
+    yield from diagnostic_lines(history.diagnostics)
 
 
 def _when(entry: VersionEntry) -> str:

@@ -85,7 +85,8 @@ def ddl(
     found, config = _source(call, source, version, keys)
     printed = ddl_printing.print_ddl(found, open_renderer(config), dialect=Dialect(dialect), kind=kind, hour=hour)
     for diagnostic in printed.diagnostics:
-        call.warn(f"{diagnostic.code} {diagnostic.severity.value}: {diagnostic.message}")
+        said = f"{diagnostic.code} {diagnostic.severity.value}: {diagnostic.message}"
+        call.warn(f"{said}. {diagnostic.fix}" if diagnostic.fix else said)
     files = ddl_printing.write_files(printed, call.path(out)) if out else ()
     names = [str(file) for file in files]
     call.answer({**printed.to_json(), "files": names}, names if out else [printed.script])

@@ -63,6 +63,7 @@ def test_a_past_reads_as_a_timeline_then_columns_then_generations() -> None:
         "  generations",
         "    000000-0001  2026-09-21T14:13:20.000Z  1 row  1 segment  schema version 1",
         "  SS405 error  gone",
+        "      fix: Check the subject's name and this user's rights. A table that is there stays as it is.",
     ]
 
 

@@ -88,10 +88,20 @@ def test_ddl_of_a_file_needs_no_right_to_look_for_a_configuration(bench: Bench, 
 
 def test_ddl_tells_on_stderr_what_is_remarkable(bench: Bench) -> None:
     bench.write("student.avsc", STUDENT)
-    told = "SS401 warning: student-value has no key: lake.student is insert-only"
+    message = "student-value has no key: lake.student is insert-only"
+    fix = "If rows have an identity, name its columns with --keys."
+    told = f"SS401 warning: {message}. {fix}"
     assert bench("ddl", "student.avsc").err == f"{told}\n"
     record = json.loads(bench("ddl", "student.avsc", "--log-format", "json").err)
     assert (record["level"], record["message"]) == ("WARNING", told)
+    diagnostics = bench("ddl", "student.avsc", "--json").json["diagnostics"]
+    assert diagnostics == [{"code": "SS401", "severity": "warning", "message": message, "fix": fix}]
+
+
+def test_ddl_of_a_subject_without_a_key_says_where_to_set_one(bench: Bench) -> None:
+    bench.write("schemasync.yaml", "registry: {url: 'file:./registry'}")
+    bench.write("registry/student-value/1.avsc", STUDENT)
+    assert "is insert-only. If rows have an identity, set keys: before" in bench("ddl", "student").err
 
 
 def test_ddl_is_the_same_every_time(bench: Bench) -> None:
