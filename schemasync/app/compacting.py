@@ -113,7 +113,7 @@ class Compacted:
             "inserted": counts.inserted,
             "updated": counts.updated,
             "deleted": counts.deleted,
-            "shards_rewritten": len(self.fold.shards) if self.fold and self.counts else 0,
+            "shards_rewritten": len(self.fold.shards) if self.fold else 0,
             "shards": len(self.base) if known else None,
             "deltas": len(self.deltas) if known else None,
             "rewrite_bytes": work.rewrite_bytes if work else 0,

@@ -120,7 +120,7 @@ def _compacted(table: Compacted, *, dry_run: bool) -> Iterator[Line]:
     elif counts is None:
         would = f"  would fold {many(fold.events, 'event')} of {many(len(fold.fold), 'segment')}"
         yield name + Text(f"{would} into generation {fold.generation}, reading {size_text(fold.bytes_read)}")
-        yield f"  {_shards(fold, table.base)} written: {_costs(fold.rewrite_bytes, fold.change_bytes)}"
+        yield f"  {_shards(fold, table.base)} would be written: {_costs(fold.rewrite_bytes, fold.change_bytes)}"
     else:
         yield name + Text(f"  generation {table.generation}: {many(fold.events, 'event')} folded", "green")
         counted = f"{counts.inserted} inserted, {counts.updated} updated, {counts.deleted} deleted"

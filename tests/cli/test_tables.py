@@ -118,7 +118,9 @@ def test_a_dry_run_compacts_nothing(project: Project) -> None:
         f"{project.database}.student  would fold 1 event of 1 segment into generation 1",
     )
     written = answer.out.splitlines()[1]
-    assert written.startswith("  1 of 1 shard written: folding changes writes 0 B of shards anew, leaving them lets")
+    assert written.startswith("  1 of 1 shard would be written: folding changes writes 0 B of shards anew, leaving")
+    told = project("compact", "--dry-run", "--json").json["tables"][0]
+    assert (told["kind"], told["shards_rewritten"], told["bytes_written"]) == ("major", 1, 0)
     assert project("status", "--json").json["tables"][0]["generation"] == 0
 
 
