@@ -83,6 +83,24 @@ def is_silence(error: Exception, registry: Registry) -> bool:
     return False
 
 
+def require_known(registry: Registry, config: Config, names: Sequence[str]) -> None:
+    """Refuse names that no table has, as `select` will: asked before Spark is started for them.
+
+    What subjects both claim is not refused yet: which of them has a table is for the metastore to say.
+
+    Raises:
+        UsageError: a name is no configured table.
+        RegistryUnavailableError: the registry does not answer.
+    """
+    mapping = map_subjects(registry.subjects(), config)
+    claimed = {name for t in mapping.clashing for name in _names_of(t)} | mapping.named.keys()
+    select(mapping, [name for name in names if name not in claimed])
+
+
+def _names_of(target: TableTarget) -> tuple[str, ...]:
+    return target.table, target.full_name, target.subject
+
+
 def select(mapping: TableMapping, names: Sequence[str]) -> tuple[TableTarget, ...]:
     """Return the targets of these tables (``table`` or ``database.table``), all where no name is given.
 
@@ -94,12 +112,13 @@ def select(mapping: TableMapping, names: Sequence[str]) -> tuple[TableTarget, ..
         return known
     chosen = []
     for name in names:
-        found = [t for t in known if name in {t.table, t.full_name, t.subject}]
+        found = [t for t in known if name in _names_of(t)]
         if not found and (problem := mapping.problem_of(name)):
             raise problem
         if not found:
+            what = f"there is no table {name}" if name.strip() else "the name of a table is empty"
             tables = ", ".join(t.name for t in known) or "none"
-            raise UsageError(f"there is no table {name}", fix=f"The tables here: {tables}.")
+            raise UsageError(what, fix=f"The tables here: {tables}.")
         chosen += found
     return tuple(dict.fromkeys(chosen))
 

@@ -55,7 +55,7 @@ def plan(call: Call, tables: tuple[str, ...], *, out: Path | None, replay: bool)
         return _replay(call, tables, out)
     if out is not None:
         require_plan_or_nothing(call.path(out))  # before Spark is started for it
-    found = planning.plan(call.workspace("plan"), tables)
+    found = planning.plan(call.workspace("plan", tables=tables), tables)
     if out is not None:
         write_plan(found, call.path(out))
     call.answer(found.to_json(), rendering.plan_text(found))
@@ -98,7 +98,8 @@ def apply(call: Call, tables: tuple[str, ...], kept: Path | None) -> int:
     if kept is not None and tables:
         raise UsageError("a kept plan says which tables it is for", where="--plan", fix="Leave the tables out.")
     expected = None if kept is None else read_plan(call.path(kept))
-    return _applied(call, applying.apply(call.workspace("apply"), tables or tuple(expected or ()), expected=expected))
+    names = tables or tuple(expected or ())
+    return _applied(call, applying.apply(call.workspace("apply", tables=names), names, expected=expected))
 
 
 @click.command(short_help="Lift a table's hold, once.")
@@ -113,7 +114,7 @@ def release(call: Call, table: str, *, migrate: bool, rebuild: bool) -> int:
     What cannot be done without losing values stays held: exits with 4 then.
     """
     wanted = Release(migrate=migrate, rebuild=rebuild)
-    return _applied(call, releasing.release(call.workspace("release"), table, wanted))
+    return _applied(call, releasing.release(call.workspace("release", tables=(table,)), table, wanted))
 
 
 def _applied(call: Call, result: applying.ApplyResult) -> int:
@@ -139,7 +140,7 @@ def compact(call: Call, tables: tuple[str, ...], *, minor: bool, major: bool, dr
     if minor and major:
         raise UsageError("--minor and --major exclude each other", where="schemasync compact", fix="Leave one out.")
     mode = Mode.MINOR if minor else Mode.MAJOR if major else Mode.AUTO
-    result = compacting.compact(call.workspace("compact"), tables, dry_run=dry_run, mode=mode)
+    result = compacting.compact(call.workspace("compact", tables=tables), tables, dry_run=dry_run, mode=mode)
     call.answer(result.to_json(), rendering.compact_text(result, dry_run=dry_run))
     _complain(call, [e for table in result.tables for e in (table.failure, table.applied.unrecorded) if e])
     _complain(call, result.problems)
@@ -173,7 +174,7 @@ def status(call: Call, tables: tuple[str, ...]) -> int:
 
     Exits with 3 when anything drifted, with 1 when a table could not be looked at.
     """
-    found = standing.status(call.workspace("status"), tables)
+    found = standing.status(call.workspace("status", tables=tables), tables)
     call.answer(found.to_json(), rendering.status_text(found))
     _complain(call, found.problems)
     return outcomes.status_exit(found)
@@ -188,7 +189,7 @@ def history(call: Call, table: str) -> int:
 
     Nothing is changed. The same is in the table TABLE_history, for queries.
     """
-    found = remembering.history(call.workspace("history"), table)
+    found = remembering.history(call.workspace("history", tables=(table,)), table)
     call.answer(found.to_json(), history_text(found))
     _complain(call, found.problems)
     return outcomes.history_exit(found)

@@ -11,7 +11,7 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TextIO
 import click
 from rich.text import Text
 
-from schemasync.app.opening import open_session, template_remarks, workspace_of
+from schemasync.app.inspecting import require_known
+from schemasync.app.opening import open_registry, open_session, template_remarks, workspace_of
 from schemasync.app.workspace import Progress, Workspace
 from schemasync.cli.options import Options
 from schemasync.cli.progress import PlainConsole, Teller, give_up
@@ -122,9 +123,15 @@ class Call:
             self.warn(f"{found.path}: {remark}")
         return found
 
-    def workspace(self, purpose: str, config: Config | None = None) -> Workspace:
-        """Return the wired world for the configuration; Spark is started where it does not run yet."""
+    def workspace(self, purpose: str, config: Config | None = None, *, tables: Sequence[str] = ()) -> Workspace:
+        """Return the wired world for the configuration; Spark is started where it does not run yet.
+
+        Raises:
+            UsageError: one of the ``tables`` that the command names is none; Spark is not started for that.
+        """
         complete = config or self.loaded().config
+        if tables:
+            require_known(open_registry(complete, sleep=self.stop.wait), complete, tables)
         session = self.opened.session(
             complete,
             lambda: self.world.open_session(

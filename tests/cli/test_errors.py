@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner
 
+from schemasync.app.inspecting import require_known
 from schemasync.cli import program
 from schemasync.cli.context import SessionOpener
-from schemasync.errors import MetastoreBusyError, StorageError
+from schemasync.core.config import Config
+from schemasync.errors import MetastoreBusyError, StorageError, UsageError
 from tests.cli.bench import Bench
 from tests.io.http_registry_server import HANG_UP, HTML, Canned, RegistryServer, error
+from tests.twins.registry import MemoryRegistry
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -240,3 +243,37 @@ def test_a_plan_is_written_over_nothing_but_a_plan(configured: Bench, text: str,
     configured.open_session = failing(RuntimeError("no Spark"))
     configured.write("p.json", text)
     assert (configured("plan", "--out", "p.json").code, (configured.root / "p.json").read_text()) == (code, text)
+
+
+@pytest.mark.parametrize("command", ["plan", "apply", "compact", "status", "history", "release"])
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("studnet", "there is no table studnet. The tables here: student."),
+        ("", "the name of a table is empty. The tables here: student."),
+    ],
+)
+def test_a_name_that_no_table_has_is_refused_before_spark_is_started(
+    bench: Bench, command: str, name: str, told: str
+) -> None:
+    bench.write("schemasync.yaml", "registry: {url: 'file:./registry'}")
+    bench.write("registry/student-value/1.avsc", "{}")
+    answer = bench(command, name)
+    assert (answer.code, answer.err) == (2, f"error: {told}\n")
+
+
+def test_a_name_that_is_part_of_what_the_metastore_decides_is_refused_by_no_list_of_subjects() -> None:
+    """Of two subjects that claim one view the one whose table is there keeps it."""
+    config = Config.model_validate(
+        {
+            "registry": {"url": "file:."},
+            "tables": [{"subject": "a-value"}, {"subject": "b-value", "table": "c", "names": {"view": "a_view"}}],
+        }
+    )
+    registry = MemoryRegistry()
+    for subject in ("a-value", "b-value"):
+        registry.register(subject, "{}")
+    for name in ("a", "c", "lake.a", "b-value", "a_view"):
+        require_known(registry, config, [name])
+    with pytest.raises(UsageError, match="there is no table b"):
+        require_known(registry, config, ["a", "bb"])
