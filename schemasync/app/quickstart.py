@@ -107,7 +107,8 @@ def quickstart(directory: Path, *, environ: Mapping[str, str], say: Callable[[st
     config = directory / DEFAULT_NAME
     _refuse_other_settings(config, environ)
     program = _program(environ)
-    say(f"{'Going on with' if again else 'Made'} the project in {directory}.")
+    shown = Path.cwd() if directory == Path() else directory
+    say(f"{'Going on with' if again else 'Made'} the project in {shown}.")
     for act in STORY:
         say(f"\n# {act.title}")
         _arrive(act, directory, say)

@@ -17,7 +17,7 @@ from typing import Any, Final
 from schemasync.core.config import Config
 from schemasync.core.mapping import TableMapping, TableTarget, map_subjects
 from schemasync.core.ports import Registry
-from schemasync.errors import UsageError
+from schemasync.errors import StorageError, UsageError
 from schemasync.io.config_file import DEFAULT_NAME, PREFIX, load_config
 
 DEFAULT_REGISTRY: Final = "http://localhost:8081"
@@ -105,7 +105,8 @@ def scaffold(
     and password come from the environment (``SCHEMASYNC_REGISTRY__AUTH__...``), as for every command.
 
     Raises:
-        UsageError: there is a configuration already, the directory cannot be written, or ``registry`` is no URL.
+        UsageError: there is a configuration already, or ``registry`` is no URL.
+        StorageError: the directory cannot be written.
         RegistryError, RegistryUnavailableError: the registry does not answer as it should.
     """
     path = directory / DEFAULT_NAME
@@ -206,7 +207,8 @@ def _translated(directory: Path) -> Iterator[None]:
         yield
     except OSError as error:
         why = error.strerror or str(error)
-        raise UsageError("the directory cannot be written", where=str(directory), why=why, fix="Check it.") from error
+        fix = "Give this user write permission there, or name another directory: schemasync init DIR."
+        raise StorageError("the directory cannot be written", where=str(directory), why=why, fix=fix) from error
 
 
 def _exists(path: Path) -> UsageError:

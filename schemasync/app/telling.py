@@ -88,8 +88,8 @@ class Telling:
         events, self._told = news(before, found, time=datetime.fromtimestamp(now / 1000, UTC))
         for event in events:
             level = logging.WARNING if event.verdict == Verdict.HOLD.value else logging.INFO
-            text = "table %s: %s from version %s to %s"
-            names = (found.target.full_name, event.verdict, event.from_version, event.to_version)
+            text = "table %s: %s from version %s to %s%s"
+            names = (found.target.full_name, event.verdict, event.from_version, event.to_version, _reasons(event))
             _log.log(level, text, *names, extra=_extra(found.target, event))
         if before.holds and not self._told.holds:
             name = found.target.full_name
@@ -163,6 +163,12 @@ class Telling:
             text = "table %s: what was told of it cannot be kept, so that a restart may not tell of something: %s"
             _log.warning(text, target.full_name, error, extra={"table": target.full_name})
         self._complained = True
+
+
+def _reasons(event: SchemaEvent) -> str:
+    """Return the codes of what holds a table, as a line goes on; empty where nothing does."""
+    codes = dict.fromkeys(str(d["code"]) for d in event.diagnostics if d["severity"] == Severity.ERROR.value)
+    return f": {', '.join(codes)}" if codes else ""
 
 
 def _extra(target: TableTarget, event: SchemaEvent) -> dict[str, str]:

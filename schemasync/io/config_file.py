@@ -299,9 +299,12 @@ def _put(node: Any, where: Where, value: Any, name: str) -> Any:
         case (int() as index, *_):
             items = list(node) if isinstance(node, list) else []
             if index > len(items):
+                parts = name.split("__")
+                parts[-len(where)] = str(len(items))
                 raise UsageError(
-                    f"the list has {len(items)} entries so far, so the next one is number {len(items)}",
+                    f"the list has no entry {len(items)} yet, which comes before {index}",
                     where=f"environment variable {name}",
+                    fix=f"Entries are counted from 0: set {'__'.join(parts)}.",
                 )
             inner = items[index] if index < len(items) else None
             return [*items[:index], _put(inner, where[1:], value, name), *items[index + 1 :]]

@@ -95,6 +95,15 @@ def test_hour_two_brings_two_versions_at_once() -> None:
     ]
 
 
+def test_the_place_is_named_also_where_it_is_here(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs.directory.mkdir()
+    monkeypatch.chdir(runs.directory)
+    runs.quickstart()
+    runs.quickstart()
+    begun = [line for line in runs.said if "the project in" in line]
+    assert begun == [f"{word} the project in {runs.directory}." for word in ("Made", "Going on with")]
+
+
 def test_each_command_is_shown_as_a_shell_takes_it(runs: Runs) -> None:
     runs.directory = runs.directory.with_name("my project")
     runs.quickstart({"PATH": ""})

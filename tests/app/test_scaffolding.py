@@ -11,7 +11,7 @@ import pytest
 from schemasync.app.opening import open_registry
 from schemasync.app.scaffolding import Scaffold, scaffold
 from schemasync.core.mapping import map_subjects
-from schemasync.errors import RegistryError, UsageError
+from schemasync.errors import RegistryError, StorageError, UsageError
 from schemasync.io.config_file import load_config
 from tests.io.http_registry_server import RegistryServer
 
@@ -121,7 +121,7 @@ def test_a_configuration_that_is_there_stays(tmp_path: Path) -> None:
 @pytest.mark.parametrize("registry", [None, "file:."])
 def test_a_directory_that_cannot_be_made_is_one_error(tmp_path: Path, registry: str | None) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(UsageError, match="the directory cannot be written: Not a directory"):
+    with pytest.raises(StorageError, match=r"the directory cannot be written: Not a directory\. Give this user"):
         made(tmp_path / "file" / "project", registry)
 
 
@@ -135,5 +135,10 @@ def test_a_directory_that_this_user_may_not_use_is_one_error(
         raise PermissionError(errno.EACCES, "Permission denied")
 
     monkeypatch.setattr(owner, name, refused)
-    with pytest.raises(UsageError, match=f"{tmp_path}: the directory cannot be written: Permission denied"):
+    with pytest.raises(StorageError) as raised:
         made(tmp_path, "file:.")
+    assert (str(raised.value), raised.value.exit_code) == (
+        f"{tmp_path}: the directory cannot be written: Permission denied. Give this user write permission there, or "
+        "name another directory: schemasync init DIR.",
+        1,
+    )

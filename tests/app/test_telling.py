@@ -156,6 +156,14 @@ def test_a_file_of_another_process_is_not_overwritten(still: Still, kept: Path) 
     assert (third.told, names(kept)) == ([(2, 3)], ["00000004.json"])
 
 
+def test_a_hold_is_logged_with_the_codes_of_its_reasons(still: Still, caplog: pytest.LogCaptureFixture) -> None:
+    found = tuple(diagnose(code, "why") for code in ("SS101", "SS124", "SS113", "SS124", "SS402"))
+    process = Process(still)
+    process.sees(2, 2)
+    process.sees(2, 2, held=True, desired=3, verdict=Verdict.HOLD, diagnostics=found)
+    assert caplog.messages == ["table lake.student: hold from version 2 to 3: SS124, SS402"]
+
+
 def test_a_hold_of_a_table_that_is_not_there_is_logged_where_no_version_can_be_named(
     still: Still, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -555,7 +555,12 @@ def test_the_environment_alone_can_complete_an_empty_file(tmp_path: Path) -> Non
         ),
         ("TABLES__X__SUBJECT", "a-value", "tables: must be a list. Write [ONE, OTHER]."),
         ("DEFAULTS__DATABASE__X", "a", "defaults.database: must be text"),
-        ("TABLES__1__TABLE", "x", "the list has 0 entries so far, so the next one is number 0"),
+        (
+            "TABLES__1__TABLE",
+            "x",
+            "the list has no entry 0 yet, which comes before 1. Entries are counted from 0: set "
+            "SCHEMASYNC_TABLES__0__TABLE.",
+        ),
     ],
 )
 def test_a_wrong_variable_is_named(tmp_path: Path, name: str, value: str, error: str) -> None:
