@@ -66,6 +66,7 @@ def plan(call: Call, tables: tuple[str, ...], *, out: Path | None, replay: bool)
 def _replay(call: Call, tables: tuple[str, ...], out: Path | None) -> int:
     if out is not None:
         raise UsageError("a replay is nothing that apply could do", where="--out", fix="Leave out --replay or --out.")
+    call.configure_logging()
     config = call.loaded().config
 
     def lake(target: TableTarget) -> Lake:

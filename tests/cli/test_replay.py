@@ -61,6 +61,14 @@ def test_the_text_of_a_replay_is_a_timeline(past: Bench) -> None:
     )
 
 
+def test_a_registry_with_no_subject_for_us_is_told_as_logs_are(bench: Bench) -> None:
+    bench.write("registry/student-value/1.avsc", schema(AGE))
+    bench.write("schemasync.yaml", "registry: {url: 'file:./registry'}\ntables: [{subject: 'shop[.].+'}]")
+    answer = bench("plan", "--replay", "--log-format", "json")
+    told = json.loads(answer.err)
+    assert (answer.code, told["level"], " has no subjects for us. " in told["message"]) == (0, "WARNING", True)
+
+
 def test_a_replay_cannot_be_kept_for_apply(past: Bench) -> None:
     answer = past("plan", "--replay", "--out", "p")
     assert (answer.code, "a replay is nothing that apply could do" in answer.err) == (2, True)
