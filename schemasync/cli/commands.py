@@ -159,7 +159,7 @@ def vacuum(call: Call, tables: tuple[str, ...], *, dry_run: bool) -> int:
     Partitions of superseded segments go after compaction.reader_grace, their directories a vacuum_retention later,
     landed files as on_fold says. compact and watch do it, too.
     """
-    result = vacuuming.vacuum(call.workspace("vacuum"), tables, dry_run=dry_run)
+    result = vacuuming.vacuum(call.workspace("vacuum", tables=tables), tables, dry_run=dry_run)
     call.answer(result.to_json(), rendering.vacuum_text(result, dry_run=dry_run))
     _complain(call, [table.error for table in result.tables if table.error])
     _complain(call, result.problems)

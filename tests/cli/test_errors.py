@@ -245,7 +245,7 @@ def test_a_plan_is_written_over_nothing_but_a_plan(configured: Bench, text: str,
     assert (configured("plan", "--out", "p.json").code, (configured.root / "p.json").read_text()) == (code, text)
 
 
-@pytest.mark.parametrize("command", ["plan", "apply", "compact", "status", "history", "release"])
+@pytest.mark.parametrize("command", ["plan", "apply", "compact", "vacuum", "status", "history", "release"])
 @pytest.mark.parametrize(
     ("name", "told"),
     [
