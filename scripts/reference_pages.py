@@ -107,7 +107,7 @@ MEANINGS: Final[Mapping[str, str]] = {
     "tables[].compaction": "As under `defaults`; only the keys that stand here differ.",
     "tables[].names": "As under `defaults`; only the keys that stand here differ.",
     "tables[].view": "As under `defaults`; only the keys that stand here differ.",
-    "watch.poll": "How often `watch` looks for new versions and files.",
+    "watch.poll": "How often `watch` looks for new versions and files. Registries are asked ten questions a second at most on average: with many tables, where others register all the time or nothing cheap tells of a new version, one may be noticed up to three minutes later.",
     "watch.apply": "`auto`: apply whatever policy lets through. `safe`: only changes that lose nothing. `manual`: tell, and wait for `schemasync apply`.",
     "watch.sweep": "How often every subject is looked at, whatever the cheap probes say.",
     "server.listen": "`HOST:PORT` where `watch` serves [`/metrics`](interface.md#http) (Prometheus), `/healthz`, `/readyz` and a status page at `/`; nothing listens unless said.",
