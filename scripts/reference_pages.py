@@ -257,8 +257,10 @@ other types) it shows as a value. `toast_placeholder` sets another text.
 Carrying looks at all events that were admitted, so files may land late and in any order. A compaction writes into the
 base what it found; an event that is older than a row of the base, and is admitted after that, no longer changes what the
 row carries. Where no event has the value, the placeholder shows, also in the base (SS320), until an event that has it
-comes, late or not. Nothing older than a create is of the same row, so there the placeholder shows, which is told when
-its file is admitted (SS320). Rows without a key have no history: there `carry` leaves the placeholder.
+comes, late or not. An event from before a column has no value of it, unless it reads the column's default. Where such
+events read NULL, no NULL counts as the value: once admitted they look alike, and PostgreSQL sends no placeholder for a
+NULL. Nothing older than a create is of the same row, so there the placeholder shows, which is told when its file is
+admitted (SS320). Rows without a key have no history: there `carry` leaves the placeholder.
 
 While a segment has placeholders, the view has a window per such column, which every query pays for: until a compaction
 has folded that segment and `reader_grace` is over, and for as long as the base itself has some (SS320).

@@ -123,11 +123,13 @@ class UnsentRule:
     """What becomes of placeholders in updates, for values that the source did not send, in these columns.
 
     ``carry``: they stay, and so does the newest older event of the key that has the value; else they become NULL.
+    In the ``younger`` ones NULL tells no value: rows from before them read it, too (`schemasync.core.toast`).
     """
 
     placeholders: tuple[str, ...]
     carry: bool
     columns: tuple[tuple[str, Type], ...]
+    younger: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from schemasync.core.admission import UnsentRule
 from schemasync.core.ddl import expected_columns
 from schemasync.core.layout import SCHEMA_VERSION, MetaColumn, ordering_columns
 from schemasync.core.manifest import Manifest, SegmentKind
@@ -15,7 +14,7 @@ from schemasync.core.reshape import Keep
 from schemasync.core.schema import Column
 from schemasync.core.shape import Shape
 from schemasync.core.sharding import ShardFold
-from schemasync.core.toast import asked_columns, asked_placeholders
+from schemasync.core.toast import carry_rule
 
 
 def merge_request(
@@ -39,7 +38,7 @@ def merge_request(
         ordering=ordering_columns(shape.envelope),
         stored={version: tuple(stored_columns(shape, version)) for version in versions},
         purge_before_ms=purge_before_ms,
-        unsent=_unsent(target, shape, manifest),
+        unsent=carry_rule(target, shape, manifest),
         memory=target.compaction.memory,
         partition_by=shape.partitions,
     )
@@ -81,12 +80,3 @@ def _stored_column(shape: Shape, column: Column, version: int) -> StoredColumn:
         shape.history, column=column, layout=shape.layout, version=version, fill_defaults=shape.fill_defaults
     )
     return StoredColumn(name=current.name, type=current.type, source=source)
-
-
-def _unsent(target: TableTarget, shape: Shape, manifest: Manifest) -> UnsentRule | None:
-    asked = asked_columns(shape, manifest.toasted)
-    columns = [(shape.layout.current(c).name, c.type) for c in asked]
-    if not columns:
-        return None
-    placeholders = asked_placeholders(target, manifest.placeholders)
-    return UnsentRule(placeholders=placeholders, carry=True, columns=tuple(columns))

@@ -254,6 +254,12 @@ def _fill_of_rows(history: History, column: Column, version: int, fill_defaults:
         return Fill(value=None)
 
 
+def reads_null_before(history: History, column: Column, layout: Layout, *, fill_defaults: bool) -> bool:
+    """Tell whether there may be rows from before a column, which read NULL in it."""
+    first = min(history.versions[0].version, layout.baseline)
+    return first < column.since and _fill_of_rows(history, column, first, fill_defaults).value is None
+
+
 def _loss(name: str, found: NoConversion) -> str:
     return f"column {name}{found.path}: {found}"
 

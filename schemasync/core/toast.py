@@ -6,6 +6,11 @@ deletes end the search: nothing older is of the same row, also where an insert l
 (`schemasync.core.beyond` tells of it). A delta keeps the event that says it beside the newest one, so view and fold
 find it over all segments, whatever arrives late between the two. The fold writes what it found: an event that is older
 than a base's row and comes after it changes nothing any more, unless the base's row still asks.
+
+NULL is an answer, but for columns that came later: rows from before them read NULL as well, and say nothing; once they
+are admitted, or folded, under a later version nothing tells them from others. There a NULL that is no delete's ends the
+search with nothing found, and the placeholder stays: PostgreSQL writes none for a NULL, so there was a value, and no
+event that is older than the NULL can have it.
 """
 
 from __future__ import annotations
@@ -17,10 +22,11 @@ from dataclasses import replace
 from schemasync.core.admission import DELETE, UPSERT, UnsentRule
 from schemasync.core.diagnostics import Diagnostic, diagnose
 from schemasync.core.layout import OP
-from schemasync.core.manifest import Segment
+from schemasync.core.manifest import Manifest, Segment
 from schemasync.core.mapping import TableTarget
 from schemasync.core.names import Dialect, quote_identifier, quote_string
 from schemasync.core.placeholders import TYPES, is_placeholder_sql
+from schemasync.core.projection import reads_null_before
 from schemasync.core.schema import Column
 from schemasync.core.shape import Shape
 from schemasync.core.types import Type
@@ -34,12 +40,28 @@ def unsent_rule(target: TableTarget, shape: Shape) -> UnsentRule | None:
     """
     if target.toast == "placeholder" or (target.toast == "carry" and not shape.keys):
         return None
-    columns = (shape.layout.current(c) for c in shape.columns if c.name not in shape.keys)
+    columns = (c for c in shape.columns if c.name not in shape.keys and c.type in TYPES)
+    return _rule(shape, columns, (target.toast_placeholder,), carry=target.toast == "carry")
+
+
+def carry_rule(target: TableTarget, shape: Shape, manifest: Manifest) -> UnsentRule | None:
+    """Return what a merge of segments does with the placeholders in them; None where there are none."""
+    columns = [*asked_columns(shape, manifest.toasted)]
+    return _rule(shape, columns, asked_placeholders(target, manifest.placeholders), carry=True) if columns else None
+
+
+def _rule(shape: Shape, columns: Iterable[Column], placeholders: tuple[str, ...], *, carry: bool) -> UnsentRule:
+    found = {shape.layout.current(c): _is_younger(shape, c) for c in columns}
     return UnsentRule(
-        placeholders=(target.toast_placeholder,),
-        carry=target.toast == "carry",
-        columns=tuple((c.name, c.type) for c in columns if c.type in TYPES),
+        placeholders=placeholders,
+        carry=carry,
+        columns=tuple((c.name, c.type) for c in found),
+        younger=frozenset(c.name for c, younger in found.items() if younger),
     )
+
+
+def _is_younger(shape: Shape, column: Column) -> bool:
+    return reads_null_before(shape.history, column, shape.layout, fill_defaults=shape.fill_defaults)
 
 
 def asked_placeholders(target: TableTarget, told: AbstractSet[str | None]) -> tuple[str, ...]:
@@ -86,15 +108,18 @@ def carried_columns(
 ) -> tuple[ViewColumn, ...]:
     """Return the row's columns; those in which placeholders occur read what the key's history says in their place.
 
-    ``toasted`` are physical columns. Of a key's rows that say something about a column the newest one answers, NULL
-    where it is a delete. Where no row says anything the placeholder stays: an unknown value is not NULL. The
-    expressions are right for the newest row of a key, the only one that views and folds keep.
+    ``toasted`` are physical columns. Of a key's rows that have no placeholder in a column the newest one answers, NULL
+    where it is a delete. Where there is none, or it is NULL in a younger column, the placeholder stays: an unknown
+    value is not NULL. The expressions are right for the newest row of a key, the only one that views and folds keep.
     """
     columns = view_columns(source, dialect)
     if not toasted or not source.shape.keys:
         return columns
-    asked = {column.name for column in asked_columns(source.shape, toasted)}
-    return tuple(_carried(source, c, placeholders, dialect) if c.name in asked else c for c in columns)
+    asked = {column.name: column for column in asked_columns(source.shape, toasted)}
+    return tuple(
+        _carried(source, shown, asked[shown.name], placeholders, dialect) if shown.name in asked else shown
+        for shown in columns
+    )
 
 
 def carried_partitions(
@@ -113,8 +138,7 @@ def carried_partitions(
         if column is None or not shape.keys:
             yield shown
         else:
-            by = column_sql(source, column, dialect)
-            yield _carried(source, shown, placeholders, dialect, by=(by, column.type))
+            yield _carried(source, shown, column, placeholders, dialect)
 
 
 def asked_columns(shape: Shape, toasted: AbstractSet[str]) -> Iterator[Column]:
@@ -125,22 +149,21 @@ def asked_columns(shape: Shape, toasted: AbstractSet[str]) -> Iterator[Column]:
 
 
 def _carried(
-    source: RowSource,
-    column: ViewColumn,
-    placeholders: Sequence[str],
-    dialect: Dialect,
-    *,
-    by: tuple[str, Type] | None = None,
+    source: RowSource, shown: ViewColumn, by: Column, placeholders: Sequence[str], dialect: Dialect
 ) -> ViewColumn:
-    """Return a column read where it was sent; ``by`` is the value, and its type, that tells, where it is another."""
-    value, operation = column.expression, f"t.{quote_identifier(OP, dialect)}"
-    asked, type_ = by or (value, column.type)
-    unsent = unsent_sql(asked, type_, operation=operation, placeholders=placeholders, dialect=dialect)
+    """Return what is shown, a column or what is made of it, read where ``by``, the column, was sent."""
+    value, operation = shown.expression, f"t.{quote_identifier(OP, dialect)}"
+    asked = column_sql(source, by, dialect)
+    unsent = unsent_sql(asked, by.type, operation=operation, placeholders=placeholders, dialect=dialect)
     # An order of its own, and no IGNORE NULLS: the engines write that in different ways, and a NULL is an answer, too.
     order = (f"CASE WHEN {unsent} THEN 1 ELSE 0 END", *order_by(source.shape.envelope, dialect))
     window = (
         f"PARTITION BY {', '.join(key_expressions(source, dialect))} ORDER BY {', '.join(order)} "
         "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
     )
-    said = f"CASE WHEN {operation} <> {quote_string(DELETE, dialect)} THEN {value} END"
-    return replace(column, expression=f"first_value({said}) OVER ({window})")
+    alive = f"{operation} <> {quote_string(DELETE, dialect)}"
+    answer = f"first_value(CASE WHEN {alive} THEN {value} END) OVER ({window})"
+    if _is_younger(source.shape, by):
+        unknown = f"first_value(CASE WHEN {alive} AND {asked} IS NULL THEN 1 END) OVER ({window})"
+        answer = f"CASE WHEN {unknown} = 1 THEN {value} ELSE {answer} END"
+    return replace(shown, expression=answer)

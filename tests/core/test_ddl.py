@@ -120,6 +120,7 @@ DOCUMENT = history(
     ),
     envelope=DEBEZIUM,
 )
+YOUNGER = history((col("id", BIGINT, nullable=False),), DOCUMENT.newest.columns, envelope=DEBEZIUM)
 TOASTED = frozenset({"body", "scan", "tags"})
 STUDENTS = target(database="lake", table="student", location="file:/lake/it's here")
 PROPERTIES = TableProperties(
@@ -301,6 +302,9 @@ STATEMENTS: dict[str, dict[Dialect, str]] = {
     "view_toasted": {d: view(shape(DOCUMENT), d, 1, toasted=TOASTED) for d in Dialect},
     "per_run_tables": {d: per_run(STUDENT_FLAT, d) for d in Dialect},
     "per_run_tables_debezium": {d: per_run(TYPES, d) for d in Dialect},
+    "view_toasted_younger": {
+        d: view(partitioned(YOUNGER), d, 1, 2, toasted=frozenset({"body", "tags"})) for d in Dialect
+    },
     "fold": {SPARK: fold(shape(STUDENT))},
     "fold_insert_only": {SPARK: fold(shape(STUDENT, keys=()))},
     "fold_without_deltas": {SPARK: fold(shape(STUDENT), ())},

@@ -41,13 +41,13 @@ VERSION = StoredColumn(name="__schema_version", type=P.INT, source=Fill(value=2)
 LAST = (kept("__admitted_ms", P.BIGINT), kept("__tombstone", P.BOOLEAN))
 
 
-def request(**manifest: object) -> MergeRequest:
+def request(found: Shape = SHAPE, **manifest: object) -> MergeRequest:
     old, new = with_file("base_s00000001", "b/1"), with_file("delta_00000003", "d/3", schema_version=2)
     other = with_file("delta_00000002", "d/2", schema_version=2)
     shard = ShardFold(shard="base_s00000001", keys=KeyRange(low=(5,)), rewrite=(old,), deltas=(new, other))
     return merge_request(
         target(),
-        SHAPE,
+        found,
         fresh().model_copy(update={"segments": (old, other, new), **manifest}),
         [shard],
         kind=SegmentKind.BASE,
@@ -103,6 +103,16 @@ def test_every_text_that_stands_for_a_value_in_some_segment_is_asked_for() -> No
     found = request(segments=(old, new, stored)).unsent
     assert found is not None
     assert found.placeholders == ("!", "?", "__debezium_unavailable_value")
+
+
+def test_a_null_tells_no_value_in_a_column_that_rows_from_before_it_read_as_null() -> None:
+    toasted = with_file("base_s00000001", "b/1", toasted=("t", "late", "given"))
+    later = (col("late", STRING), col("given", STRING, nullable=False, default='"x"'))
+    found = read_history([FIRST, version(2, *FIRST.columns, *later)])
+    for fills, younger in ((True, {"late"}), (False, {"late", "given"})):
+        unsent = request(replace(shape(found), fill_defaults=fills), segments=(toasted,)).unsent
+        assert unsent is not None
+        assert unsent.younger == younger
 
 
 def test_only_columns_that_have_placeholders_are_asked_for_them() -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 
@@ -103,6 +105,52 @@ def test_the_newest_row_that_says_something_answers() -> None:
         "t.`__offset` IS NULL, t.`__offset` DESC, t.`__admitted_ms` IS NULL, t.`__admitted_ms` DESC, t.`segment` "
         "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)"
     )
+
+
+YOUNGER = history((col("id"),), (col("id"), col("v", STRING), col("w", STRING, nullable=False, default='"x"')))
+AGAIN = history((col("id"), col("v", STRING)), (col("id"),), (col("id"), col("v", STRING)))
+RETYPED = history((col("id"), col("v", ListOf(element=INT))), (col("id"), col("v", ListOf(element=BIGINT))))
+
+
+def test_a_null_of_a_column_that_came_later_says_nothing() -> None:
+    """Nor does what a delete has in it say that the value is unknown."""
+    carried = carried_columns(source(YOUNGER, 1, 2), {"v"}, ["?"], SPARK)[1].expression
+    window = (
+        "OVER (PARTITION BY t.`id` "
+        "ORDER BY CASE WHEN t.`__op` = 'u' AND t.`v` = '?' THEN 1 ELSE 0 END, t.`__seq1` IS NULL, t.`__seq1` DESC, "
+        "t.`__offset` IS NULL, t.`__offset` DESC, t.`__admitted_ms` IS NULL, t.`__admitted_ms` DESC, t.`segment` "
+        "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)"
+    )
+    assert carried == (
+        f"CASE WHEN first_value(CASE WHEN t.`__op` <> 'd' AND t.`v` IS NULL THEN 1 END) {window} = 1 THEN t.`v` "
+        f"ELSE first_value(CASE WHEN t.`__op` <> 'd' THEN t.`v` END) {window} END"
+    )
+
+
+@pytest.mark.parametrize(
+    ("found", "fills", "younger"),
+    [
+        (DOCUMENTS, True, set()),
+        (YOUNGER, True, {"v"}),
+        (YOUNGER, False, {"v", "w"}),
+        (AGAIN, True, {"v__2"}),
+        (RETYPED, True, set()),
+    ],
+)
+def test_a_null_answers_where_no_row_from_before_the_column_reads_it(
+    found: History, *, fills: bool, younger: set[str]
+) -> None:
+    """A default that rows from before read is an answer, and so is what a column held before its type changed."""
+    rule = unsent_rule(target(), replace(shape(found), fill_defaults=fills))
+    assert rule is not None
+    assert rule.younger == younger
+
+
+def test_a_table_that_is_older_than_the_versions_that_are_left_may_have_rows_from_before_them() -> None:
+    found = History(versions=YOUNGER.versions[1:])
+    rule = unsent_rule(target(), shape(found))
+    assert rule is not None
+    assert rule.younger == {"v"}
 
 
 def test_only_columns_with_placeholders_carry_and_only_under_a_key() -> None:

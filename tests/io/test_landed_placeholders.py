@@ -54,15 +54,25 @@ def event(key: int, ts_ms: int | None, v: str | None, op: str | None = "u", **mo
 
 
 def admit(
-    files: LandedFiles, root: Path, *several: Iterable[Event], carry: bool = True, keys: tuple[str, ...] = ("id",)
+    files: LandedFiles,
+    root: Path,
+    *several: Iterable[Event],
+    carry: bool = True,
+    keys: tuple[str, ...] = ("id",),
+    younger: str = "",
 ) -> tuple[list[Event], tuple[str, ...]]:
     """Admit files of events; return the rows, newest first inside a key, and the columns with placeholders."""
-    rows, toasted, _ = admitted(files, root, *several, carry=carry, keys=keys)
+    rows, toasted, _ = admitted(files, root, *several, carry=carry, keys=keys, younger=younger)
     return rows, toasted
 
 
 def admitted(
-    files: LandedFiles, root: Path, *several: Iterable[Event], carry: bool = True, keys: tuple[str, ...] = ("id",)
+    files: LandedFiles,
+    root: Path,
+    *several: Iterable[Event],
+    carry: bool = True,
+    keys: tuple[str, ...] = ("id",),
+    younger: str = "",
 ) -> tuple[list[Event], tuple[str, ...], tuple[Beyond, ...]]:
     """The same, and what was counted of the files."""
     names = []
@@ -71,7 +81,8 @@ def admitted(
         columns = dict(zip(table.column_names, (c.combine_chunks() for c in table.columns), strict=True))
         names.append(land(root, f"{number}.parquet", columns, row_group_size=2))
     wanted = request(root, names, COLUMNS, directory="delta/1", keys=keys)
-    done = files.admit(replace(wanted, unsent=UnsentRule(placeholders=(UNSENT,), carry=carry, columns=TYPES)))
+    rule = UnsentRule(placeholders=(UNSENT,), carry=carry, columns=TYPES, younger=frozenset(younger))
+    done = files.admit(replace(wanted, unsent=rule))
     rows = [row for f in done.files for row in pa.parquet.read_table(root / f.path).to_pylist()]
     shown = [
         {name: row["__op" if name == "op" else "__ts_ms" if name == "ts_ms" else name] for name in SCHEMA.names}
@@ -146,6 +157,28 @@ def test_events_that_nothing_tells_apart_become_one_row(tmp_path: Path, opened: 
         event(2, None, UNSENT),
     ]
     assert admit(opened, tmp_path, landed) == ([event(1, 5, "a", l=["x"]), event(2, None, None)], ())
+
+
+def test_what_nothing_tells_apart_stays_unknown_where_null_of_a_younger_column_is_all_that_is_said(
+    tmp_path: Path, opened: LandedFiles
+) -> None:
+    """The column may not have been there; a delete says that the row was not."""
+    landed = [
+        event(1, 5, None, "c"),
+        event(1, 5, UNSENT, b=b"?"),
+        event(2, 5, None, "d"),
+        event(2, 5, UNSENT, b=b"?"),
+        event(3, 5, "a"),
+        event(3, 5, UNSENT, b=b"?"),
+    ]
+    expected = [event(1, 5, UNSENT), event(2, 5, None), event(3, 5, "a")]
+    assert admit(opened, tmp_path, landed, younger="v") == (expected, ("v",))
+
+
+def test_a_null_of_a_younger_column_ends_the_search(tmp_path: Path, opened: LandedFiles) -> None:
+    """What is older was before the column, too."""
+    landed = [event(1, 1, "a", "c"), event(1, 2, None), event(1, 3, UNSENT)]
+    assert admit(opened, tmp_path, landed, younger="v") == ([landed[2], landed[1]], ("v",))
 
 
 def test_an_operation_that_is_null_is_an_update(tmp_path: Path, opened: LandedFiles) -> None:
@@ -248,36 +281,46 @@ def saying(operation: str) -> st.SearchStrategy[Event]:
 events = st.sampled_from("uuucrd").flatmap(saying)
 
 
-def told(rows: Iterable[Event]) -> dict[int, Any]:
+def told(rows: Iterable[Event], younger: str) -> dict[int, Any]:
     """Return per key what its newest row shows; of rows that tie the later one given is newer."""
     shown: dict[int, Any] = {}
     for key in (1, 2):
         mine = sorted((r for r in rows if r["id"] == key), key=_place)
         if mine:
-            shown[key] = (mine[-1]["op"], mine[-1]["ts_ms"], *(_told(mine, n) for n in "vb" if mine[-1]["op"] != "d"))
+            values = (_told(mine, n, younger=n in younger) for n in "vb" if mine[-1]["op"] != "d")
+            shown[key] = (mine[-1]["op"], mine[-1]["ts_ms"], *values)
     return shown
 
 
-def _told(rows: list[Event], name: str) -> Any:
+def _told(rows: list[Event], name: str, *, younger: bool) -> Any:
     for row in reversed(rows):
         if row["op"] == "d":
             return None
         if row["op"] != "u" or row[name] not in {UNSENT, UNSENT.encode()}:
-            return row[name]
+            return rows[-1][name] if younger and row[name] is None else row[name]
     return rows[-1][name]
 
 
 @settings(max_examples=300, suppress_health_check=list(HealthCheck))
-@given(opens=arrow_ways, landed=st.lists(events, max_size=8), late=st.lists(events, max_size=4))
+@given(
+    opens=arrow_ways,
+    landed=st.lists(events, max_size=8),
+    late=st.lists(events, max_size=4),
+    younger=st.sampled_from(["", "v"]),
+)
 def test_a_delta_tells_what_its_events_tell_whatever_lands_later(
     tmp_path_factory: pytest.TempPathFactory,
     opens: Callable[[Path], LandedFiles],
     landed: list[Event],
     late: list[Event],
+    younger: str,
 ) -> None:
     root = tmp_path_factory.mktemp("law")
-    kept, toasted = admit(opens(root), root, landed)
-    assert told([*kept, *late]) == told([*landed, *late])
+    if younger:
+        # One row of those that nothing tells apart asks on where all that they say is such a NULL.
+        landed = list({_place(row): row for row in landed}.values())
+    kept, toasted = admit(opens(root), root, landed, younger=younger)
+    assert told([*kept, *late], younger) == told([*landed, *late], younger)
     assert set(toasted) == {n for n in "vb" for r in kept if r["op"] == "u" and r[n] in {UNSENT, UNSENT.encode()}}
 
 

@@ -6,6 +6,7 @@ import resource
 import tempfile
 import threading
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import count, pairwise
 from pathlib import Path
@@ -51,6 +52,7 @@ COLUMNS: tuple[tuple[str, Type], ...] = (
 PURGE_BEFORE = 100
 UNSENT = UnsentRule(placeholders=("?", "!"), carry=True, columns=(("t", P.STRING),))
 """What stood for a value changed once."""
+YOUNGER = replace(UNSENT, younger=frozenset({"t"}))
 EVERYWHERE = KeyRange()
 
 
@@ -147,7 +149,8 @@ def expected(
         of_key.sort(key=lambda pair: (newness(pair[1]), -pair[0]), reverse=True)
         rank, row = of_key[0]
         saying = next((older for _, older in of_key if not asks(older)), None)
-        if unsent and asks(row) and saying is not None:
+        known = saying is not None and (unsent != YOUNGER or saying["__op"] == "d" or saying["t"] is not None)
+        if unsent and asks(row) and saying is not None and known:
             row = row | {"t": None if saying["__op"] == "d" else saying["t"]}
         was = any(rank == 0 and row["__op"] != "d" for rank, row in of_key)
         changed = any(rank for rank, _ in of_key)
@@ -185,7 +188,7 @@ def some_rows(draw: st.DrawFn) -> list[Row]:
         of(
             {"a": a, "b": b},
             v=draw(st.integers(0, 99)),
-            t=draw(st.sampled_from(["s", "t", "?", "!"])),
+            t=draw(st.sampled_from(["s", "t", "?", "!", None])),
             __op=draw(st.sampled_from("cud")),
             __seq1=draw(st.sampled_from([None, 1, 2, 3])),
             __admitted_ms=draw(st.sampled_from([1, 99, 100, 500])),
@@ -200,7 +203,7 @@ def some_rows(draw: st.DrawFn) -> list[Row]:
     deltas=st.lists(some_rows(), max_size=3),
     ends=st.lists(PLACES, max_size=2, unique=True).map(sorted),
     version=st.sampled_from([1, 2]),
-    unsent=st.sampled_from([None, UNSENT]),
+    unsent=st.sampled_from([None, UNSENT, YOUNGER]),
     alone=st.booleans(),
 )
 def test_a_merged_shard_is_the_fold_of_its_files(
@@ -228,6 +231,19 @@ def test_a_merged_shard_is_the_fold_of_its_files(
         sources += [SortedFile(path=files.write(rows), version=2, rank=n) for n, rows in enumerate(deltas, 1)]
         merged = files.merge(sources, keys, unsent, alone=alone)
         assert merged == expected(base, deltas, keys, unsent)
+
+
+@pytest.mark.parametrize(
+    ("unsent", "op", "shown"),
+    [(YOUNGER, "c", "?"), (YOUNGER, "u", "?"), (YOUNGER, "d", None), (UNSENT, "c", None), (UNSENT, "u", None)],
+)
+def test_a_null_of_a_younger_column_answers_no_placeholder_but_where_it_is_a_delete(
+    files: Files, unsent: UnsentRule, op: str, shown: str | None
+) -> None:
+    base, asking = of({"__op": op, "t": None}), of({"t": "?", "__seq1": 3})
+    sources = [SortedFile(path=files.write([row]), version=2, rank=rank) for rank, row in enumerate((base, asking))]
+    (row,), counts = files.merge(sources, unsent=unsent)
+    assert (row["t"], counts.unsent) == (shown, () if shown is None else ("t",))
 
 
 def test_files_that_are_not_sorted_are_refused(files: Files) -> None:

@@ -18,7 +18,7 @@ from schemasync.core import manifest
 from schemasync.core.names import Dialect
 from schemasync.io.parquet import late
 from tests import fold
-from tests.app.test_toast_law import FIRST, LARGE, TEXT, UNSENT
+from tests.app.test_toast_law import FIRST, LARGE, TEXT, UNSENT, nullable
 from tests.lab import Lab
 from tests.naming import naming
 
@@ -350,7 +350,18 @@ def carried(lab: Lab) -> Iterator[State]:
     applied(lab)
     told = (("new", *values), ("b", *nothing), unsent, unsent)
     rows = [event(key, 0, "c", *shown)["after"] for key, shown in enumerate(told, start=1)]
-    yield State("window carry", [row | {"pairs": dict(row["pairs"])} for row in rows])
+    rows = [row | {"pairs": dict(row["pairs"])} for row in rows]
+    yield State("window carry", rows)
+    asks: Row = {"late": TEXT, "lists": [TEXT]}
+    said: Row = {"late": "x", "lists": []}
+    neither: Row = dict.fromkeys(asks)
+    lists = nullable("lists", {"type": "array", "items": "string"})
+    lab.register(TOPIC, lab.debezium(nullable("text", "string"), *LARGE, nullable("late", "string"), lists, key="int"))
+    younger = [event(key, lsn, "u", *unsent) for key, lsn in ((1, 8), (2, 9), (2, 10))]
+    lab.land(TOPIC, [e | {"after": e["after"] | more} for e, more in zip(younger, (asks, said, asks), strict=True)])
+    applied(lab)
+    # Rows from before a column, which read NULL in it, do not say that there was none.
+    yield State("window carry", [row | more for row, more in zip(rows, (asks, said, neither, neither), strict=True)])
 
 
 def evolved(lab: Lab) -> Iterator[State]:

@@ -14,14 +14,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import fs
 
-from schemasync.core.admission import DELETE
+from schemasync.core.admission import DELETE, UnsentRule
 from schemasync.core.compaction import FoldCounts
 from schemasync.core.keys import Key
 from schemasync.core.layout import ADMITTED_MS, OP
 from schemasync.core.merging import MergedShard, MergeRequest, ShardMerge, SortedFile
 from schemasync.errors import DataError
 from schemasync.io.parquet.ahead import ahead
-from schemasync.io.parquet.newest import Masks, first_saying, firsts, newest_order, positions, unsent_values
+from schemasync.io.parquet.newest import (
+    Masks,
+    answers,
+    first_saying,
+    firsts,
+    newest_order,
+    positions,
+    unsent_values,
+)
 from schemasync.io.parquet.rows import give_back, table_schema
 from schemasync.io.parquet.shard_writer import ShardWriter
 from schemasync.io.parquet.sorted_rows import KeyColumns, SortedRows, Stored
@@ -205,7 +213,8 @@ class _Merging:
         of_base = pc.equal(ordered.column(_RANK), 0)
         alive = pc.not_equal(ordered.column(OP), DELETE)
         masks = self._unsent(ordered)
-        settled = _settled(ordered, first, key_of, self._keys, masks)
+        rule = self._request.unsent
+        settled = _settled(ordered, first, key_of, self._keys, masks, rule) if rule else ordered
         key = key_of.filter(first)
         was = pc.is_in(key, value_set=key_of.filter(pc.and_(of_base, alive).combine_chunks()))
         changed = pc.is_in(key, value_set=key_of.filter(pc.invert(of_base).combine_chunks()))
@@ -245,20 +254,16 @@ def _count(mask: pa.BooleanArray) -> int:
 
 
 def _settled(
-    ordered: pa.Table, first: pa.BooleanArray, key_of: pa.Array, keys: Sequence[str], masks: Masks
+    ordered: pa.Table, first: pa.BooleanArray, key_of: pa.Array, keys: Sequence[str], masks: Masks, rule: UnsentRule
 ) -> pa.Table:
-    """Fill placeholders in the newest row of a key with what its newest row that says something says.
+    """Fill placeholders in the newest row of a key with what its newest row that has none says.
 
-    That is NULL where it is a delete; where no row says anything the placeholder stays.
+    That is NULL where it is a delete; where no row tells the value the placeholder stays.
     """
-    alive = pc.not_equal(ordered.column(OP), DELETE)
     for name, mask in masks.items():
         saying = first_saying(ordered, keys, mask)
         place = pc.index_in(key_of, value_set=key_of.take(saying))
-        values = ordered.column(name)
-        said = pc.if_else(alive, values, pa.scalar(None, values.type))
-        answer = said.take(saying.take(place))
-        asks = pc.and_(pc.and_(mask, first), place.is_valid())
-        column = pc.if_else(asks, answer, values)
+        answer, tells = answers(ordered, name, saying.take(place), rule)
+        column = pc.if_else(pc.and_(pc.and_(mask, first), tells), answer, ordered.column(name))
         ordered = ordered.set_column(ordered.column_names.index(name), name, column)
     return ordered

@@ -83,7 +83,7 @@ def newest_per_key(table: pa.Table, request: AdmissionRequest) -> tuple[pa.Table
         # Rows that are not kept are never put in order: most of the time goes into that.
         return table.take(newest_places(table, request)), ()
     ordered = table.take(_newest_first(table, request)).combine_chunks()
-    ordered = _settled(ordered, request, unsent_values(ordered, rule))
+    ordered = _settled(ordered, request, rule)
     kept = ordered.take(_saying(ordered, request.keys, unsent_values(ordered, rule)))
     return kept, tuple(unsent_values(kept, rule))
 
@@ -138,6 +138,20 @@ def first_saying(ordered: pa.Table, by: Sequence[str], unsent: pa.BooleanArray) 
     return saying.filter(firsts(ordered.select(by).take(saying), by))
 
 
+def answers(
+    ordered: pa.Table, name: str, places: pa.Array, rule: UnsentRule
+) -> tuple[pa.ChunkedArray, pa.ChunkedArray]:
+    """Return what rows at these places say of a column, NULL where they are deletes, and where they tell the value.
+
+    No row is at a place that is null; one that is NULL in a younger column tells nothing.
+    """
+    values = ordered.column(name)
+    alive = pc.not_equal(ordered.column(OP), DELETE)
+    tells = pc.invert(pc.and_(alive, values.is_null())) if name in rule.younger else pa.repeat(True, len(values))
+    said = pc.if_else(alive, values, pa.scalar(None, values.type))
+    return said.take(places), pc.fill_null(tells.take(places), fill_value=False)
+
+
 def _saying(ordered: pa.Table, keys: Sequence[str], masks: Masks) -> pa.Array:
     """Return the positions of every key's newest row, and of the rows that say what it has placeholders for."""
     newest = positions(ordered).filter(firsts(ordered, keys))
@@ -145,7 +159,7 @@ def _saying(ordered: pa.Table, keys: Sequence[str], masks: Masks) -> pa.Array:
     return pa.concat_arrays(chosen).unique().sort()
 
 
-def _settled(ordered: pa.Table, request: AdmissionRequest, masks: Masks) -> pa.Table:
+def _settled(ordered: pa.Table, request: AdmissionRequest, rule: UnsentRule) -> pa.Table:
     """Make one row of those that the ordering does not tell apart: nothing can ever come to lie between them.
 
     The last one counts, with what the others say where it has placeholders; a view could not choose among them.
@@ -153,15 +167,12 @@ def _settled(ordered: pa.Table, request: AdmissionRequest, masks: Masks) -> pa.T
     by = (*request.keys, *request.ordering)
     newest = firsts(ordered, by)
     group = pc.cumulative_sum(newest.cast(pa.int64()))
-    alive = pc.not_equal(ordered.column(OP), DELETE)
     settled = ordered.filter(newest)
-    for name, mask in masks.items():
+    for name, mask in unsent_values(ordered, rule).items():
         saying = first_saying(ordered, by, mask)
         # Counts from 1, as the groups do; null where a group has no such row.
         place = pc.index_in(pc.add(positions(settled), 1), value_set=group.take(saying))
-        said = pc.if_else(alive, ordered.column(name), pa.scalar(None, ordered.column(name).type))
-        answer = said.take(saying.take(place))
-        asks = pc.and_(mask.filter(newest), place.is_valid())
-        column = pc.if_else(asks, answer, settled.column(name))
+        answer, tells = answers(ordered, name, saying.take(place), rule)
+        column = pc.if_else(pc.and_(mask.filter(newest), tells), answer, settled.column(name))
         settled = settled.set_column(settled.column_names.index(name), name, column)
     return settled

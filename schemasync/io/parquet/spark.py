@@ -259,11 +259,14 @@ def _settled(events: DataFrame, request: AdmissionRequest, masks: Mapping[str, C
     latest = f.col(ARRIVAL).desc()
     settled = events.withColumn(_KEPT, _first(same, [latest]))
     alive = f.col(OP) != DELETE
-    answers = {
-        name: f.first(f.when(alive, _column(name))).over(Window.partitionBy(*same).orderBy(mask, latest))
-        for name, mask in masks.items()
-    }
-    whole = {name: f.when(mask, answers[name]).otherwise(_column(name)) for name, mask in masks.items()}
+    younger = request.unsent.younger if request.unsent else frozenset()
+    whole = {}
+    for name, mask in masks.items():
+        saying = Window.partitionBy(*same).orderBy(mask, latest)
+        asks = mask
+        if name in younger:
+            asks &= ~f.first(alive & _column(name).isNull()).over(saying)
+        whole[name] = f.when(asks, f.first(f.when(alive, _column(name))).over(saying)).otherwise(_column(name))
     return settled.withColumns(whole).where(_KEPT).drop(_KEPT)
 
 
