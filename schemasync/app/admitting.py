@@ -21,7 +21,7 @@ from schemasync.core.admission import AdmissionRequest, Admitted, EarlierDelta, 
 from schemasync.core.amounts import many
 from schemasync.core.beyond import findings, lost
 from schemasync.core.diagnostics import Diagnostic, diagnose
-from schemasync.core.envelope import clock_behind
+from schemasync.core.envelope import clock_behind, is_shared
 from schemasync.core.layering import touching
 from schemasync.core.layout import ordering_columns
 from schemasync.core.manifest import (
@@ -275,6 +275,7 @@ def _request(
         admitted_ms=now_ms,
         memory=target.compaction.memory,
         clock=None if clock is None else ordering[clock],
+        shared=is_shared(shape.envelope.ordering),
         unsent=unsent_rule(target, shape),
         beside=_beside(shape, manifest),
         partition_by=shape.partitions,

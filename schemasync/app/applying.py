@@ -177,6 +177,8 @@ def apply_table(
     """
     plan = TablePlan(target=target, verdict=Verdict.HOLD)
     done: list[Step] = []
+    first: AdmissionOutcome | None = None
+    since: int | None = None
     try:
         entries = entries_of(workspace, target)
         if admitting and _finish_publication(workspace, target, entries):
@@ -200,7 +202,7 @@ def apply_table(
             _restore_view(workspace, plan, done)
         shape, properties = _standing(plan, changed=changing)
         properties = carried_out or properties
-        admitted = seen = since = None
+        admitted = seen = None
         if admitting and properties is not None:
             # Also where the table's own shape is not understood.
             waits = plan.verdict is Verdict.HOLD or (plan.pending and not changing)
@@ -210,7 +212,7 @@ def apply_table(
             admitted = _admit(workspace, plan, shape, properties, publishing=publishing, seen=seen).after(first)
             properties = admitted.draft.properties
     except Exception as error:
-        return Applied(plan=plan, done=tuple(done), error=as_ours(error))
+        return Applied(plan=plan, done=tuple(done), error=as_ours(error), admitted=first, held_since_ms=since)
     if admitted is not None and admitted.files:
         done += admitting_steps
         if publishing:

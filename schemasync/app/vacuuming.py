@@ -107,5 +107,9 @@ def _draft(target: TableTarget, found: TableView) -> Draft:
 
 def _left(workspace: Workspace, target: TableTarget, due: Retirement) -> Retirement:
     """Return what of all that was due a state still lists."""
-    manifest = None if due.empty else manifest_in_force(workspace, target)
+    try:
+        manifest = None if due.empty else manifest_in_force(workspace, target)
+    except SchemasyncError:
+        # What went wrong before is what there is to tell.
+        return due
     return due if manifest is None else due.within(retirement(target, manifest, now_ms=workspace.now_ms()))

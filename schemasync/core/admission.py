@@ -171,6 +171,7 @@ class AdmissionRequest:
     Without ``keys`` every event is kept. Without an ``unsent`` rule placeholders are values like any other. Rows that
     are older than ``beside`` has of their keys may be left out: they show nowhere. ``memory`` is how many bytes one
     process may hold of events. ``clock`` is the ordering column of a clock that stands behind a log position.
+    ``shared``: many events have one value of the first ordering column, also where that is a number.
     """
 
     files: tuple[LandedFile, ...]
@@ -182,6 +183,7 @@ class AdmissionRequest:
     admitted_ms: int
     memory: int
     clock: str | None = None
+    shared: bool = False
     unsent: UnsentRule | None = None
     beside: EarlierRows | None = None
     partition_by: tuple[PartitionColumn, ...] = ()

@@ -23,7 +23,7 @@ _UNWRAPPED_PREFIX: Final = "__"
 _TS: Final = ("ts_ns", "ts_us", "ts_ms")
 _BARE_CLOCK: Final = "ts_ms"
 _WRITTEN_FOR_EACH: Final = frozenset(
-    {*_TS, "sequence", "lsn", "file", "pos", "row", "commit_lsn", "change_lsn", "event_serial_no", "ord", "scn"}
+    {*_TS, "lsn", "file", "pos", "row", "commit_lsn", "change_lsn", "event_serial_no", "ord", "scn"}
 )
 """Debezium's own positions and clocks, as its ``source`` calls them."""
 
@@ -214,6 +214,11 @@ def clock_behind(ordering: Sequence[OrderingField]) -> int | None:
     """Return the place of the first clock, None where no log position stands before one."""
     clocks = (place for place, field in enumerate(ordering) if _is_clock(field.path[-1]))
     return next(clocks, None) or None
+
+
+def is_shared(ordering: Sequence[OrderingField]) -> bool:
+    """Tell whether many events have one value of the first ordering field, as all of a transaction have a commit."""
+    return bool(ordering) and ordering[0].meaning is Meaning.LOG_SEQUENCE
 
 
 def deciding(ordering: Sequence[OrderingField]) -> Sequence[OrderingField]:

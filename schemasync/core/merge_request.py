@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from schemasync.core.ddl import expected_columns
+from schemasync.core.envelope import is_shared
 from schemasync.core.layout import SCHEMA_VERSION, MetaColumn, ordering_columns
 from schemasync.core.manifest import Manifest, SegmentKind
 from schemasync.core.mapping import TableTarget
@@ -41,6 +42,7 @@ def merge_request(
         unsent=carry_rule(target, shape, manifest),
         memory=target.compaction.memory,
         partition_by=shape.partitions,
+        shared=is_shared(shape.envelope.ordering),
     )
 
 

@@ -59,7 +59,7 @@ class MergeRequest:
     ``ordering`` are the columns that decide which row is newer (descending, null is oldest). A tombstone of the base
     that was admitted before ``purge_before_ms`` goes where no change has its key.
     ``unsent`` are the columns in which placeholders occur, None where there are none. ``memory`` is how many bytes the
-    merge of one shard may hold.
+    merge of one shard may hold. ``shared`` is of an AdmissionRequest.
     """
 
     kind: SegmentKind
@@ -72,6 +72,7 @@ class MergeRequest:
     unsent: UnsentRule | None
     memory: int
     partition_by: tuple[PartitionColumn, ...] = ()
+    shared: bool = False
 
     @property
     def bytes(self) -> int:

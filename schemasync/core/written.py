@@ -25,7 +25,6 @@ _RAW: Final[dict[Meaning, Primitive]] = {
     Meaning.TIME_MICROS: _P.BIGINT,
     Meaning.TIME_NANOS: _P.BIGINT,
     Meaning.UUID_BYTES: _P.BINARY,
-    Meaning.LOG_SEQUENCE: _P.STRING,
 }
 """Meaning -> what a writer stores that knows nothing of it: Debezium's names are no Avro logical types."""
 

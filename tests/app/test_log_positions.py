@@ -184,8 +184,10 @@ def test_a_log_that_begins_anew_is_told_and_its_events_are_kept(lab: Lab, limit:
 
 
 @pytest.mark.one_spark
-def test_nothing_is_read_for_events_after_the_newest_one_in_the_same_file(lab: Lab) -> None:
-    log = Log(lab, SOURCES["MySQL"])
+@pytest.mark.parametrize("name", ["MySQL", "PostgreSQL"])
+def test_nothing_is_read_for_events_after_the_newest_one_in_the_same_file(lab: Lab, name: str) -> None:
+    """Or after the newest one of the same transaction."""
+    log = Log(lab, SOURCES[name])
     for places, found in (({1: 320}, 0), ({1: 322, 7: 323}, 0), ({2: 318, 8: 324}, 2)):
         log.land(dict(places))
         with patch.object(late, "sharing", wraps=same_keys.sharing) as read:

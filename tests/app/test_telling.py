@@ -10,9 +10,11 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any, cast
+from unittest.mock import Mock, patch
 
 import pytest
 
+from schemasync.app import applying
 from schemasync.app.announcing import Outbox
 from schemasync.app.applying import apply_table
 from schemasync.app.inspecting import map_tables
@@ -275,3 +277,19 @@ def test_changes_that_wait_for_a_person_again_are_another_hold(tmp_path: Path) -
         look()
     assert [event.verdict for event in process.heard] == ["hold"] * 2
     assert len({event.id for event in process.heard}) == 2
+
+
+def test_a_look_that_fails_while_changes_wait_tells_nothing_again(tmp_path: Path) -> None:
+    still = Still(tmp_path, watch={"apply": "manual"})
+    still.register(avro())
+    still.settle()
+    still.register(avro(("name", ["null", "string"])))
+    process = Process(still)
+    for lost in (False, True, False):
+        admit = Mock(side_effect=StorageError("lost")) if lost else applying._admit
+        with patch.object(applying, "_admit", admit):
+            done = apply_table(process.workspace, process.target, allowed=lambda _: False)
+        assert (done.error is not None) is lost
+        process.telling.tell(seen_of(done, Listed(versions=(1, 2)), refused=done.plan.pending, mode="manual"))
+        process.deliver()
+    assert [event.verdict for event in process.heard] == ["hold"]

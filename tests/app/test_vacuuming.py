@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import pytest
@@ -64,6 +65,25 @@ def test_of_what_cannot_go_the_rest_goes_and_that_is_left(folded: Small) -> None
         done = cleaned(folded)
     assert said(done) == (SUPERSEDED, {"partitions": 0, "directories": 0, "files": 2}, StorageError)
     assert said(cleaned(folded)) == ({"partitions": 0, "directories": 0, "files": 2}, NOTHING, None)
+
+
+def test_a_storage_that_goes_away_meanwhile_is_this_table_s_failure(folded: Small) -> None:
+    folded.now += HOUR + SECOND
+    lake = type(folded.workspace.storage(folded.target).lake)
+    read, lost = lake.read, list[bool]()
+
+    def read_until_lost(*args: Any) -> bytes:
+        if lost:
+            raise StorageError("away")
+        return read(*args)
+
+    def lose(*_: Any, **__: Any) -> None:
+        lost.append(True)
+        raise StorageError("lost")
+
+    with patch.multiple(lake, delete=lose, read=read_until_lost):
+        done = cleaned(folded)
+    assert said(done)[::2] == (SUPERSEDED, StorageError)
 
 
 def test_nothing_goes_that_a_view_of_before_may_name(folded: Small) -> None:

@@ -264,6 +264,8 @@ def _dig(value: Any, path: tuple[str, ...]) -> Any:
         ("op ts_ms _kafka_offset", "ts_ms _kafka_offset", ""),
         ("op ts_ms", "ts_ms rev", ""),
         ("op ts_ms", "op REV ts_ms", "rev"),
+        ("op ts_ms sequence", "sequence", "sequence"),
+        ("__op __deleted __sequence", "__sequence rev", ""),
     ],
 )
 def test_columns_of_the_row_order_events_unless_what_is_written_for_each_comes_before(

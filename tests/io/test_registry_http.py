@@ -583,6 +583,15 @@ def test_the_next_server_is_asked_at_once_when_one_has_no_answer_for_now(
     assert first.targets == ["/subjects"]
 
 
+def test_the_longest_pause_that_a_server_asks_for_counts(
+    server: RegistryServer, connect: Connect, dead_url: str
+) -> None:
+    server.always = Canned(status=429, headers={"Retry-After": "30"})
+    naps = Naps()
+    message = failure(connect([server.url, dead_url], retries=1, sleep=naps).subjects, RegistryUnavailableError)
+    assert (naps, "it answered with status 429" in message) == ([30.0], True)
+
+
 def test_all_servers_are_named_when_none_answers(connect: Connect, dead_url: str) -> None:
     message = failure(connect(f"{dead_url}, {dead_url}", retries=1).subjects, RegistryUnavailableError)
     assert f"registry {dead_url[7:]}, {dead_url[7:]}, GET /subjects: no usable answer, tried 2 times" in message

@@ -213,6 +213,20 @@ def test_an_answer_without_a_token_is_an_error_that_names_the_setting(
     assert (len(tokens.log), server.log) == (1, [])
 
 
+@pytest.mark.parametrize(
+    "rest", [{"access_token": "s3cret", "token_type": "JWT"}, {"id_token": "s3cret"}, {"access_token": "s3cret "}]
+)
+def test_a_token_of_another_kind_is_not_shown(tokens: TokenServer, connect: Connect, rest: dict[str, str]) -> None:
+    tokens.always = Canned(body=json.dumps(rest))
+    message = failure(connect().subjects)
+    assert (f"status 200, with {', '.join(rest)}" in message, "s3cret" in message) == (True, False)
+
+
+def test_a_token_of_no_kind_is_taken(tokens: TokenServer, connect: Connect) -> None:
+    tokens.always = Canned(body=json.dumps({"access_token": "t1", "token_type": None}))
+    assert connect().subjects() == ("s",)
+
+
 def test_neither_secret_nor_token_is_in_an_error_or_repr(server: RegistryServer, connect: Connect) -> None:
     registry = connect()
     server.always = Canned(body=f"Bearer t1, {SECRET}", content_type="text/plain")
@@ -257,10 +271,10 @@ def test_headers_go_with_each_question_to_the_registry_alone(
 
 
 def test_a_header_is_not_shown_where_a_server_echoes_it(server: RegistryServer, connect: Connect) -> None:
-    server.always = Canned(body="your key is k3y", content_type="text/plain")
-    registry = connect(headers={"X-Api-Key": "k3y"})
+    server.always = Canned(body="your key is s3cretk3y", content_type="text/plain")
+    registry = connect(headers={"X-Api-Key": "s3cretk3y", "X-Flag": "is"})
     assert "beginning with 'your key is ***'" in failure(registry.subjects)
-    assert "k3y" not in repr(registry)
+    assert "s3cretk3y" not in repr(registry)
 
 
 @pytest.mark.parametrize("value", ["", " a", "a\n", "ключ"])

@@ -136,7 +136,8 @@ def _at(rows: pa.Table, places: pa.Array) -> pa.Table:
 
 def _deciding(rows: pa.Table, request: AdmissionRequest) -> tuple[str, ...]:
     """Return the first ordering columns that nearly always tell which of two rows is newer."""
-    return request.ordering[: 2 if is_shared(rows.schema.field(request.ordering[0]).type) else 1]
+    shared = request.shared or is_shared(rows.schema.field(request.ordering[0]).type)
+    return request.ordering[: 2 if shared else 1]
 
 
 def _not_above(rows: pa.Table, request: AdmissionRequest, newest: Newest) -> pa.Table:

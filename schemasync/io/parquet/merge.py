@@ -83,6 +83,7 @@ def merge_shard(
         kind=request.kind,
         keys=keys,
         ordering=request.ordering,
+        shared=request.shared,
         partition_by=request.partition_by,
     ) as writer:
         above: Key | None = None

@@ -66,14 +66,15 @@ class NewestSeen:
     Statistics tell it of the first one alone, which is enough where that nearly always decides.
     """
 
-    def __init__(self, ordering: Sequence[str]) -> None:
-        """Nothing was written yet."""
+    def __init__(self, ordering: Sequence[str], *, shared: bool = False) -> None:
+        """Nothing was written yet; ``shared`` is of an AdmissionRequest."""
         self._ordering = ordering[:2] if len(ordering) > 1 else ()
+        self._shared = shared
         self._newest: Newest | None = None
 
     def note(self, rows: pa.Table) -> None:
         """Take some rows, of which there must be one, into account."""
-        if not self._ordering or not is_shared(rows.schema.field(self._ordering[0]).type):
+        if not self._ordering or not (self._shared or is_shared(rows.schema.field(self._ordering[0]).type)):
             return
         first, then = (without_nulls(as_moments(rows.column(name))) for name in self._ordering)
         newest = pc.max(first)

@@ -323,7 +323,13 @@ class _Projector:
         if values is None:
             return pa.nulls(len(self._events), arrow_type(field.type))
         losses = Losses()
-        decoded = decode(_counted_as(values, field), Leaf(type=field.type, meaning=field.meaning), losses)
+        try:
+            decoded = decode(_counted_as(values, field), Leaf(type=field.type, meaning=field.meaning), losses)
+        except DataError as error:
+            what = f"{field}, which tells newer events from older ones, cannot be read"
+            raise DataError(
+                what, why=f"{error.what}: {error.why}" if error.why else error.what, fix=error.fix
+            ) from error
         if lost := losses.found.get(Shown.NULL):
             # As NULL, the oldest, a newer event would lose to those before it.
             _, sample = lost

@@ -45,6 +45,7 @@ class ShardWriter:
         kind: SegmentKind,
         keys: Sequence[str],
         ordering: Sequence[str],
+        shared: bool = False,
         partition_by: Sequence[PartitionColumn] = (),
     ) -> None:
         """Write below ``base``; rows that wait for their row group are an eighth of the ``memory`` at most.
@@ -62,6 +63,7 @@ class ShardWriter:
         self._keys = keys
         self._looked_at = [*keys, *ordering] if keys else []
         self._ordering = ordering if keys else []
+        self._shared = shared
         self._newest: dict[str, NewestSeen] = {}
         self._group_rows = _GROUP_ROWS[kind]
         self.rows: dict[str, int] = {}
@@ -106,7 +108,7 @@ class ShardWriter:
         group = pa.concat_tables(self._held.pop(place))
         if place not in self._writers:
             self._writers[place] = self._opened(place, group)
-            self._newest[place] = NewestSeen(self._ordering)
+            self._newest[place] = NewestSeen(self._ordering, shared=self._shared)
         self._writers[place].write_table(group, row_group_size=self._group_rows)
         self._newest[place].note(group)
         path = self._path(place)
@@ -171,6 +173,7 @@ def delta_writer(
         kind=SegmentKind.DELTA,
         keys=request.keys,
         ordering=request.ordering,
+        shared=request.shared,
         partition_by=partition_by,
     )
 

@@ -84,6 +84,9 @@ def authorization(auth: Auth) -> str:
             assert_never(auth)
 
 
+SHORTEST: Final = 6
+"""Characters that a header's value has at least which an error does not show."""
+
 _WRITTEN: Final[tuple[Callable[[str], str], ...]] = (
     str,
     lambda text: json.dumps(text)[1:-1],
@@ -99,14 +102,15 @@ _WRITTEN: Final[tuple[Callable[[str], str], ...]] = (
 def secrets(auth: Auth, headers: Iterable[str] = ()) -> tuple[str, ...]:
     """Return what an error must not show even if the server echoes it, the longest first: they may overlap.
 
-    ``headers`` are the values of others that were sent.
+    ``headers`` are the values of others that were sent; those of a few characters are no secrets, and are in any text.
     """
     match auth:
         case BasicAuth(password=own) | OAuth(client_secret=own):
             pass
         case _:
             own = ""
-    sent = [secret for secret in (authorization(auth).partition(" ")[2], own, *headers) if secret]
+    sent = [secret for secret in (authorization(auth).partition(" ")[2], own) if secret]
+    sent += [value for value in headers if len(value) >= SHORTEST]
     return tuple(sorted({write(secret) for secret in sent for write in _WRITTEN}, key=len, reverse=True))
 
 

@@ -61,19 +61,23 @@ class Tokens:
 
 def _token(answer: Answer) -> tuple[str, float | None]:
     """Return a token, and how many seconds it lives where the answer says so."""
-    match _json(answer) if answer.status == 200 else None:
+    found = _json(answer) if answer.status == 200 else None
+    match found:
         case {"access_token": str(token), **rest} if (
-            re.fullmatch(r"[!-~]+", token) and str(rest.get("token_type", "bearer")).lower() == "bearer"
+            re.fullmatch(r"[!-~]+", token) and str(rest.get("token_type") or "bearer").lower() == "bearer"
         ):
             return token, _seconds(rest.get("expires_in"))
+        case dict():
+            # There may be a token in it.
+            why = f"status 200, with {', '.join(sorted(map(str, found))) or 'nothing'}"
         case _:
-            refused = answer.status in {400, 401, 403}
-            raise RegistryError(
-                "there is no token for the registry",
-                where=answer.where,
-                why=answer.excerpt(),
-                fix=unauthorized_fix(answer.endpoint.auth) if refused else answer.endpoint.url_fix,
-            )
+            why = answer.excerpt()
+    raise RegistryError(
+        "there is no token for the registry",
+        where=answer.where,
+        why=why,
+        fix=unauthorized_fix(answer.endpoint.auth) if answer.status in {400, 401, 403} else answer.endpoint.url_fix,
+    )
 
 
 def _seconds(value: object) -> float | None:

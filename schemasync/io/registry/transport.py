@@ -145,14 +145,19 @@ class Transport:
             return Silence(reason=reason, cause=outcome.cause, retry_after=outcome.retry_after)
 
     def _of_any(self, endpoints: Sequence[Endpoint], path: str, query: Mapping[str, str]) -> Answer | Silence:
-        """Ask one server after the other, beginning with the one that answered last, until an answer is final."""
+        """Ask one server after the other, beginning with the one that answered last, until an answer is final.
+
+        Where none is, return the one that asks for the longest pause, and an answer before silence.
+        """
         start = self.preferred
+        outcomes = []
         for position in (*range(start, len(endpoints)), *range(start)):
             outcome = self._ask(endpoints[position], path, query)
             if outcome.final:
                 self.preferred = position
-                break
-        return outcome
+                return outcome
+            outcomes.append(outcome)
+        return max(outcomes, key=lambda outcome: (outcome.retry_after, isinstance(outcome, Answer)))
 
     def _ask(self, endpoint: Endpoint, path: str, query: Mapping[str, str]) -> Answer | Silence:
         return self._exchange(endpoint, path, params=dict(query), verify=self.verify, cert=self.client_cert)
