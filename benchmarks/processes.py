@@ -8,9 +8,9 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from multiprocessing import get_context, parent_process
 from threading import Thread
 from typing import Any, Final, NoReturn
@@ -41,6 +41,22 @@ def _stop(*_: Any) -> NoReturn:
     # Whoever is putting things away is left in peace.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     raise ToldToStopError
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Put off that this process is told to stop until what it begins here is known, so that it can be ended, too."""
+    told: list[int] = []
+    before = {
+        number: signal.signal(number, lambda got, _: told.append(got)) for number in (signal.SIGINT, signal.SIGTERM)
+    }
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    for first in told[:1]:
+        signal.raise_signal(first)
 
 
 def helper() -> ProcessPoolExecutor:

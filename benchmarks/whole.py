@@ -18,7 +18,7 @@ from typing import Final
 
 from benchmarks.changes import SHAPES
 from benchmarks.places import OUT, TAKEN
-from benchmarks.processes import INTERRUPTED, ToldToStopError, stoppable
+from benchmarks.processes import INTERRUPTED, ToldToStopError, stoppable, undisturbed
 from benchmarks.records import read_records
 from benchmarks.report import DOCS
 from benchmarks.runs import WHOLE
@@ -96,15 +96,18 @@ def python(arguments: Sequence[str]) -> int:
     Raises:
         SystemExit: another process measures it already.
     """
-    with subprocess.Popen([sys.executable, "-m", *arguments]) as child:  # noqa: S603 - ours, or paths
-        try:
-            code = child.wait()
-        except KeyboardInterrupt as told:
+    child = None
+    try:
+        with undisturbed():
+            child = subprocess.Popen([sys.executable, "-m", *arguments])  # noqa: S603 - ours, or paths
+        code = child.wait()
+    except KeyboardInterrupt as told:
+        if child is not None:
             # A terminal has told it, too. It puts its gigabytes away.
             if isinstance(told, ToldToStopError):
                 child.terminate()
             child.wait()
-            raise
+        raise
     if code == TAKEN:
         raise SystemExit(code)
     return code

@@ -99,6 +99,26 @@ sys.exit(stoppable(lambda: whole.python(["piece"])))
         assert (process.wait(), ended(started)) == (INTERRUPTED, True)
 
 
+def test_the_whole_ends_a_piece_that_it_was_just_beginning(tmp_path: Path) -> None:
+    """It is told between the piece's start and the moment in which it knows of that."""
+    (tmp_path / "piece.py").write_text("import time; time.sleep(60)")
+    program = f"""
+import os, signal, subprocess, sys
+from benchmarks import whole
+from benchmarks.processes import stoppable
+os.environ["PYTHONPATH"] = {str(tmp_path)!r}
+begin = subprocess.Popen.__init__
+def slowly(process, *args, **more):
+    begin(process, *args, **more)
+    print(process.pid, flush=True)
+    os.kill(os.getpid(), signal.SIGTERM)
+subprocess.Popen.__init__ = slowly
+sys.exit(stoppable(lambda: whole.python(["piece"])))
+"""
+    with running(program) as (process, started):
+        assert (process.wait(), ended(started)) == (INTERRUPTED, True)
+
+
 def test_a_directory_that_somebody_works_in_is_left_to_him(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with patch.object(places, "_HERE", tmp_path):
         with scratch("one") as directory:
