@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from schemasync.app.admitting import AdmissionOutcome, admit, put_off
 from schemasync.app.altering import WATERMARKS, carry_out, moved
-from schemasync.app.crew import crew
+from schemasync.app.crew import each_table
 from schemasync.app.forsaken import forsaken
 from schemasync.app.history_table import write_history
 from schemasync.app.holds import note_hold
-from schemasync.app.inspecting import Entries, entries_of, is_misplaced, look, map_tables, select
+from schemasync.app.inspecting import Entries, entries_of, is_misplaced, look
 from schemasync.app.planning import TablePlan, admits, lay_out_steps
 from schemasync.app.rekeying import key_is_unclear
 from schemasync.app.repairing import drop_aside, drop_old, lacks_columns
@@ -146,16 +147,7 @@ def apply(
         UsageError: a name is no configured table.
         RegistryUnavailableError: the registry does not answer.
     """
-    mapping = map_tables(workspace)
-    targets = select(mapping, names)
-    if expected is not None:
-        targets = tuple(t for t in targets if t.full_name in expected)
-    with crew(workspace) as workers:
-
-        def bring(target: TableTarget) -> Applied:
-            return apply_table(workers.workspace, target, expected=expected)
-
-        results = workers.each(targets, bring)
+    results, mapping = each_table(workspace, names, partial(apply_table, expected=expected), among=expected)
     gone = () if expected is not None else forsaken(workspace, mapping, names)
     return ApplyResult(tables=results, problems=mapping.problems, diagnostics=gone)
 

@@ -18,9 +18,8 @@ from typing import Any, Final
 
 from schemasync.app.admitting import show, take_in
 from schemasync.app.applying import Applied, apply_table
-from schemasync.app.crew import crew
+from schemasync.app.crew import each_table
 from schemasync.app.folding import Folded, can_be_cut, is_by_sql, run_fold, shards_to_write
-from schemasync.app.inspecting import map_tables, select
 from schemasync.app.layering import Layered, merged_delta, run_merge
 from schemasync.app.per_run import drop_per_run_tables
 from schemasync.app.planning import TablePlan, admits
@@ -149,14 +148,7 @@ def compact(
         UsageError: a name is no configured table.
         RegistryUnavailableError: the registry does not answer.
     """
-    mapping = map_tables(workspace)
-    targets = select(mapping, names)
-    with crew(workspace) as workers:
-
-        def fold(target: TableTarget) -> Compacted:
-            return compact_table(workers.workspace, target, dry_run=dry_run, mode=mode)
-
-        results = workers.each(targets, fold)
+    results, mapping = each_table(workspace, names, partial(compact_table, dry_run=dry_run, mode=mode))
     return CompactResult(tables=results, problems=mapping.problems)
 
 

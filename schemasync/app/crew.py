@@ -1,21 +1,22 @@
 """Several tables at once: a bounded number of threads, results in the order of the tables, one end for all of them.
 
-Used by apply, compact and the watcher. What a table's work raises on purpose is part of its result, so what reaches
-this module is about all tables: then no other table is begun, and those at hand are finished first.
+Used by apply, compact, vacuum and the watcher. What a table's work raises on purpose is part of its result, so what
+reaches this module is about all tables: then no other table is begun, and those at hand are finished first.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Final, TypeVar
 
+from schemasync.app.inspecting import map_tables, select
 from schemasync.app.workspace import Storage, Workspace
-from schemasync.core.mapping import TableTarget
+from schemasync.core.mapping import TableMapping, TableTarget
 
 _NAP_SECONDS: Final = 0.2
 """So long an interrupt may go unseen."""
@@ -130,6 +131,28 @@ def crew(workspace: Workspace) -> Iterator[Crew]:
         except BaseException:
             opened.give_up()
             raise
+
+
+def each_table(
+    workspace: Workspace,
+    names: Sequence[str],
+    work: Callable[[Workspace, TableTarget], _Result],
+    *,
+    among: Container[str] | None = None,
+) -> tuple[tuple[_Result, ...], TableMapping]:
+    """Do the work for the named tables, all where none is named; return the results, and what the registry has.
+
+    ``among`` are the only ones that it is done for (``database.table``). So many at once as the configuration says,
+    results in its order; work puts what goes wrong with one table into its result.
+
+    Raises:
+        UsageError: a name is no configured table.
+        RegistryUnavailableError: the registry does not answer.
+    """
+    mapping = map_tables(workspace)
+    targets = [t for t in select(mapping, names) if among is None or t.full_name in among]
+    with crew(workspace) as workers:
+        return workers.each(targets, lambda target: work(workers.workspace, target)), mapping
 
 
 def finished(futures: Iterable[Future[Any]]) -> None:

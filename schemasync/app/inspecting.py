@@ -320,9 +320,11 @@ def compared(
 
 def _unknown(registry: Registry, subject: str, *, known: bool) -> Diagnostic:
     found = diagnose("SS405", f"the registry has no versions of {subject}")
+    if known:
+        # It was spelt right.
+        return found
     others = [other for other in registry.subjects() if other != subject and not other.endswith("-key")]
-    # One that has been there was spelt right.
-    meant = None if known else nearest(subject, others, cutoff=_AS_TYPOS_ARE)
+    meant = nearest(subject, others, cutoff=_AS_TYPOS_ARE)
     return replace(found, fix=f"Perhaps {meant} is meant. {found.fix}") if meant else found
 
 

@@ -82,27 +82,26 @@ def retire_all_the_same(workspace: Workspace, target: TableTarget, error: BaseEx
     if not isinstance(error, StorageError):
         return
     try:
-        found = look(workspace, target)
-        shape, properties, manifest = found.decision.current, found.decision.properties, found.manifest
-        if shape is not None and properties is not None and manifest is not None and is_shown(workspace, found):
-            retire(workspace, target, shape, Draft.of(properties, manifest))
+        if standing := shown(workspace, look(workspace, target)):
+            retire(workspace, target, *standing)
     except Exception as failure:
         if str(failure) != str(error):
             extra = {"table": target.full_name}
             _log.warning("table %s: what is due is not all cleaned up: %s", target.full_name, failure, extra=extra)
 
 
-def is_shown(workspace: Workspace, found: TableView) -> bool:
-    """Tell whether a table's views show the state in force, and no later one waits to be put there.
+def shown(workspace: Workspace, found: TableView) -> tuple[Shape, Draft] | None:
+    """Return the state in force where the table's views show it, and no later one waits to be put there.
 
     Else they may read what is due, or it may be what a person needs to put them right.
     """
     target, views = found.decision.target, found.inspected.views
     shape, properties, manifest = found.decision.current, found.decision.properties, found.manifest
     if shape is None or properties is None or manifest is None or not views:
-        return False
-    shown = all(_shows(workspace, target, shape, manifest, view) for view in views)
-    return shown and not unpublished(workspace.storage(target).lake, properties)
+        return None
+    if not all(_shows(workspace, target, shape, manifest, view) for view in views):
+        return None
+    return None if unpublished(workspace.storage(target).lake, properties) else (shape, Draft.of(properties, manifest))
 
 
 def clean_up_before(

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
-from schemasync.app.crew import crew
-from schemasync.app.inspecting import TableView, look, map_tables, select
-from schemasync.app.retiring import is_shown, retire, retirement
-from schemasync.app.states import Draft, manifest_in_force
+from schemasync.app.crew import each_table
+from schemasync.app.inspecting import look
+from schemasync.app.retiring import retire, retirement, shown
+from schemasync.app.states import manifest_in_force
 from schemasync.app.workspace import Workspace
 from schemasync.core.compaction import Retirement
 from schemasync.core.mapping import TableTarget
@@ -60,14 +61,8 @@ def vacuum(workspace: Workspace, names: Sequence[str] = (), *, dry_run: bool = F
         UsageError: a name is no configured table.
         RegistryUnavailableError: the registry does not answer.
     """
-    mapping = map_tables(workspace)
-    targets = select(mapping, names)
-    with crew(workspace) as workers:
-
-        def clean(target: TableTarget) -> Vacuumed:
-            return vacuum_table(workers.workspace, target, dry_run=dry_run)
-
-        return VacuumResult(tables=workers.each(targets, clean), problems=mapping.problems)
+    results, mapping = each_table(workspace, names, partial(vacuum_table, dry_run=dry_run))
+    return VacuumResult(tables=results, problems=mapping.problems)
 
 
 def vacuum_table(workspace: Workspace, target: TableTarget, *, dry_run: bool = False) -> Vacuumed:
@@ -77,32 +72,27 @@ def vacuum_table(workspace: Workspace, target: TableTarget, *, dry_run: bool = F
         found = look(workspace, target)
         if found.inspected.table is None:
             return Vacuumed(target=target)
-        shape, draft = found.decision.current, _draft(target, found)
-        due = retirement(target, draft.manifest, now_ms=workspace.now_ms())
+        if found.manifest is None:
+            raise DataError(
+                "what is in force cannot be read",
+                where=target.full_name,
+                fix=f"See why, and what to do: schemasync status {target.name}",
+            )
+        due = retirement(target, found.manifest, now_ms=workspace.now_ms())
         if dry_run or due.empty:
             return Vacuumed(target=target, due=due, left=due)
-        if shape is None or not is_shown(workspace, found):
+        standing = shown(workspace, found)
+        if standing is None:
             raise ConflictError(
                 "nothing is cleaned up here yet",
                 where=target.full_name,
                 why="its view is not that of the state in force, and may read what is due",
                 fix=f"Put that right first: schemasync apply {target.name}",
             )
-        retire(workspace, target, shape, draft)
+        retire(workspace, target, *standing)
     except Exception as error:
         return Vacuumed(target=target, due=due, left=_left(workspace, target, due), error=as_ours(error))
     return Vacuumed(target=target, due=due)
-
-
-def _draft(target: TableTarget, found: TableView) -> Draft:
-    properties, manifest = found.decision.properties, found.manifest
-    if properties is None or manifest is None:
-        raise DataError(
-            "what is in force cannot be read",
-            where=target.full_name,
-            fix=f"See why, and what to do: schemasync status {target.name}",
-        )
-    return Draft.of(properties, manifest)
 
 
 def _left(workspace: Workspace, target: TableTarget, due: Retirement) -> Retirement:
